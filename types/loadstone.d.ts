@@ -84,7 +84,8 @@ declare module "loadstone" {
     connectionsPerUser?: number;
     /**
      * Whether to resend a request once after an idle close: the server closed the connection before a byte of the request reached its machine. Methods that are
-     * not idempotent (POST, PATCH) are resent only if not even their first byte had left. Resent requests are counted, and the first attempt is part of the
+     * not idempotent (POST, PATCH) are resent only if not even their first byte had left. Over HTTP/2 and in gRPC, a request is also resent if the server
+     * declares that it has not processed it: with REFUSED_STREAM, or with GOAWAY NO_ERROR. Resent requests are counted, and the first attempt is part of the
      * time. `false`: such a request fails. Default: true.
      */
     retryIdleClose?: boolean;
@@ -781,7 +782,7 @@ declare module "loadstone" {
   }
 
   /** A value in a query string. */
-  export type QueryValue = string | number | boolean | null | undefined;
+  export type QueryValue = string | number | bigint | boolean | null | undefined;
 
   /** A request with a body: at most one of `json`, `form`, `multipart` and `body`. */
   export interface BodyRequestOptions extends RequestOptions {
@@ -826,7 +827,7 @@ declare module "loadstone" {
   export interface Response extends Extractable {
     /** Whether the request passed: a response with a status below 400 or as expected, and every `expect` passed. */
     readonly ok: boolean;
-    /** HTTP status; 0 without a response. */
+    /** HTTP status; 0 without a response. If a request fails after its response began, status, headers and the body so far remain readable. */
     readonly status: number;
     /** Why the request failed; `undefined` if it passed. */
     readonly error: string | undefined;
@@ -873,6 +874,8 @@ declare module "loadstone" {
      * const id   = response.json("$.items[0].id");
      * const open = response.json("$.orders[?@.state == 'open'].id");
      * const next = response.json("$.next", null);                        // null when there is none
+     *
+     * Integers beyond 2^53 − 1, which a number would round, are `bigint`. `json` bodies, templates and expectations accept them.
      */
     json(path?: string): any;
     /** The same, or `fallback` if the path finds nothing or the body is not JSON. */
@@ -964,6 +967,12 @@ declare module "loadstone" {
     readonly error: string | undefined;
     /** The sub-protocol that the server selected, or "". */
     readonly protocol: string;
+    /** Status of the response to the handshake: 101 if it was opened, such as 429 if it was refused, 0 without a response. */
+    readonly status: number;
+    /** Headers of that response, such as `retry-after`. Names are in lower case. */
+    readonly headers: Headers;
+    /** Body of a refusal. */
+    readonly text: string;
     /** Sends a message. Resolves once the kernel has it. Measured as a request if it has a name. */
     send(message: string | Uint8Array, options?: { name?: string; tags?: Tags }): Promise<void>;
     /**
@@ -1056,6 +1065,12 @@ declare module "loadstone" {
     readonly open: boolean;
     /** Why it could not be opened or was lost; otherwise `undefined`. */
     readonly error: string | undefined;
+    /** Status of the response that opened the stream, or refused it. 0: there was none. */
+    readonly status: number;
+    /** Headers of that response. Names are in lower case. */
+    readonly headers: Headers;
+    /** Body of a refusal. */
+    readonly text: string;
     /** Number of received events. */
     readonly received: number;
     /** Waits for an event, or returns an unread one. With a name, it is measured as a request. Without one, it fails nothing. */
@@ -1098,6 +1113,7 @@ declare module "loadstone" {
   //
   // - fields in camel case; a request may also use the names of the file;
   // - 64-bit integers as strings; a request also accepts numbers and `bigint`;
+  // - numbers that are not finite as "NaN", "Infinity" and "-Infinity"; a request also accepts `NaN` and `Infinity`;
   // - bytes as base64; a request also accepts a `Uint8Array`;
   // - enums by name, timestamps as `"2026-01-31T10:00:00Z"`.
   //
@@ -1608,7 +1624,7 @@ declare module "loadstone" {
     /** The key as a string; `undefined` if there is none. */
     readonly key: string | undefined;
     /** Headers as strings; if a name repeats, the last. */
-    readonly headers: Readonly<Record<string, string>>;
+    readonly headers: Headers;
     /** `false` for a record that deletes its key. */
     readonly hasValue: boolean;
     /** The value as bytes. */

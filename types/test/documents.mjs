@@ -1,6 +1,6 @@
-// Writes the TypeScript of README.md and of the pages in docs/ to files that tsc then checks. A block with imports is a file as it stands. Any
-// other may use what "loadstone" exports and what other such blocks of its document declare at their top level; unless it exports a test, it is
-// the body of a function that has a `user`.
+// Writes the TypeScript of README.md and of the pages in docs/ to files for tsc to check. A block with imports becomes a file unchanged. Any other
+// block may use the exports of "loadstone" and the top-level declarations of other such blocks in its document. Unless it exports a test, it
+// becomes the body of a function with a `user`.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -17,10 +17,10 @@ mkdirSync(folder);
 const uses = (text, name) => new RegExp(`(?<![.\\w])${name}\\b`).test(text);
 const declares = (text, name) => new RegExp(`(?:const|let|function) ${name}\\b`).test(text);
 
-/** A block as a module of its own. */
+/** A block as a complete module. */
 function module(block, others) {
   if (/^import /m.test(block)) return block;
-  // Blocks that declare what this one speaks of, and those that they need in turn.
+  // Blocks with declarations that this one uses, and blocks that these use in turn.
   const needed = [];
   for (let text = block, found = true; found; ) {
     found = false;

@@ -1,4 +1,4 @@
-//! The experiments and searches of a folder of runs: where they lie, and what they say. Read [`AnswerFolder`].
+//! Experiments and capacity searches in a folder of runs: their folders and results. Read [`AnswerFolder`].
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use loadstone_run_directory::files;
 
 use crate::{capacity, experiment};
 
-/// The folder of an experiment or a search: its answer, and the runs that it rests on.
+/// The folder of an experiment or a search: its result, and the runs that it is based on.
 pub(crate) struct AnswerFolder {
     /// Path below the folder of runs.
     pub(crate) id: String,
@@ -20,7 +20,7 @@ pub(crate) enum FoundAnswer {
 }
 
 impl AnswerFolder {
-    /// All of them, in no order. A folder that cannot be read has none.
+    /// All of them, in no particular order. An unreadable folder yields none.
     pub(crate) fn all(runs: &Path) -> Vec<Self> {
         let experiments = experiment::folder(runs);
         let in_runs = |name: &String| runs.join(name).join(files::CAPACITY).is_file();
@@ -30,10 +30,10 @@ impl AnswerFolder {
         turned.chain(searches).map(|(directory, id)| Self { id, directory }).collect()
     }
 
-    /// What it says; `None`: nothing was learnt yet.
+    /// The result. `None` if there is none yet.
     ///
     /// # Errors
-    /// A file that is not what was written.
+    /// The file is damaged or has an unknown format.
     pub(crate) fn read(&self) -> anyhow::Result<Option<FoundAnswer>> {
         if let Some(capacity) = capacity::answer(&self.directory)? {
             return Ok(Some(FoundAnswer::Capacity(capacity)));
@@ -52,7 +52,7 @@ impl FoundAnswer {
     }
 }
 
-/// The directory of a run that was made for one of them, by its whole name.
+/// The directory of a run that belongs to one of these folders, by the run's full name.
 pub(crate) fn run_of_any(runs: &Path, name: &str) -> Option<PathBuf> {
     let is_plain = !name.is_empty() && !name.contains('/') && name != "..";
     let mut places = AnswerFolder::all(runs).into_iter().map(|folder| folder.directory.join(name));

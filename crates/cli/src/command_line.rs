@@ -6,7 +6,7 @@ use loadstone_report::terminal::ColorChoice;
 use crate::commands::Commands;
 use crate::exit::Exit;
 
-/// With its commit, where a release was built (`cargo xtask dist`).
+/// Includes the commit in release builds (`cargo xtask dist`).
 const VERSION: &str = match option_env!("LOADSTONE_BUILD") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorFlag {
-    /// On a terminal, unless NO_COLOR is set.
+    /// Colours are on for a terminal, unless NO_COLOR is set.
     Auto,
     Always,
     Never,

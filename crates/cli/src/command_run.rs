@@ -1,4 +1,4 @@
-//! A run as a command makes it: the session with a terminal, a page and outputs, then the conclusions and the exit code.
+//! A run as started by a command: the session with terminal, page and outputs, then conclusions and exit code.
 
 use std::fs::Permissions;
 use std::io::{IsTerminal, Write};
@@ -27,27 +27,27 @@ use crate::live_page::LivePage;
 use crate::stdin_guard::StdinGuard;
 use crate::terminal_progress::TerminalProgress;
 
-/// How a run is shown, and what can end it.
+/// How a run is displayed, and what can end it.
 pub(crate) struct CommandRun<'a> {
     pub(crate) output: &'a OutputArgs,
     /// The run ends when standard input does.
     pub(crate) stops_with_stdin: bool,
     pub(crate) color: ColorChoice,
-    /// What the test itself makes of its summary, if it does.
+    /// The test's own rendering of the summary, if it has one.
     pub(crate) summarize: Option<&'a Summarize<'a>>,
 }
 
-/// Everything that follows a run.
+/// All subscribers of a run.
 pub(crate) type Following<'a> = [&'a mut dyn Subscriber];
 
-/// How a session was run; an error of what was to make its load comes before any load.
+/// The result of a session. The outer error means that the load could not be prepared, so none was sent.
 pub(crate) type Performed = anyhow::Result<Result<FinishedRun, SessionError>>;
 
-/// From a summary as JSON to files and their text.
+/// Converts a summary (JSON) to files and their contents.
 pub(crate) type Summarize<'a> = dyn Fn(&str) -> anyhow::Result<Vec<(String, String)>> + 'a;
 
 impl CommandRun<'_> {
-    /// Runs the load and concludes. Returns how the command ends; errors come out without secrets.
+    /// Runs the load and concludes. Returns how the command ends. Errors are returned with secrets masked.
     pub(crate) fn perform<F: UserFactory>(
         &self,
         session: Session,
@@ -56,7 +56,7 @@ impl CommandRun<'_> {
         self.perform_with(session, |session, subscribers| Ok(session.run(make_factory, subscribers)))
     }
 
-    /// The same for a load that `run` makes of the session.
+    /// The same, where `run` runs the session with its own load.
     pub(crate) fn perform_with(
         &self,
         session: Session,
@@ -81,7 +81,7 @@ impl CommandRun<'_> {
         let mut page = self.output.live.then(|| LivePage::new(self.output.live_address.clone()));
         let mut outputs = OutputFeed::new(self.output.settings()?, &announce_metrics);
         let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
-        let mut interrupts = InterruptHandler;
+        let mut interrupts = InterruptHandler::default();
         let mut guard = self.stops_with_stdin.then(StdinGuard::default);
 
         let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();
@@ -113,7 +113,7 @@ impl CommandRun<'_> {
         written?;
         summarized?;
         let compared = match &baseline {
-            Some(baseline) => baseline.tell(&run, &summary, self.output, self.color)?,
+            Some(baseline) => baseline.report(&run, &summary, self.output, self.color)?,
             None => Exit::Passed,
         };
         Ok(match exit_of(&ending, &summary) {
@@ -122,7 +122,7 @@ impl CommandRun<'_> {
         })
     }
 
-    /// Writes the files that the test itself makes of its summary. Returns their names.
+    /// Writes the files that the test itself derives from its summary. Returns their names.
     fn write_own(&self, summary: &Summary) -> anyhow::Result<Vec<String>> {
         let Some(summarize) = self.summarize else { return Ok(Vec::new()) };
         let files = summarize(&loadstone_report::summary_json(summary))?;
@@ -146,17 +146,17 @@ impl CommandRun<'_> {
     }
 }
 
-/// Checks the network's settings before any load: files may be missing or hold no certificate.
+/// Checks the network settings before any load: files may be missing or contain no certificate.
 pub(crate) fn check_network(options: &NetworkOptions) -> Result<(), UsageError> {
     Network::new(Clock::virtual_time(), options.clone()).map(drop).map_err(|error| UsageError(error.to_string()))
 }
 
 fn announce_metrics(address: SocketAddr) {
-    // A convenience; a closed standard error is no reason not to run.
+    // This output is optional: a closed standard error must not prevent the run.
     let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
 }
 
-/// In the documented order: a run that broke, one that was interrupted, an unreachable target, a set-up that failed, an invalid measurement, failed thresholds.
+/// In the documented order: failed run, interrupted, target unreachable, set-up failed, measurement invalid, thresholds failed.
 fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
         LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
@@ -179,14 +179,14 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     }
 }
 
-/// Requests were made, and not one reached the target.
+/// Requests were sent, and none reached the target.
 fn nothing_answered(summary: &Summary) -> bool {
     let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
     summary.totals.requests > 0
         && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
 }
 
-/// A folder of this user alone, whose name nobody can foresee; it is deleted when it is dropped.
+/// A folder readable by this user only, with an unpredictable name. It is deleted on drop.
 pub(crate) fn scratch_folder() -> anyhow::Result<TempDir> {
     let parent = std::env::temp_dir();
     let folder = tempfile::Builder::new().prefix("loadstone-").permissions(Permissions::from_mode(0o700)).tempdir_in(&parent);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_foresees_the_folder_of_a_run_that_is_not_kept_or_looks_into_it() {
+    fn the_folder_of_a_temporary_run_is_private_and_unpredictable() {
         let (one, other) = (scratch_folder().unwrap(), scratch_folder().unwrap());
         let name = |folder: &TempDir| folder.path().file_name().and_then(|name| name.to_str()).map(str::to_owned).unwrap();
         assert_ne!(name(&one), name(&other));

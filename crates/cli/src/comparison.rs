@@ -1,4 +1,4 @@
-//! Two runs side by side: which the baseline is, and what is said of it. Read [`Baseline`].
+//! Compares two runs: which run is the baseline, and what the comparison shows. Read [`Baseline`].
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::conclusion_files::onto_job_page;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, AgainstArgs, OutputArgs};
 
-/// A run with what was concluded from it anew.
+/// A run and its conclusions, computed again.
 pub(crate) struct ConcludedRun {
     run: Run,
     summary: Summary,
@@ -26,7 +26,7 @@ impl ConcludedRun {
         Ok(Self { run, summary })
     }
 
-    /// Compares with this one as the baseline, and judges the gates.
+    /// Compares with this run as the baseline, and judges the gates.
     pub(crate) fn compare(&self, run: &Run, summary: &Summary, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
         let (old, new) = (loadstone_report::load_in_words(&self.run.plan), loadstone_report::load_in_words(&run.plan));
         let baseline = ComparedInput { run: &self.run, summary: &self.summary, load: &old };
@@ -40,12 +40,12 @@ impl ConcludedRun {
         comparison
     }
 
-    /// Compares with this one as the baseline.
+    /// Compares with this run as the baseline.
     pub(crate) fn compare_with(&self, candidate: &ConcludedRun, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
         self.compare(&candidate.run, &candidate.summary, effect, gates)
     }
 
-    /// What it says of the highest throughput if its load rose.
+    /// The highest throughput that the run shows, if its load rose.
     pub(crate) fn as_ramp(&self) -> (RampEstimate, &Summary) {
         (RampEstimate::of(&self.run, &self.summary.verdict.validity), &self.summary)
     }
@@ -55,7 +55,7 @@ impl ConcludedRun {
     }
 }
 
-/// Why nothing is there that a gate judges, and what to do: a name that is wrong, an observer that is missing.
+/// Explains why no metric matches a gate, and what to do: fix the name, or add the missing observer.
 fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<String> {
     let ComparisonGate { metric, name, .. } = &result.gate;
     if result.state != GateState::Undecided {
@@ -73,7 +73,7 @@ fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<Str
     (of_the_target && !measured()).then(|| remedy.to_owned())
 }
 
-/// What a run is held against when it is over. It is looked for before there is any load, so that no run is made in vain.
+/// The baseline of a run. It is resolved before the load starts, so that a wrong baseline does not waste a run.
 pub(crate) struct Baseline {
     stored: ConcludedRun,
     effect: f64,
@@ -81,7 +81,7 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// `None`: it is not to be compared.
+    /// `None`: no comparison was requested.
     pub(crate) fn of_run(against: &AgainstArgs, runs: &Path, test: &str) -> anyhow::Result<Option<Self>> {
         let (effect, gates) = (against.how.effect()?, against.how.gates()?);
         let Some(asked) = &against.against else {
@@ -94,8 +94,8 @@ impl Baseline {
         Ok(Some(Self { stored, effect, gates }))
     }
 
-    /// Compares, shows it and writes what is asked for. Returns how the command ends if the run itself passed.
-    pub(crate) fn tell(&self, run: &Run, summary: &Summary, output: &OutputArgs, color: ColorChoice) -> anyhow::Result<Exit> {
+    /// Compares, prints the result and writes the requested files. Returns how the command ends if the run itself passed.
+    pub(crate) fn report(&self, run: &Run, summary: &Summary, output: &OutputArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         let compared = self.stored.compare(run, summary, self.effect, &self.gates);
         let mut stdout = std::io::stdout();
         if !output.json {
@@ -107,7 +107,7 @@ impl Baseline {
     }
 }
 
-/// Also into the summary of a GitHub job, where there is one.
+/// Also appends to the job summary of GitHub Actions, if there is one.
 pub(crate) fn write_markdown(compared: &RunComparison, file: Option<&Path>) -> anyhow::Result<()> {
     let text = comparison::markdown(compared);
     if let Some(path) = file {
@@ -127,17 +127,16 @@ pub(crate) fn exit_of(compared: &RunComparison) -> Exit {
     }
 }
 
-/// The run that is meant: `last` (the newest complete run of the test), a tag (the newest run that has it), a branch or
-/// a commit (the newest complete run of the test that was made beside it), or whatever names a run elsewhere. `before`: the
-/// run that is judged; it is no baseline, and `last` is before it.
+/// Resolves a run: `last` (newest complete run of the test), a tag (newest run with this tag), a branch or commit (newest complete run of the test with
+/// that source state), or any other name of a run. `before`: the judged run. It cannot be its own baseline, and `last` precedes it.
 ///
 /// # Errors
-/// [`UsageError`], which names what there is.
+/// [`UsageError`], which lists the available runs.
 pub(crate) fn find(runs: &Path, asked: &str, test: Option<&str>, before: Option<&Path>) -> Result<PathBuf, UsageError> {
     if Path::new(asked).join(loadstone_run_directory::files::RUN).is_file() {
         return flags::find(runs, asked);
     }
-    // Runs of a search or an experiment follow each other in its own folder.
+    // Runs of a search or an experiment follow each other in that folder.
     let own = before.and_then(Path::parent).filter(|_| asked == "last").unwrap_or(runs);
     let history = History::of(own).map_err(|error| UsageError(error.to_string()))?;
     let entries: Vec<HistoryEntry> = history.entries().filter_map(Result::ok).collect();

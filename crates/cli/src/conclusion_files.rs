@@ -1,4 +1,4 @@
-//! What was concluded from a run, as files: in its directory, and where else the user wants them.
+//! Writes the conclusions of a run as files: into its directory, and to the paths that the user requests.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use loadstone_run_directory::{Run, Writer, files};
 
 use crate::flags::OutputArgs;
 
-/// The conclusions in every form that is kept: file name, title, text.
+/// The conclusions in every stored format: file name, title, content.
 pub(crate) struct ConclusionFiles {
     documents: Vec<(&'static str, &'static str, String)>,
 }
@@ -20,12 +20,12 @@ impl ConclusionFiles {
         Self { documents: rendered.collect() }
     }
 
-    /// The document that stands in the run directory under this name.
+    /// The document with this file name in the run directory.
     pub(crate) fn text(&self, file: &str) -> &str {
         self.documents.iter().find(|(name, ..)| *name == file).map_or("", |(.., text)| text)
     }
 
-    /// Into the run directory. Returns the report's path.
+    /// Writes into the run directory. Returns the report's path.
     pub(crate) fn write(&self, directory: &Path) -> anyhow::Result<PathBuf> {
         for (file, _, text) in &self.documents {
             Writer::conclusion(directory, file, text.as_bytes())?;
@@ -33,7 +33,7 @@ impl ConclusionFiles {
         Ok(directory.join(files::REPORT))
     }
 
-    /// Everything a finished run writes. `directory`: the run directory, if it stays. Returns what to tell the user.
+    /// Writes everything for a finished run. `directory`: the run directory, if it is stored. Returns the lines to show to the user.
     pub(crate) fn write_all(&self, directory: Option<&Path>, output: &OutputArgs) -> anyhow::Result<Vec<(&'static str, String)>> {
         let mut places = Vec::new();
         if let Some(directory) = directory {
@@ -52,12 +52,12 @@ impl ConclusionFiles {
     }
 }
 
-/// Where a flag named a file.
+/// Writes the files that flags name.
 pub(crate) fn write_if_asked(path: Option<&Path>, render: impl FnOnce() -> String) -> anyhow::Result<()> {
     path.map_or(Ok(()), |path| std::fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())))
 }
 
-/// Also into the summary of a GitHub job, where there is one.
+/// Also appends to the job summary of GitHub Actions, if there is one.
 pub(crate) fn onto_job_page(markdown: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from) else { return Ok(()) };
@@ -66,7 +66,7 @@ pub(crate) fn onto_job_page(markdown: &str) -> anyhow::Result<()> {
     writeln!(file, "{markdown}").with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A path as short as it can be written from here.
+/// The shortest form of a path from the current folder.
 pub(crate) fn short_path(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).display().to_string()

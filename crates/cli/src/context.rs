@@ -1,4 +1,4 @@
-//! What every command gets besides its own flags.
+//! The input of every command in addition to its own flags.
 
 use loadstone_report::terminal::ColorChoice;
 

@@ -1,4 +1,4 @@
-//! How a command ends: exit codes, few and documented (docs/cli.md), and what is said of an error.
+//! Exit codes (docs/cli.md), and how errors are shown.
 
 use std::error::Error;
 use std::io::Write;
@@ -12,31 +12,31 @@ use loadstone_session::{SessionError, Unreachable};
 
 use crate::fleet::kubernetes::KubectlError;
 
-/// How a command ends, for the shell.
+/// How a command ends: the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; for a run: measured, valid or suspect, and every threshold held.
+    /// Success. For a run: measured, valid or suspect, and every threshold passed.
     Passed = 0,
-    /// Something broke that the user did not cause: disk full, a bug.
+    /// An internal failure that the user did not cause: disk full, a bug.
     Broken = 1,
-    /// The script, a parameter, a flag or a file is wrong: the load did not run. Or the script threw where its file was evaluated again.
+    /// The script, a parameter, a flag or a file is wrong, so no load ran. Or the script threw when it was evaluated again.
     Usage = 2,
-    /// At least one threshold failed; for `try`, a request or an iteration; for `fleet status`, agents are not ready.
+    /// At least one threshold failed. For `try`: a request or an iteration failed. For `fleet status`: agents are not ready.
     ThresholdsFailed = 3,
-    /// The measurement is invalid, so that nothing can be said about the target.
+    /// The measurement is invalid and allows no conclusion about the target.
     Invalid = 4,
-    /// The target could not be reached at all: no request got an answer. For `fleet`: the cluster.
+    /// The target could not be reached: no request got a response. For `fleet`: the cluster could not be reached.
     Unreachable = 5,
     /// Worse than `--fail-if` allows.
     Worse = 6,
-    /// A set-up failed: the load did not run.
+    /// A set-up failed, so no load ran.
     SetUpFailed = 7,
     /// Interrupted by the user (Ctrl-C).
     Interrupted = 130,
 }
 
 impl Exit {
-    /// What `--help` and the documentation say.
+    /// The description in `--help` and the documentation.
     pub(crate) const TABLE: &str = "\
 Exit codes:
   0    passed
@@ -61,12 +61,12 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// A set-up failed; it ends with [`Exit::SetUpFailed`].
+/// A set-up failed. It ends with [`Exit::SetUpFailed`].
 #[derive(Debug, thiserror::Error)]
 #[error("the set-up \"{0}\" failed")]
 pub(crate) struct SetUpError(pub(crate) String);
 
-/// An error that quoted a secret, reworded without it.
+/// An error that contained a secret, reworded without it.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct HiddenError {
@@ -99,26 +99,26 @@ impl Exit {
     }
 }
 
-/// The error as it may be shown. One without secrets stays as it is, with its causes.
+/// The error with secrets masked. An error without secrets is returned unchanged, with its causes.
 pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
-    let said = sentence(&error);
+    let message = sentence(&error);
     match error.downcast::<ScriptError>() {
         Ok(script) => script.hiding(secrets).into(),
         Err(error) => {
-            let shown = secrets.hide(&said);
-            if *shown == said { error } else { HiddenError { exit: Exit::of_error(&error), text: shown.into_owned() }.into() }
+            let shown = secrets.hide(&message);
+            if *shown == message { error } else { HiddenError { exit: Exit::of_error(&error), text: shown.into_owned() }.into() }
         }
     }
 }
 
-/// Reports that the target could not be reached. Returns how the command ends.
+/// Reports that the target is unreachable. Returns how the command ends.
 pub(crate) fn unreachable(problem: &Unreachable, secrets: &Secrets) -> anyhow::Result<Exit> {
     writeln!(std::io::stderr(), "error: {}", secrets.hide(&problem.to_string()))?;
     Ok(Exit::Unreachable)
 }
 
-/// Prints the error for people. A broken pipe (`| head`) is not an error and prints nothing.
-pub(crate) fn tell(error: &anyhow::Error) {
+/// Prints the error for the user. A broken pipe (`| head`) is not an error and prints nothing.
+pub(crate) fn print(error: &anyhow::Error) {
     let pipe =
         error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
     let text = match error.downcast_ref::<ScriptError>() {
@@ -126,19 +126,27 @@ pub(crate) fn tell(error: &anyhow::Error) {
         Some(script) => script.render(),
         None => format!("error: {}", sentence(error)),
     };
-    // Nothing can be done for a reader who closed standard error as well.
+    // If standard error is closed as well, there is nowhere left to report.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The error and its causes on one line; a cause whose words stand in the error above it already is not said twice.
+/// Commands add the path of every file that they write. What has no context was written to standard output.
+fn is_of_stdout(error: &anyhow::Error) -> bool {
+    error.chain().len() == 1 && error.chain().all(|cause| cause.is::<std::io::Error>())
+}
+
+/// The error and its causes on one line. A cause is omitted if the error above it already contains it.
 fn sentence(error: &anyhow::Error) -> String {
-    let mut said: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
+    if is_of_stdout(error) {
+        parts.push("cannot write to standard output".to_owned());
+    }
     for cause in error.chain().map(ToString::to_string) {
-        if !said.last().is_some_and(|above| above.contains(&cause)) {
-            said.push(cause);
+        if !parts.last().is_some_and(|above| above.contains(&cause)) {
+            parts.push(cause);
         }
     }
-    said.join(": ")
+    parts.join(": ")
 }
 
 #[cfg(test)]
@@ -146,10 +154,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_said_once() {
+    fn a_cause_is_shown_once() {
         let io = || std::io::Error::other("the disk is away");
         let error = anyhow::Error::from(io()).context("cannot create runs: the disk is away").context("no run");
         assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
         assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
+        assert_eq!(sentence(&anyhow::Error::from(io())), "cannot write to standard output: the disk is away");
     }
 }

@@ -4,10 +4,10 @@ use loadstone_analysis::{ComparedMetric, ComparisonGate};
 
 use crate::exit::UsageError;
 
-/// Reads one condition: METRIC [of NAME] worse [by SHARE].
+/// Parses one condition: METRIC [of NAME] worse [by SHARE].
 ///
 /// # Errors
-/// A sentence with the forms that are understood.
+/// A sentence that lists the valid forms.
 pub(crate) fn parse(text: &str) -> Result<ComparisonGate, UsageError> {
     let wrong = |why: String| {
         UsageError(format!(
@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str) -> Result<ComparisonGate, UsageError> {
     let (what, by) = match text.rsplit_once(" worse") {
         Some((what, "")) => (what, 0.0),
         Some((what, by)) => {
-            let share = by.trim().strip_prefix("by ").ok_or_else(|| wrong(format!("\"{text}\" does not say by how much")))?;
+            let share = by.trim().strip_prefix("by ").ok_or_else(|| wrong(format!("\"{text}\" does not state by how much")))?;
             (what, loadstone_units::share::parse(share).map_err(|problem| wrong(problem.to_string()))?)
         }
         None => return Err(wrong(format!("\"{text}\" does not say \"worse\""))),

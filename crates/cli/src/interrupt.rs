@@ -1,107 +1,176 @@
-//! Ctrl-C: once to stop gracefully, twice to stop now.
+//! Signals that end a run: once to stop gracefully, twice to stop now.
+//!
+//! Ctrl-C, SIGTERM and SIGHUP (a closed terminal, a lost SSH connection) have the same effect. After `nohup`, SIGHUP remains ignored.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use loadstone_plan::{RunRole, TestPlan};
 use loadstone_session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Returns at the first SIGINT or SIGTERM.
+/// The number of SIGHUP, whose disposition `nohup` sets (signal(7)).
+const SIGHUP: u32 = 1;
+
+/// The signals that end a run.
+pub(crate) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// `None`: the process ignores it.
+    hangup: Option<Signal>,
+}
+
+impl StopSignals {
+    /// Must be called within a runtime.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let hangup = if ignores(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
+    }
+
+    /// Waits for the next one. `None`: no signal can arrive any more.
+    pub(crate) async fn next(&mut self) -> Option<()> {
+        let Self { interrupt, terminate, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            received = interrupt.recv() => received,
+            received = terminate.recv() => received,
+            received = hung_up => received,
+        }
+    }
+}
+
+/// Whether this process ignores a signal, which a handler would change (proc_pid_status(5)).
+fn ignores(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Returns at the first of these signals.
 ///
 /// # Errors
-/// When the handler cannot be installed.
+/// The handler cannot be installed.
 pub(crate) fn wait() -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
-        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        StopSignals::listen()?.next().await;
         Ok(())
     })
 }
 
-/// Stops a run on SIGINT and SIGTERM, which are awaited on a thread of their own.
-///
-/// # Errors
-/// When the handler cannot be installed.
-pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
+/// Calls `hear` at each of these signals, on another thread.
+fn listen(mut hear: impl FnMut() + Send + 'static) -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        StopSignals::listen()?
+    };
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-                return;
-            };
-            let mut before = 0;
-            loop {
-                tokio::select! {
-                    received = interrupt.recv() => if received.is_none() { return },
-                    received = terminate.recv() => if received.is_none() { return },
-                }
-                before += 1;
-                controller.send(if before == 1 { LoadControl::Stop(StopReason::User) } else { LoadControl::Halt(StopReason::User) });
+            while signals.next().await.is_some() {
+                hear();
             }
         });
     })?;
     Ok(())
 }
 
+/// Stops a run at these signals, which are awaited on another thread.
+///
+/// # Errors
+/// When the handler cannot be installed.
+pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
+    steer_counting(controller, Arc::default())
+}
+
+fn steer_counting(controller: LoadHandle, heard: Arc<AtomicU32>) -> Result<(), InterruptError> {
+    listen(move || controller.send(order(heard.fetch_add(1, Ordering::AcqRel) + 1)))
+}
+
+/// What the signal with this number asks for.
+fn order(heard: u32) -> LoadControl {
+    if heard <= 1 { LoadControl::Stop(StopReason::User) } else { LoadControl::Halt(StopReason::User) }
+}
+
 /// Lets Ctrl-C end a run.
-pub(crate) struct InterruptHandler;
+#[derive(Default)]
+pub(crate) struct InterruptHandler {
+    heard: Arc<AtomicU32>,
+    notice: StopNotice,
+}
 
 /// Without the handler, Ctrl-C would end the process without a verdict.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot install the Ctrl-C handler: {0}")]
-pub(crate) struct InterruptError(#[from] std::io::Error);
+pub(crate) struct InterruptError(#[from] io::Error);
 
 impl Subscriber for InterruptHandler {
-    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Started { controller, .. } = event {
-            steer((*controller).clone())?;
+            steer_counting((*controller).clone(), Arc::clone(&self.heard))?;
         }
+        self.notice.take(event, self.heard.load(Ordering::Acquire) > 0, requests);
         Ok(())
     }
 }
 
-/// Ctrl-C for a whole series of runs: the first stops the run under way gracefully, further ones at once; between runs it is remembered.
+/// The line that a run prints after the first signal, because it may continue for a while.
+#[derive(Default)]
+struct StopNotice {
+    line: Option<String>,
+}
+
+impl StopNotice {
+    fn take(&mut self, event: &RunEvent<'_>, heard: bool, requests: &mut RunRequests) {
+        match event {
+            RunEvent::Started { plan, .. } => self.line = Some(stop_notice(plan)),
+            RunEvent::SnapshotDue { .. } if heard => {
+                if let Some(line) = self.line.take() {
+                    requests.say(line);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn stop_notice(plan: &TestPlan) -> String {
+    let leaves = plan.leaves().into_iter().filter(|run| run.role == RunRole::Load);
+    let longest_ns = leaves.map(|run| run.graceful_stop_ns.unwrap_or(plan.options.graceful_stop_ns)).max().unwrap_or_default();
+    let wait = loadstone_units::duration::format(longest_ns);
+    format!("Stopping: no new load starts. Requests in progress may take up to {wait} (gracefulStop). Interrupt again to end now.")
+}
+
+/// Ctrl-C for a whole series of runs. The first stops the current run gracefully, further ones immediately. Between runs it is remembered.
 #[derive(Clone)]
 pub(crate) struct Interrupts {
     heard: Arc<AtomicU32>,
-    /// Of the run under way.
+    /// Control of the current run.
     controller: Arc<Mutex<Option<LoadHandle>>>,
+    notice: Arc<Mutex<StopNotice>>,
 }
 
 impl Interrupts {
-    /// Listens on threads of its own until the process ends. `with_stdin`: the end of standard input counts, too; a program that starts a series holds it
-    /// open, so that it ends with that program.
+    /// Listens on separate threads until the process ends. `with_stdin`: the end of standard input counts, too. A program that starts a series holds it
+    /// open, so the series ends with that program.
     ///
     /// # Errors
-    /// When the handler cannot be installed.
+    /// The handler cannot be installed.
     pub(crate) fn listen(with_stdin: bool) -> Result<Self, InterruptError> {
-        let interrupts = Self { heard: Arc::default(), controller: Arc::default() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate) = {
-            let _entered = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-        };
+        let interrupts = Self { heard: Arc::default(), controller: Arc::default(), notice: Arc::default() };
         let listener = interrupts.clone();
-        std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                loop {
-                    tokio::select! {
-                        received = interrupt.recv() => if received.is_none() { return },
-                        received = terminate.recv() => if received.is_none() { return },
-                    }
-                    listener.hear();
-                }
-            });
-        })?;
+        listen(move || listener.hear())?;
         if with_stdin {
             let listener = interrupts.clone();
             std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-                // What is written to it is ignored, and a failure to read ends it, too.
-                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+                // Input is ignored, and a read error also counts as the end.
+                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
                 listener.hear();
             })?;
         }
@@ -114,27 +183,45 @@ impl Interrupts {
 
     fn hear(&self) {
         self.heard.fetch_add(1, Ordering::AcqRel);
-        self.tell();
+        self.report();
     }
 
-    fn tell(&self) {
-        let order = match self.heard.load(Ordering::Acquire) {
-            0 => return,
-            1 => LoadControl::Stop(StopReason::User),
-            _ => LoadControl::Halt(StopReason::User),
-        };
-        if let Some(controller) = self.controller.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            controller.send(order);
+    fn report(&self) {
+        let heard = self.heard.load(Ordering::Acquire);
+        if heard > 0
+            && let Some(controller) = self.controller.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
+        {
+            controller.send(order(heard));
         }
     }
 }
 
 impl Subscriber for Interrupts {
-    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Started { controller, .. } = event {
             *self.controller.lock().unwrap_or_else(PoisonError::into_inner) = Some((*controller).clone());
-            self.tell();
+            self.report();
         }
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner).take(event, self.heard(), requests);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadstone_plan::{Load, LoadProfile, ScenarioId, ScenarioRun};
+
+    use super::*;
+
+    #[test]
+    fn the_notice_states_the_longest_wait_of_the_load() {
+        let run = |graceful_stop_ns, role| {
+            let profile = LoadProfile::Open { stages: Vec::new() };
+            Load::Run(ScenarioRun { graceful_stop_ns, role, ..ScenarioRun::new(ScenarioId(0), profile) })
+        };
+        let second = 1_000_000_000;
+        let load = [run(None, RunRole::Load), run(Some(45 * second), RunRole::Load), run(Some(600 * second), RunRole::TearDown)];
+        let plan = TestPlan::new("t", ["s"], Load::Sequence(load.into()));
+        assert!(stop_notice(&plan).contains("may take up to 45s (gracefulStop)"), "{}", stop_notice(&plan));
     }
 }

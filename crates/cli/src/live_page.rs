@@ -1,4 +1,4 @@
-//! The page that shows a run while it goes on, and the commands that come back from it.
+//! The page that shows a run in progress, and the commands that it sends back.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use loadstone_session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReas
 
 /// The live page of one run; it is served from the start of the run.
 pub(crate) struct LivePage {
-    /// Where its address is written, besides standard error.
+    /// File for its address, in addition to standard error.
     address_file: Option<PathBuf>,
     served: Option<ServedPage>,
 }
@@ -31,7 +31,7 @@ impl LivePage {
         Self { address_file, served: None }
     }
 
-    /// Gives open pages the finished view.
+    /// Sends the finished view to open pages.
     pub(crate) fn finish(self, run: &Run, summary: &Summary) {
         if let Some(served) = self.served {
             served.server.finish(ReportView::build(run, summary));
@@ -47,7 +47,7 @@ impl Subscriber for LivePage {
         let Some(page) = &mut self.served else { return Ok(()) };
         match event {
             RunEvent::SnapshotDue { .. } => page.obey(requests),
-            // Shown with the next second.
+            // Displayed with the next second.
             RunEvent::Signals(series) => {
                 for SignalSeries { signal, points } in *series {
                     points.iter().for_each(|point| page.builder.push_signal(signal, point));
@@ -73,13 +73,13 @@ impl ServedPage {
             let cannot = |error| format!("--live-address: cannot write {}: {error}", file.display());
             std::fs::write(file, format!("{}\n", server.url())).map_err(cannot)?;
         }
-        // The address is a convenience; a closed standard error is no reason not to run.
+        // The address is optional output: a closed standard error must not prevent the run.
         let _ = writeln!(std::io::stderr(), "Live page: {}\n", server.url());
         let builder = ViewBuilder::new(info, plan);
         Ok(Self { server, builder, info: info.clone(), controller: controller.clone(), steering: Steering::default(), found: None })
     }
 
-    /// Carries out what someone at the page asked for since the last second; it becomes marks of this one.
+    /// Carries out the page's commands since the last second, and adds them as marks to this second.
     fn obey(&mut self, requests: &mut RunRequests) {
         while let Some(command) = self.server.command() {
             let (control, text) = self.control(command);

@@ -1,9 +1,10 @@
 //! The binary `loadstone`: flags, settings, wiring, exit codes.
 //!
-//! Read `commands` first (a file each), then `command_run` (a run with all that is shown of it). Deliberately absent: anything
-//! measured or concluded, and the run itself (`session`); that is in the library crates.
+//! Read `commands` first (one file each), then `command_run` (a run and its display). Deliberately absent: measurement, conclusions, and the run itself
+//! (`session`). Those are in the library crates.
 
 mod answers;
+mod argument;
 mod capacity;
 mod command_line;
 mod command_run;
@@ -17,7 +18,6 @@ mod experiment;
 mod flags;
 mod fleet;
 mod gate;
-mod given;
 mod interrupt;
 mod live_page;
 mod objective;
@@ -38,7 +38,7 @@ use command_line::Cli;
 use context::CommandContext;
 use exit::Exit;
 
-/// Also for QuickJS, through the C library's own names: see ARCHITECTURE.md, decisions.
+/// QuickJS uses it too, through the C library's allocation functions: see ARCHITECTURE.md, Decisions.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     match cli.command.perform(&context) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            exit::tell(&error);
+            exit::print(&error);
             Exit::of_error(&error).into()
         }
     }

@@ -4,10 +4,10 @@ use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, 
 
 use crate::exit::UsageError;
 
-/// Reads one objective of a flag.
+/// Parses one objective from a flag.
 ///
 /// # Errors
-/// A sentence with the forms that are understood.
+/// A sentence that lists the valid forms.
 pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
     let wrong = |why: String| {
         UsageError(format!(

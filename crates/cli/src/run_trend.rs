@@ -1,4 +1,4 @@
-//! A test over its runs, as the folder has them. Read [`TestHistory`].
+//! A test over its runs in a folder. Read [`TestHistory`].
 
 mod index;
 
@@ -10,17 +10,17 @@ use loadstone_run_directory::History;
 use crate::exit::UsageError;
 use index::{IndexedRun, TrendIndex};
 
-/// Other tests that are named where one has no runs.
-const NAMED_MAX: usize = 8;
+/// Maximum number of other tests to list if the requested one has no runs.
+const LISTED_TESTS_MAX: usize = 8;
 
-/// The complete and valid runs of a test under the load of its newest, the oldest first.
+/// The complete, valid runs of a test with the same load as its newest run, oldest first.
 pub(crate) struct TestHistory {
     test: String,
     inputs: Vec<TrendInput>,
     left_out: LeftOut,
 }
 
-/// Runs of the test that are no part of its trend.
+/// Runs of the test that are excluded from its trend.
 #[derive(Debug, Default)]
 struct LeftOut {
     other_load: usize,
@@ -30,7 +30,7 @@ struct LeftOut {
 }
 
 impl TestHistory {
-    /// `test`: its name; by default that of the newest run. `last`: how many runs at most, the newest.
+    /// `test`: its name, by default that of the newest run. `last`: the maximum number of newest runs.
     ///
     /// # Errors
     /// [`UsageError`]: the folder cannot be read, or has no such run.
@@ -48,12 +48,12 @@ impl TestHistory {
                 continue;
             };
             if *name.get_or_insert_with(|| run.test.clone()) != run.test {
-                if others.len() < NAMED_MAX && !others.contains(&run.test) {
+                if others.len() < LISTED_TESTS_MAX && !others.contains(&run.test) {
                     others.push(run.test.clone());
                 }
                 continue;
             }
-            inputs.extend(kept(run, &mut newest, &mut left_out));
+            inputs.extend(trend_input(run, &mut newest, &mut left_out));
             if inputs.len() >= last {
                 break;
             }
@@ -61,7 +61,7 @@ impl TestHistory {
         index.keep(history.names());
         let Some(name) = name.filter(|_| !inputs.is_empty()) else {
             let of = test.map_or_else(String::new, |test| format!(" of \"{test}\""));
-            let tests = if others.is_empty() { String::new() } else { format!("; of these tests there are runs: {}", others.join(", ")) };
+            let tests = if others.is_empty() { String::new() } else { format!("; these tests have runs: {}", others.join(", ")) };
             return Err(UsageError(format!("there is no complete run{of} in {}{tests}", folder.display())));
         };
         inputs.reverse();
@@ -72,21 +72,21 @@ impl TestHistory {
         RunTrend::of(&self.test, &self.inputs)
     }
 
-    /// Which runs are no part of it, and why: `2 cut short, 1 invalid`; `None`: all are.
+    /// Excluded runs with the reasons: `2 cut short, 1 invalid`. `None` if there are none.
     pub(crate) fn left_out(&self) -> Option<String> {
         let LeftOut { other_load, cut_short, invalid, unreadable } = self.left_out;
         let parts = [
-            (other_load, "under another load"),
+            (other_load, "under a different load"),
             (cut_short, "cut short"),
             (invalid, "invalid"),
-            (unreadable, "without a summary that can be read"),
+            (unreadable, "without a readable summary"),
         ];
-        let told: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let reasons: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 }
 
-fn kept(run: IndexedRun, newest: &mut Option<LoadShape>, left_out: &mut LeftOut) -> Option<TrendInput> {
+fn trend_input(run: IndexedRun, newest: &mut Option<LoadShape>, left_out: &mut LeftOut) -> Option<TrendInput> {
     let IndexedRun { is_complete, load, run, concluded, .. } = run;
     let Some(concluded) = concluded.filter(|_| is_complete) else {
         *(if is_complete { &mut left_out.unreadable } else { &mut left_out.cut_short }) += 1;

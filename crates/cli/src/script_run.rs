@@ -1,4 +1,4 @@
-//! A run of a script: loads it, starts its stubs and proxies, and makes its users.
+//! A run of a script: loads it, starts its stubs and proxies, and creates its users.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::fleet::FleetRun;
 #[derive(Clone)]
 pub(crate) struct ScriptRun<'a> {
     pub(crate) path: &'a Path,
-    /// The file as the run remembers it.
+    /// The file name that the run records.
     pub(crate) shown: &'a str,
     pub(crate) inputs: Inputs,
     pub(crate) workers: u32,
     pub(crate) tags: &'a [String],
     pub(crate) network: &'a NetworkArgs,
-    /// Who makes the load, where it is not this process.
+    /// The fleet that generates the load, if it is not this process.
     pub(crate) fleet: Option<Box<FleetRun>>,
 }
 
@@ -90,7 +90,7 @@ impl ScriptRun<'_> {
     }
 }
 
-/// A run of a script that could begin.
+/// A script run that is ready to start.
 pub(crate) struct PreparedRun {
     loaded: Arc<Loaded>,
     session: Session,
@@ -99,10 +99,10 @@ pub(crate) struct PreparedRun {
 }
 
 impl PreparedRun {
-    /// Runs it without the surroundings of `loadstone run`.
+    /// Runs it without the terminal and page of `loadstone run`.
     ///
     /// # Errors
-    /// As [`Session::run`].
+    /// As for [`Session::run`].
     pub(crate) fn run(self, subscribers: &mut [&mut dyn Subscriber]) -> Result<FinishedRun, SessionError> {
         let Self { loaded, session, sender, .. } = self;
         session
@@ -117,13 +117,13 @@ fn finish_collections(loaded: &Loaded, secrets: &Secrets) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// The proxies that a test declares; they serve until they are dropped.
+/// The proxies that a test declares. They serve until they are dropped.
 pub(crate) fn start_proxies(loaded: &Loaded) -> Result<Vec<TcpProxy>, UsageError> {
     let start = |spec| TcpProxy::start(spec).map_err(|problem| UsageError(format!("proxy.tcp(…): {problem}")));
     loaded.proxies.iter().map(start).collect()
 }
 
-/// The stubs that a test declares; what their functions print goes to the console.
+/// The stubs that a test declares. Output of their functions goes to the console.
 fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<Stubs>>, ScriptError> {
     if !loaded.has_stubs() {
         return Ok(None);
@@ -133,7 +133,7 @@ fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<St
     Stubs::start(loaded, Box::new(print)).map(|stubs| Some(Rc::new(stubs)))
 }
 
-/// Sends what a worker's scripts print to the console.
+/// Sends the output of a worker's scripts to the console.
 fn sinks(sender: &LineSender) -> Sinks {
     let (lines, failures) = (sender.clone(), sender.clone());
     Sinks {
@@ -143,7 +143,7 @@ fn sinks(sender: &LineSender) -> Sinks {
     }
 }
 
-/// A line as people see it: who printed it, and what.
+/// A console line: its source and its content.
 pub(crate) fn console_text(line: &ConsoleLine) -> String {
     match &line.user {
         Some((scenario, number)) => format!("[{scenario} {number}] {}", line.text),

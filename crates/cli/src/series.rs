@@ -1,4 +1,4 @@
-//! Runs of one test, one after the other in one process, which Ctrl-C ends together. Read [`Series`].
+//! Consecutive runs of one test in one process, which Ctrl-C ends together. Read [`Series`].
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,22 @@ use crate::interrupt::Interrupts;
 use crate::script_run::{ScriptRun, start_proxies};
 use crate::url_run::UrlRun;
 
-/// Whatever makes the load.
+/// The source of the load.
 pub(crate) enum RunSource<'a> {
-    /// Read anew for every run, so that its data begins where it began.
+    /// Loaded again for every run, so that its data starts from the beginning.
     Script(ScriptRun<'a>),
     Url(Box<UrlRun<'a>>),
 }
 
-/// Runs that follow each other.
+/// A series of runs.
 pub(crate) struct Series<'a> {
     pub(crate) source: &'a RunSource<'a>,
-    /// Where their directories are made.
+    /// Parent folder of their directories.
     pub(crate) folder: PathBuf,
     pub(crate) interrupts: Interrupts,
 }
 
-/// The target could not be reached; without secrets.
+/// The target could not be reached. Secrets are masked.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct TargetUnreachable(String);
@@ -40,7 +40,7 @@ pub(crate) struct SeriesRun {
 }
 
 impl RunSource<'_> {
-    /// The plan as the test has it, and the digest of its script.
+    /// The test's own plan, and the digest of its script.
     pub(crate) fn plan(&self) -> anyhow::Result<(TestPlan, Option<String>)> {
         match self {
             RunSource::Script(script) => {
@@ -52,7 +52,7 @@ impl RunSource<'_> {
         }
     }
 
-    /// The proxies that the test declares; they serve until they are dropped.
+    /// The proxies that the test declares. They serve until they are dropped.
     pub(crate) fn proxies(&self) -> anyhow::Result<Vec<TcpProxy>> {
         match self {
             RunSource::Script(script) => Ok(start_proxies(&script.load()?)?),
@@ -62,10 +62,10 @@ impl RunSource<'_> {
 }
 
 impl Series<'_> {
-    /// One more run. `seed`: of its draws, if not the test's. `change`: what is different from the test as it stands.
+    /// Runs once more. `seed`: replaces the test's seed. `change`: modifies the test's plan.
     ///
     /// # Errors
-    /// [`TargetUnreachable`], and whatever else keeps it from beginning or breaks it: the file, a subscriber. No secret is in what it says.
+    /// [`TargetUnreachable`], and any other failure of the file or a subscriber. Secrets are masked.
     pub(crate) fn run(
         &mut self,
         seed: Option<u64>,
@@ -123,7 +123,7 @@ fn of_url(
     (secrets, session.run(url.users(&network, &options), subscribers))
 }
 
-/// Name of a run by its directory.
+/// Name of a run, from its directory.
 pub(crate) fn name_of(directory: &Path) -> String {
     directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

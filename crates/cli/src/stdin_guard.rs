@@ -1,4 +1,4 @@
-//! Ends a run with the program that started it.
+//! Ends a run together with the program that started it.
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use loadstone_metrics::MarkKind;
 use loadstone_session::{LoadControl, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
-/// The mark of a run that was left behind.
+/// The mark of a run whose parent program ended.
 const GONE: &str = "stopped, since the program that started the run has ended";
 
-/// Notices when standard input ends. A program that starts runs holds it open, so it ends with that program, for whatever reason.
+/// Notices when standard input closes. A program that starts runs holds it open, so the run ends with that program, for any reason.
 #[derive(Default)]
 pub(crate) struct StdinGuard {
-    /// Closed by the end of standard input; `None` before the run has started and once the end was told.
+    /// Disconnected at the end of standard input. `None` before the run has started, and after the end was reported.
     end: Option<Receiver<()>>,
 }
 
@@ -38,14 +38,14 @@ impl Subscriber for StdinGuard {
     }
 }
 
-/// What is disconnected when standard input has ended.
+/// A channel that disconnects when standard input closes.
 ///
 /// # Errors
-/// When the system gives no thread.
+/// The system cannot start a thread.
 pub(crate) fn watch() -> io::Result<Receiver<()>> {
     let (open, end) = sync_channel::<()>(0);
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        // What is written to it is ignored, and a failure to read ends it, too.
+        // Input is ignored, and a read error also counts as the end.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         drop(open);
     })?;

@@ -5,11 +5,11 @@ use std::io::{IsTerminal, Stderr};
 use loadstone_report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style, provisional_lines};
 use loadstone_session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
-/// A run does not depend on its terminal: errors in drawing are ignored.
+/// A run does not depend on its terminal: drawing errors are ignored.
 pub(crate) struct TerminalProgress {
     screen: Screen<Stderr>,
     quiet: bool,
-    /// From the start of the run.
+    /// Since the start of the run.
     progress: Option<Progress>,
 }
 

@@ -1,4 +1,4 @@
-//! A URL without a script, made into a run.
+//! A run of one URL, without a script.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use loadstone_session::{FixedRequest, FixedRequestUsers, PrintedLines, Session};
 
 use crate::flags::NetworkArgs;
 
-/// One request, again and again.
+/// Repeats one request.
 pub(crate) struct UrlRun<'a> {
     pub(crate) request: FixedRequest,
     pub(crate) plan: TestPlan,
@@ -18,14 +18,14 @@ pub(crate) struct UrlRun<'a> {
 }
 
 impl UrlRun<'_> {
-    /// As the flags have it; `plan`: the run's own, whose seed it takes.
+    /// Builds it from the flags. `plan`: the run's plan, for its seed.
     pub(crate) fn network_options(&self, plan: &TestPlan) -> NetworkOptions {
         let mut network = NetworkOptions::default();
         self.network.apply(&mut network, plan.options.seed);
         network
     }
 
-    /// A run of `plan` in `folder`, which concludes when it is over.
+    /// Runs `plan` in `folder` and concludes afterwards.
     pub(crate) fn session(&self, plan: TestPlan, network: &NetworkOptions, tags: &[String], folder: PathBuf) -> Session {
         Session {
             plan,
@@ -42,7 +42,7 @@ impl UrlRun<'_> {
         }
     }
 
-    /// Makes the users on each worker.
+    /// Creates the users on each worker.
     pub(crate) fn users<'s>(
         &'s self,
         network: &'s NetworkOptions,

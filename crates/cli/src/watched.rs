@@ -1,4 +1,4 @@
-//! How far an experiment or a search is, for the program that started it. Read [`WorkProgress`].
+//! Reports the progress of an experiment or a search to the program that started it. Read [`WorkProgress`].
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -7,28 +7,28 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-/// What is told, a line of JSON each time.
+/// One report, a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct WorkProgress {
-    /// What is going on: `round 3: pool 8`.
+    /// The current activity: `round 3: pool 8`.
     pub(crate) text: String,
-    /// Share of the whole, as far as is known.
+    /// Estimated share of the whole that is done.
     pub(crate) done: f64,
-    /// How long it probably still takes.
+    /// Estimated remaining time.
     pub(crate) left_seconds: f64,
-    /// Path below the folder of runs of what is known so far.
+    /// Path of the current result, relative to the runs folder.
     pub(crate) answer: String,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WatchedArgs {
-    /// Where the program that started this one reads how far it is. When that program ends, this one is stopped as by Ctrl-C.
+    /// Descriptor for progress reports to the parent program. When that program ends, this one stops as on Ctrl-C.
     #[arg(long, value_name = "FILE", hide = true)]
     progress_to: Option<PathBuf>,
 }
 
-/// Where it is told; nowhere without somebody who watches.
+/// Destination of the reports. Without a parent program there is none.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressLines(Option<File>);
 
@@ -38,7 +38,7 @@ impl WatchedArgs {
     }
 
     /// # Errors
-    /// When the file cannot be opened.
+    /// The file cannot be opened.
     pub(crate) fn lines(&self) -> std::io::Result<ProgressLines> {
         let open = |path: &PathBuf| OpenOptions::new().append(true).open(path);
         Ok(ProgressLines(self.progress_to.as_ref().map(open).transpose()?))
@@ -46,8 +46,8 @@ impl WatchedArgs {
 }
 
 impl ProgressLines {
-    /// Ignores errors: what is measured does not depend on who watches.
-    pub(crate) fn tell(&mut self, progress: &WorkProgress) {
+    /// Ignores errors: the measurement does not depend on a reader.
+    pub(crate) fn report(&mut self, progress: &WorkProgress) {
         if let (Some(file), Ok(line)) = (&mut self.0, serde_json::to_string(progress)) {
             let _ = writeln!(file, "{line}");
         }
@@ -60,9 +60,9 @@ impl WorkProgress {
         let whole = spent + left;
         Self { text, done: if whole > 0.0 { spent / whole } else { 0.0 }, left_seconds: left, answer: answer.to_owned() }
     }
-    /// The same so many seconds later.
+    /// The same estimate this many seconds later.
     pub(crate) fn after(&self, seconds: f64) -> Self {
-        // It is not over before it says so.
+        // The work is only done once it reports so.
         let left_seconds = (self.left_seconds - seconds).max(1.0);
         let whole = self.left_seconds / (1.0 - self.done).max(1e-9);
         Self { done: if whole > 0.0 { (1.0 - left_seconds / whole).clamp(0.0, 1.0) } else { self.done }, left_seconds, ..self.clone() }
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_on_between_two_lines() {
-        let told = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), "experiments/x");
-        assert_eq!(told.done, 0.25);
-        let later = told.after(30.0);
+    fn progress_advances_between_two_lines() {
+        let progress = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), "experiments/x");
+        assert_eq!(progress.done, 0.25);
+        let later = progress.after(30.0);
         assert_eq!((later.left_seconds, later.done), (60.0, 0.5));
-        let late = told.after(500.0);
+        let late = progress.after(500.0);
         assert!(late.left_seconds == 1.0 && late.done < 1.0, "not over before it says so");
     }
 }

@@ -18,9 +18,9 @@ impl CpuLimits {
         Self { files }
     }
 
-    /// The sum over the groups, in nanoseconds. Each group counts its own throttling.
-    pub(crate) fn throttled_ns(&self) -> u64 {
-        self.files.iter().map(|file| throttled_ns(&std::fs::read_to_string(file).unwrap_or_default())).sum()
+    /// The sum over the groups, in nanoseconds. Each group counts its own throttling. `None` if one of them cannot be read.
+    pub(crate) fn throttled_ns(&self) -> Option<u64> {
+        self.files.iter().map(|file| std::fs::read_to_string(file).ok().map(|stat| throttled_ns(&stat))).sum()
     }
 }
 

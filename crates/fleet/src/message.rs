@@ -219,7 +219,7 @@ fn append_compressed(packed: &mut Vec<u8>, bytes: &[u8]) {
 /// Takes the block that was appended first from the front.
 fn take_decompressed(packed: &mut &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The decoder stops at the end of its own block.
+    // The decoder stops at the end of the block.
     ZlibDecoder::new(packed).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

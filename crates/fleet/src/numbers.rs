@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_made_ahead_and_grow_with_the_usage() {
+    fn requests_are_sent_ahead_and_grow_with_the_usage() {
         let mut here = here(None);
         let (taken, request) = here.take();
         assert_eq!((taken, request.unwrap().wanted, request.unwrap().urgent), (TakenNumber::Wait, 4, true));

@@ -26,9 +26,9 @@ struct Candidate {
     text: String,
 }
 
-/// Connects answers and later requests. Returns what was connected, in words.
+/// Connects values in answers with later requests that send them. Returns a description of each connection.
 pub(crate) fn correlate(exchanges: &mut [Answered]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut connections = Vec::new();
     let mut sent: HashSet<String> = HashSet::new();
     let mut taken: HashSet<String> = HashSet::new();
     for index in 0..exchanges.len() {
@@ -50,14 +50,14 @@ pub(crate) fn correlate(exchanges: &mut [Answered]) -> Vec<String> {
             let name = name.unwrap_or_default();
             let from = exchanges[index].request.name.clone();
             let sent = if uses == 1 { "1 later request".to_owned() } else { format!("{uses} later requests") };
-            said.push(format!("`{name}` is read from the answer to \"{from}\" and sent by {sent}"));
+            connections.push(format!("`{name}` is read from the answer to \"{from}\" and sent by {sent}"));
             exchanges[index].request.extracted.push((name.clone(), candidate.read));
             for later in &mut exchanges[index + 1..] {
                 replace(&mut later.request, &candidate.text, &value(&format!("user.state.{name}")));
             }
         }
     }
-    said
+    connections
 }
 
 /// `about` is what the request is about: an `id` is one of that.
@@ -88,8 +88,8 @@ fn leaves(json: &Value, path: &str, name: &str, found: &mut Vec<Candidate>) {
                 leaves(item, &format!("{path}[{index}]"), name, found);
             }
         }
-        Value::String(text) if telling(text, name) => found.push(candidate(path, name, text)),
-        Value::Number(number) if telling(&number.to_string(), name) => found.push(candidate(path, name, &number.to_string())),
+        Value::String(text) if is_distinctive(text, name) => found.push(candidate(path, name, text)),
+        Value::Number(number) if is_distinctive(&number.to_string(), name) => found.push(candidate(path, name, &number.to_string())),
         _ => {}
     }
 }
@@ -98,8 +98,8 @@ fn candidate(path: &str, name: &str, text: &str) -> Candidate {
     Candidate { read: format!(".json({})", quoted(path)), name: camel_case(name), text: text.to_owned() }
 }
 
-/// Whether a value is one that does not turn up by chance.
-fn telling(text: &str, name: &str) -> bool {
+/// Whether a value is distinctive enough that a second occurrence is no coincidence.
+fn is_distinctive(text: &str, name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let identifies = lower == "id"
         || lower.ends_with("id")
@@ -117,7 +117,7 @@ fn inputs(html: &str, found: &mut Vec<Candidate>) {
         let tag = &html[at + 6..];
         let tag = &tag[..tag.find('>').unwrap_or(tag.len())];
         if let (Some(name), Some(text)) = (attribute(tag, "name"), attribute(tag, "value"))
-            && telling(text, name)
+            && is_distinctive(text, name)
         {
             let read = format!(".css({}, {{ attribute: \"value\" }})", quoted(&format!("input[name='{name}']")));
             found.push(Candidate { read, name: camel_case(name), text: text.to_owned() });

@@ -139,7 +139,7 @@ pub(crate) fn is_asset(resource: &str, kind: &str, url: &str) -> bool {
 
 fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
     let url = text(request, "url");
-    let mut made = PlannedRequest {
+    let mut planned = PlannedRequest {
         name: name_of(text(request, "method"), url),
         method: text(request, "method").to_owned(),
         url: relative(url, Some(base)),
@@ -148,15 +148,15 @@ fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
     for header in list(request, "headers") {
         let (name, content) = (text(header, "name"), text(header, "value"));
         if keeps(name, content) {
-            set_header(&mut made, name, content);
+            set_header(&mut planned, name, content);
         }
     }
     if let Some(data) = request.get("postData") {
         let fields = list(data, "params");
         if text(data, "text").is_empty() && !fields.is_empty() {
             let is_file = |field: &Value| !text(field, "fileName").is_empty();
-            made.headers.retain(|(name, _)| name != "content-type");
-            made.body = if text(data, "mimeType").starts_with("multipart/") {
+            planned.headers.retain(|(name, _)| name != "content-type");
+            planned.body = if text(data, "mimeType").starts_with("multipart/") {
                 let field = |field: &Value| {
                     (text(field, "name").to_owned(), text(field, if is_file(field) { "fileName" } else { "value" }).to_owned(), false)
                 };
@@ -165,13 +165,13 @@ fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
                 Body::Form(fields.iter().map(|field| (text(field, "name").to_owned(), text(field, "value").to_owned())).collect())
             };
         } else {
-            set_body(&mut made, text(data, "text"));
+            set_body(&mut planned, text(data, "text"));
         }
     } else {
-        made.headers.retain(|(name, _)| name != "content-type");
+        planned.headers.retain(|(name, _)| name != "content-type");
     }
-    made.status = (status >= 400).then_some(status as u16);
-    made
+    planned.status = (status >= 400).then_some(status as u16);
+    planned
 }
 
 /// Cookies that were there before the recording began: nothing in it set them.

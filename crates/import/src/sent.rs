@@ -1,4 +1,4 @@
-//! What requests carry, as every source of steps tells it: which headers are worth keeping, how a body is read, what must not be written down.
+//! The content of imported requests from any source: which headers to keep, how to read a body, and which values must not be written to the test.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub(crate) fn keeps(name: &str, value: &str) -> bool {
     !(any || name.starts_with(':') || name.starts_with("sec-") || name.starts_with("proxy-") || BY_ITSELF.contains(&name.as_str()))
 }
 
-/// Sets a header; credentials and the type of a body have options of their own.
+/// Sets a header. Credentials and the content type have separate options.
 pub(crate) fn set_header(request: &mut PlannedRequest, name: &str, value: &str) {
     if name.eq_ignore_ascii_case("authorization") {
         if let Some(token) = value.strip_prefix("Bearer ") {

@@ -1,6 +1,6 @@
-//! What a user does, as recordings, collections, descriptions and command lines tell it: the one model that is written as a test.
+//! The steps of a user from recordings, collections, API descriptions and command lines: one model, from which the test is written.
 //!
-//! Texts may hold values that are only known when the test runs: [`value`] puts the expression into the text, between two marks.
+//! Strings may contain values that are known only when the test runs: [`value`] inserts the expression into the string, between two marks.
 
 use serde_json::Value;
 
@@ -108,9 +108,9 @@ impl Journey {
     pub(crate) fn parameter(&mut self, wanted: &str, default: &str, secret: bool, help: &str) -> String {
         let name = crate::text::camel_case(wanted);
         let name = if matches!(name.as_str(), "base" | "user" | "test") { format!("{name}Value") } else { name };
-        let made = TestParameter { name: name.clone(), default: default.to_owned(), secret, help: help.to_owned() };
+        let new = TestParameter { name: name.clone(), default: default.to_owned(), secret, help: help.to_owned() };
         match self.parameters.iter().find(|known| known.name == name) {
-            None => self.parameters.push(made),
+            None => self.parameters.push(new),
             // Two values want one name: the second is another parameter.
             Some(known) if known.default != default => return self.parameter(&format!("{wanted}2"), default, secret, help),
             Some(_) => {}

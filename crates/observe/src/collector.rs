@@ -1,6 +1,6 @@
-//! Takes what an observer reads, and makes signals and points of it.
+//! Converts an observer's readings into signals and points.
 //!
-//! Read [`MetricSpec`] first: an observer names what it reads by constants of this type, so that name, unit and role stand in one place.
+//! Read [`MetricSpec`] first: an observer declares its metrics as constants of this type, so that name, unit and role are in one place.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use loadstone_metrics::span::TraceBatch;
 use loadstone_metrics::{FlowEvent, Nanos, NoticeKind, Role, Signal, SignalKind, SignalPoint};
 
-/// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
+/// Series that one observer may create. Further ones are refused and counted, so that no exporter can fill a run.
 pub(crate) const SERIES_MAX: usize = 2_000;
 
 /// A signal and one reading of it.
 pub(crate) type SignalReading = (Arc<Signal>, SignalPoint);
 
-/// What a metric is, its labels apart.
+/// Everything about a metric except its labels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MetricSpec<'a> {
     name: &'a str,
@@ -38,18 +38,18 @@ impl<'a> MetricSpec<'a> {
         Self::new(SignalKind::Gauge, name, unit, help)
     }
 
-    /// An ever-growing total, which is shown as its rate.
+    /// A monotonic total, which is shown as its rate.
     pub(crate) const fn counter(name: &'a str, unit: &'a str, help: &'a str) -> Self {
         Self::new(SignalKind::Counter, name, unit, help)
     }
 
-    /// What it means, whoever observes it.
+    /// What the metric means, independent of the kind of observer.
     pub(crate) const fn role(mut self, role: Role) -> Self {
         self.role = Some(role);
         self
     }
 
-    /// The pool, device or queue that it tells of.
+    /// The pool, device or queue that the metric describes.
     pub(crate) const fn part(mut self, part: &'a str) -> Self {
         self.part = part;
         self
@@ -68,7 +68,7 @@ impl<'a> MetricSpec<'a> {
 /// What one observer has read since its last batch.
 pub(crate) struct SignalCollector {
     observer: String,
-    /// The instant that the present reading is stamped with.
+    /// The timestamp of the current reading.
     at: Nanos,
     /// By metric and labels as they stand in the name.
     series: HashMap<String, Arc<Signal>>,
@@ -77,7 +77,7 @@ pub(crate) struct SignalCollector {
     /// Instants are relative: how long before the reading ended it happened. Nanoseconds.
     journeys: Vec<FlowEvent>,
     traces: TraceBatch,
-    /// What is to be said of what it reads.
+    /// Remarks and warnings about the readings.
     notices: Vec<(NoticeKind, String)>,
 }
 
@@ -102,7 +102,7 @@ impl SignalCollector {
         self.journeys.clear();
     }
 
-    /// Ends it: the points, stamped with the middle between its begin and `now`.
+    /// Ends the reading and returns its points, with the middle between its begin and `now` as their timestamp.
     pub(crate) fn finish(&mut self, now: Nanos) -> Vec<SignalReading> {
         let middle = self.at + now.saturating_sub(self.at) / 2;
         let mut points = std::mem::take(&mut self.points);
@@ -110,12 +110,12 @@ impl SignalCollector {
         points
     }
 
-    /// The instant that the present reading is stamped with, until it ends.
+    /// The timestamp of the current reading, until it ends.
     pub(crate) fn at(&self) -> Nanos {
         self.at
     }
 
-    /// What became known of the run's traces.
+    /// Adds traces of the run.
     pub(crate) fn traces(&mut self, batch: TraceBatch) {
         self.traces.append(batch);
     }
@@ -124,7 +124,7 @@ impl SignalCollector {
         std::mem::take(&mut self.traces)
     }
 
-    /// Says something of what it reads. The observer's name is put before it.
+    /// Adds a notice about the readings. The observer's name is prefixed.
     pub(crate) fn notice(&mut self, kind: NoticeKind, what: String) {
         self.notices.push((kind, what));
     }
@@ -138,7 +138,7 @@ impl SignalCollector {
         self.journeys.push(event);
     }
 
-    /// What happened to journeys, on the clock of a reading that ended at `end`.
+    /// The journeys' events, on the clock of a reading that ended at `end`.
     pub(crate) fn take_journeys(&mut self, end: Nanos) -> impl Iterator<Item = FlowEvent> + '_ {
         self.journeys.drain(..).map(move |event| FlowEvent { at: end.saturating_sub(event.at), ..event })
     }
@@ -192,7 +192,7 @@ impl SignalCollector {
     }
 }
 
-/// A text fit for a label: no braces, no line breaks, at most 120 characters.
+/// A string that is valid as a label: no braces, no line breaks, at most 120 characters.
 pub(crate) fn label(text: &str) -> String {
     let clean = text.chars().map(|c| match c {
         '{' => '(',

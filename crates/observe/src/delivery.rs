@@ -1,4 +1,4 @@
-//! One observer's way from its readings to the channel: what is lost there, and what is said of gaps.
+//! Sends one observer's readings to the channel, counts what is lost, and reports gaps.
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -14,7 +14,7 @@ const NOTICES_MAX: usize = 64;
 /// Flow events of one observer that wait for room in the channel.
 const FLOW_EVENTS_MAX: usize = 1_000_000;
 
-/// One observer's way from its readings to the channel.
+/// Delivers one observer's readings to the channel.
 pub(crate) struct BatchSender {
     observer: Arc<str>,
     clock: Monotonic,
@@ -25,7 +25,7 @@ pub(crate) struct BatchSender {
     /// Since when it has been failing.
     failing_since: Option<Nanos>,
     lost: u64,
-    refused_told: bool,
+    refused_reported: bool,
 }
 
 impl BatchSender {
@@ -39,12 +39,12 @@ impl BatchSender {
             traces: TraceBatch::default(),
             failing_since: None,
             lost: 0,
-            refused_told: false,
+            refused_reported: false,
         }
     }
 
-    /// What the next batch is to say of the run's traces, and of what is read.
-    pub(crate) fn tell(&mut self, traces: TraceBatch, notices: Vec<(NoticeKind, String)>) {
+    /// Adds traces and notices to the next batch.
+    pub(crate) fn add(&mut self, traces: TraceBatch, notices: Vec<(NoticeKind, String)>) {
         self.traces.append(traces);
         let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
         let notice = |(kind, what): (NoticeKind, String)| {
@@ -68,8 +68,8 @@ impl BatchSender {
                 message,
             });
         }
-        if refused > 0 && !self.refused_told {
-            self.refused_told = true;
+        if refused > 0 && !self.refused_reported {
+            self.refused_reported = true;
             let message = format!("{} has more than {SERIES_MAX} series; the rest are left out", self.observer);
             self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at: now, kind: NoticeKind::Incomplete, message });
         }
@@ -86,7 +86,7 @@ impl BatchSender {
         self.send(Vec::new());
     }
 
-    /// Never waits: what the reader has no room for is dropped, counted, and told with the next batch.
+    /// Never waits. Readings that do not fit into the channel are dropped, counted, and reported with the next batch.
     fn send(&mut self, points: Vec<SignalReading>) {
         let loss = (self.lost > 0).then(|| SignalNotice {
             observer: Arc::clone(&self.observer),
@@ -107,8 +107,8 @@ impl BatchSender {
             Ok(()) => self.lost = 0,
             Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
                 self.lost += batch.points.len() as u64;
-                // The one about losses is made anew with the next attempt.
-                // A journey that finished has finished, whenever that is told.
+                // The next attempt creates a new notice about losses.
+                // Finished journeys remain valid, so the next batch carries them.
                 self.flow_events = batch.flow_events;
                 self.flow_events.truncate(FLOW_EVENTS_MAX);
                 self.traces = batch.traces;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_lost_and_told() {
+    fn readings_that_nobody_takes_are_lost_and_reported() {
         let (mut delivery, receiver) = delivery(1);
         delivery.succeeded(points(2), std::iter::empty(), 0);
         delivery.succeeded(points(3), std::iter::empty(), 0);
@@ -157,7 +157,7 @@ mod tests {
         assert!(batch.notices[0].message.starts_with("7 readings of app were lost"), "{}", batch.notices[0].message);
     }
 
-    /// A gap that begins while nobody takes batches is still told, once, and so is its end.
+    /// A gap that begins while nobody takes batches is still reported once, and so is its end.
     #[test]
     fn notices_wait_for_room() {
         let (mut delivery, receiver) = delivery(1);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_series_are_refused_and_told_once() {
+    fn too_many_series_are_refused_and_reported_once() {
         let mut readings = SignalCollector::new("app");
         (0..SERIES_MAX + 5).for_each(|number| put(&mut readings, number));
         assert_eq!((readings.finish(0).len(), readings.refused()), (SERIES_MAX, 5));

@@ -72,14 +72,14 @@ impl<'a> ObserverDescription<'a> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    /// What the option was declared to take.
+    /// The declared type of the option.
     fn declared(&self, name: &str) -> Option<OptionValue> {
         let option = self.options.iter().chain(EVERY_OBSERVER).find(|option| option.name == name);
         debug_assert!(option.is_some(), "observe.{} asks for `{name}`, which it does not declare", self.kind);
         option.map(|option| option.takes)
     }
 
-    /// A text, or its default.
+    /// A string, or its default.
     pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
         let default = match self.declared(name) {
             Some(OptionValue::Text { default }) => default,

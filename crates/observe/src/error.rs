@@ -1,4 +1,4 @@
-//! What can be wrong with an observer's description, and what can go wrong while it reads.
+//! Errors in an observer's description, and errors while it reads.
 
 /// What is wrong with an observer's description. Found before any load starts. Credentials in addresses are not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -13,7 +13,7 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 pub(crate) enum FetchError {
     #[error("\"{url}\" is not a URL: {problem}")]
     NotAUrl { url: String, problem: url::ParseError },
-    #[error("\"{url}\" must begin with http://; https exporters cannot be read yet")]
+    #[error("\"{url}\" must begin with http://: https is not supported yet")]
     NotHttp { url: String },
     #[error("\"{url}\" cannot be called: {problem}")]
     Target { url: String, problem: HttpTargetError },
@@ -23,7 +23,7 @@ pub(crate) enum FetchError {
     Status { authority: String, path: String, status: StatusCode },
 }
 
-/// Where to get from.
+/// The resource to fetch.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
     target: HttpTarget,

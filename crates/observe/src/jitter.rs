@@ -1,16 +1,16 @@
-//! Instants of readings that follow no beat.
+//! Jittered reading times, so that readings do not lock onto a periodic pattern.
 //!
-//! Load arrives evenly, and systems work in beats of their own: what is always read 20 ms after a whole second sees what is always there 20 ms after a
-//! whole second, and nothing else. Each reading is put off by a random part of its period (jittered sampling; Shapiro & Silverman 1960), so that
-//! their mean is the mean over time.
+//! Load arrives evenly, and systems have periodic work. An observer that always reads 20 ms after a whole second sees only the state at that instant.
+//! Each reading is therefore delayed by a random part of its period (jittered sampling; Shapiro & Silverman 1960), so that the mean of the readings is
+//! the mean over time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// Part of a period by which a reading is put off at most; the rest is left for reading.
+/// The maximum delay of a reading, as a part of its period. The rest of the period is for the reading itself.
 const PART_MAX: f64 = 0.5;
 
-/// Delays of one observer's readings, one after the other.
+/// The sequence of delays of one observer's readings.
 pub(crate) struct Jitter {
     state: u64,
 }
@@ -23,7 +23,7 @@ impl Jitter {
         Self { state: hasher.finish() }
     }
 
-    /// By how much the next reading is put off: evenly spread up to a part of the period.
+    /// The delay of the next reading: uniform up to a part of the period.
     pub(crate) fn next(&mut self, period_ns: u64) -> Duration {
         // SplitMix64 (Steele, Lea & Flood 2014).
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! A kind of observer, as one value: what it is called, what it takes, what it tells, and how to make one.
+//! A kind of observer as one value: its name, its options, the signals that it reports, and its constructor.
 
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
@@ -9,16 +9,16 @@ use crate::reader::SignalReader;
 pub(crate) struct ObserverKind {
     /// Scripts say `observe.NAME(…)`.
     pub(crate) name: &'static str,
-    /// Its row in docs/observers.md: which part of a system it is for.
+    /// Its row in docs/observers.md: the part of a system that it observes.
     pub(crate) watches: &'static str,
-    /// The same row: how it is written.
+    /// The same row: an example.
     pub(crate) example: &'static str,
-    /// The same row, behind the example, as Markdown: other ways to write it.
+    /// The same row, after the example, as Markdown: alternative options.
     pub(crate) alternatives: &'static str,
-    /// The same row, as Markdown: what it tells first.
-    pub(crate) tells: &'static str,
-    /// Besides `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
+    /// The same row, as Markdown: its most important signals.
+    pub(crate) reports: &'static str,
+    /// In addition to `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
     pub(crate) options: &'static [ObserverOption],
-    /// Makes one. The description's options are of the right shape; what they say may still be nonsense.
+    /// Creates the observer. The options have the right shape, but their values may still be invalid.
     pub(crate) make: fn(&ObserverDescription<'_>) -> Result<Box<dyn SignalReader>, ObserveError>,
 }

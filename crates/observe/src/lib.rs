@@ -1,12 +1,12 @@
 //! The system's own signals, read while the load runs, on the load's clock.
 //!
-//! Read [`Observer`] first (what is read, as a value made from a test plan's description), then [`Observation`] (all observers of a
+//! Read [`Observer`] first (a source, as a value created from a test plan's description), then [`Observation`] (all observers of a
 //! run on one thread, delivering [`loadstone_metrics::SignalBatch`]es over a bounded channel). To add a kind of observer, read `kind.rs` and one
 //! file of `kinds/`: its options, its row in the documentation and its errors all come from the constant `KIND` there.
 //!
-//! An observer that fails gives a [`loadstone_metrics::SignalNotice`], never an error that ends a run; a gap is the absence of points, and
-//! notices say when it began and ended. Deliberately absent: alignment with the load and conclusions (`analysis`), files
-//! (`run-directory`), and any wish to be exact about a moment: a reading carries the middle of the time it took.
+//! An observer that fails reports a [`loadstone_metrics::SignalNotice`], never an error that ends a run. A gap is the absence of points, and
+//! notices state when it began and ended. Deliberately absent: alignment with the load and conclusions (`analysis`), files
+//! (`run-directory`), and exact instants: the timestamp of a reading is the middle of its duration.
 
 mod collector;
 mod database;

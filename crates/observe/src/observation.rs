@@ -1,4 +1,4 @@
-//! All observers of a run, on one thread of their own.
+//! All observers of a run, on one separate thread.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -27,7 +27,7 @@ const RESPONSE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Observation {
     batches: Receiver<SignalBatch>,
-    /// Until reading has begun.
+    /// Present until reading begins.
     begin: Option<oneshot::Sender<Monotonic>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -44,10 +44,10 @@ impl Observation {
         Ok(observation)
     }
 
-    /// Reads once [`Observation::begin`] is called. Two observers of the same name are told apart by `:2`, `:3`, ….
+    /// Reads once [`Observation::begin`] is called. Observers of the same name get the suffixes `:2`, `:3`, ….
     ///
     /// # Errors
-    /// When the thread cannot be made. A source that is not there is a [`SignalNotice`].
+    /// When the thread cannot be created. A missing source is a [`SignalNotice`].
     pub fn prepare(mut observers: Vec<Observer>) -> Result<Self, ObserveError> {
         let mut names = HashSet::new();
         for observer in &mut observers {
@@ -73,7 +73,7 @@ impl Observation {
                     watching.spawn_local(watch(observer, clock, sender.clone(), ended.clone()));
                 }
                 tokio::task::spawn_local(own_cost(clock, sender));
-                // The sender is only ever dropped; either way it is the end.
+                // The sender is only dropped; that signals the end.
                 let _ = stopped.await;
                 drop((end, ended));
                 while watching.join_next().await.is_some() {}
@@ -83,25 +83,25 @@ impl Observation {
         Ok(Self { batches, begin: Some(begin), stop: Some(stop), thread: Some(thread) })
     }
 
-    /// From now on signals are read, on this clock.
+    /// Begins to read signals, on this clock.
     pub fn begin(&mut self, clock: Monotonic) {
         if let Some(begin) = self.begin.take() {
-            // The thread waits for it, unless it panicked, which the end of its channel tells.
+            // The thread waits for the clock unless it panicked, in which case its channel is closed.
             let _ = begin.send(clock);
         }
     }
 
-    /// What has been read since the last call, without waiting.
+    /// The readings since the last call, without waiting.
     pub fn take(&self) -> impl Iterator<Item = SignalBatch> + '_ {
         self.batches.try_iter()
     }
 
-    /// The next batch; `None` when there was none for so long.
+    /// The next batch; `None` after a time-out.
     pub fn next(&self, wait: Duration) -> Option<SignalBatch> {
         self.batches.recv_timeout(wait).ok()
     }
 
-    /// Stops reading; returns what was still waiting to be taken.
+    /// Stops reading and returns the remaining batches.
     pub fn stop(mut self) -> Vec<SignalBatch> {
         self.end();
         self.batches.try_iter().collect()
@@ -135,9 +135,9 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
     let finished = observer.reader.finish(&mut readings).await;
     let (points, traces, notices) = (readings.finish(clock.now()), readings.take_traces(), readings.take_notices());
     let has_more = !points.is_empty() || !traces.is_empty() || !notices.is_empty();
-    // One that has no more to tell has not read again, if it was silent.
+    // A silent observer with nothing to add did not read again, so it does not count as a success.
     if finished.is_ok() && has_more {
-        delivery.tell(traces, notices);
+        delivery.add(traces, notices);
         delivery.succeeded(points, std::iter::empty(), readings.refused());
     }
 }
@@ -151,7 +151,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
     let mut is_first = true;
     loop {
         ticks.tick().await;
-        // The first reading is taken at once: it says whether the source is there.
+        // The first reading is immediate, because it shows whether the source is available.
         if !std::mem::take(&mut is_first) && !keeps_time {
             tokio::time::sleep(jitter.next(period_ns)).await;
         }
@@ -164,20 +164,20 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
         match read {
             Ok(()) => {
                 let refused = readings.refused();
-                delivery.tell(readings.take_traces(), readings.take_notices());
+                delivery.add(readings.take_traces(), readings.take_notices());
                 delivery.succeeded(points, readings.take_journeys(end), refused);
             }
             Err(problem) => {
                 observer.reader.reset();
                 delivery.failed(begin, &problem.to_string());
-                // A source that is down is not asked more often than it reports.
+                // A source that is down is not read more often than it reports.
                 tokio::time::sleep(Duration::from_nanos(observer.every_ns)).await;
             }
         }
     }
 }
 
-/// What observing costs on this machine, as a signal of its own.
+/// The CPU cost of observing on this machine.
 const OWN_CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the thread that runs all observers");
 
 async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {

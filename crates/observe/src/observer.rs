@@ -1,4 +1,4 @@
-//! An observer as a value: what it reads, how often, and what its signals are called.
+//! An observer as a value: its source, its period, and its name.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::kind::ObserverKind;
 use crate::kinds::KINDS;
 use crate::reader::SignalReader;
 
-/// A source of signals. Make it with [`Observer::from_description`], run it with [`crate::Observation::start`].
+/// A source of signals. Create it with [`Observer::from_description`], run it with [`crate::Observation::start`].
 pub struct Observer {
     pub(crate) name: String,
     /// Time between batches. Nanoseconds.
@@ -18,7 +18,7 @@ pub struct Observer {
     pub(crate) reader: Box<dyn SignalReader>,
 }
 
-/// Not the reader: it may hold a password.
+/// Without the reader, which may contain a password.
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observer").field("name", &self.name).field("every_ns", &self.every_ns).finish_non_exhaustive()
@@ -26,7 +26,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// Whether a description names a kind and options that there are, each of the right shape. What it is about is not looked at.
+    /// Checks that a description names an existing kind and options of the right shape. The observed system is not contacted.
     ///
     /// # Errors
     /// Names the kind that is not known, or the option that is missing, unknown or of the wrong shape.
@@ -34,27 +34,27 @@ impl Observer {
         described(value).map(drop)
     }
 
-    /// Reads a description as the script's builders make it.
+    /// Creates an observer from a description of the script's builders.
     ///
     /// # Errors
-    /// As [`Observer::check`], and whatever of it makes no sense, such as a URL that is none.
+    /// As [`Observer::check`], and invalid values such as a malformed URL.
     pub fn from_description(value: &Value) -> Result<Self, ObserveError> {
         let (kind, description) = described(value)?;
         let reader = (kind.make)(&description)?;
         let given = description.text("name");
         let name = reader.default_name(given).unwrap_or_else(|| given.unwrap_or(description.kind()).to_owned());
         if name.is_empty() || name.contains(['/', '{', '}']) {
-            return Err(description.problem(format!("\"{name}\" cannot name it: signals are called observer/metric{{label}}")));
+            return Err(description.problem(format!("\"{name}\" is not a valid name: signals are called observer/metric{{label}}")));
         }
         Ok(Self { name, every_ns: description.duration_ns("every"), reader })
     }
 
-    /// Which traces are the run's: those whose ids begin with these 32 bits.
+    /// Identifies the run's traces: their ids begin with these 32 bits.
     pub fn joins_traces(&mut self, run: u32) {
         self.reader.joins_traces(run);
     }
 
-    /// What its signals' names begin with.
+    /// Prefix of its signals' names.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -139,14 +139,14 @@ mod tests {
             (json!({ "kind": "kafka", "brokers": "a:9092,b" }), "expected host:port, got \"b\""),
             (json!({ "kind": "prometheus", "url": "https://x/metrics" }), "https"),
             (json!({ "kind": "statsd", "listen": "everywhere" }), "everywhere"),
-            (json!({ "kind": "host", "name": "a/b" }), "cannot name it"),
+            (json!({ "kind": "host", "name": "a/b" }), "is not a valid name"),
         ] {
             let problem = Observer::from_description(&description).unwrap_err().to_string();
             assert!(problem.contains(part), "{description}: {problem}");
         }
     }
 
-    /// Shapes are checked where a script describes an observer, sense where a run begins.
+    /// Shapes are checked where a script describes an observer, values where a run begins.
     #[test]
     fn a_check_looks_at_kinds_and_options_only() {
         assert!(Observer::check(&json!({ "kind": "redis", "url": "nonsense", "lists": [] })).is_ok());

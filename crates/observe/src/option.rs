@@ -1,6 +1,6 @@
-//! The options of a kind of observer: what each takes, its default, and what it is for.
+//! The options of a kind of observer: the type, default and purpose of each.
 //!
-//! Declared once. Descriptions are checked against it, and the table in docs/observers.md is written from it.
+//! Each option is declared once. Descriptions are checked against the declaration, and the table in docs/observers.md is generated from it.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ pub(crate) struct ObserverOption {
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OptionValue {
-    /// Any text; it must be given.
+    /// Any string; required.
     RequiredText,
     Text {
         default: Option<&'static str>,
     },
-    /// A list of texts. Default: empty.
+    /// A list of strings. Default: empty.
     Texts,
     /// From 1 to `max`.
     WholeNumber {
         max: u32,
         default: Option<u32>,
     },
-    /// A text such as `"500ms"`, at least [`DURATION_MIN_NS`].
+    /// A string such as `"500ms"`, at least [`DURATION_MIN_NS`].
     Duration {
         default: &'static str,
     },
@@ -43,22 +43,18 @@ pub(crate) enum OptionValue {
 /// No observer reads more often. Nanoseconds.
 pub(crate) const DURATION_MIN_NS: u64 = 10_000_000;
 
-/// What every observer takes.
+/// Options of every observer.
 pub(crate) const EVERY_OBSERVER: &[ObserverOption] = &[
-    ObserverOption {
-        name: "name",
-        takes: OptionValue::Text { default: None },
-        help: "what its signals' names begin with; by default its kind",
-    },
+    ObserverOption { name: "name", takes: OptionValue::Text { default: None }, help: "prefix of its signal names; by default its kind" },
     ObserverOption { name: "every", takes: OptionValue::Duration { default: "1s" }, help: "time between readings" },
 ];
 
 /// The first argument of a kind's builder, where it takes an address.
 pub(crate) const ADDRESS: ObserverOption =
-    ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the first argument: where to read" };
+    ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the first argument: the address to read" };
 
 impl OptionValue {
-    /// What an error says that was expected.
+    /// The expected value, for error messages.
     pub(crate) fn expected(self) -> String {
         match self {
             OptionValue::RequiredText | OptionValue::Text { .. } => "a string".to_owned(),
@@ -70,7 +66,7 @@ impl OptionValue {
         }
     }
 
-    /// Whether a value is of the right shape. Whether a text makes sense is for the kind to say.
+    /// Whether a value has the right shape. The kind checks the content of strings.
     pub(crate) fn fits(self, value: &Value) -> bool {
         match self {
             OptionValue::RequiredText | OptionValue::Text { .. } | OptionValue::Duration { .. } => value.is_string(),
@@ -87,7 +83,7 @@ pub(crate) fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0).map(|number| number as u64))
 }
 
-/// As the table in the documentation says it, with the default.
+/// As in the table of the documentation, with the default.
 impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,7 +91,7 @@ impl fmt::Display for OptionValue {
             OptionValue::Text { default: None } => f.write_str("string"),
             OptionValue::Text { default: Some(default) } => write!(f, "string; `\"{default}\"`"),
             OptionValue::Texts => f.write_str("list of strings; none"),
-            // A process id, which has no bound that anyone knows.
+            // A process id, which has no documented bound.
             OptionValue::WholeNumber { max, default: None } if *max >= i32::MAX as u32 => f.write_str("whole number"),
             OptionValue::WholeNumber { max, default: None } => write!(f, "1 to {max}"),
             OptionValue::WholeNumber { max, default: Some(default) } => write!(f, "1 to {max}; {default}"),

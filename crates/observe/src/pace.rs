@@ -1,4 +1,4 @@
-//! How often something is sampled, and when what was seen is reported: sessions of a database, stacks of a runtime.
+//! Sampling and reporting intervals, for sessions of a database and stacks of a runtime.
 
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::unit;
@@ -7,57 +7,54 @@ use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::option::{ObserverOption, OptionValue};
 
-pub(crate) const SAMPLE_HZ: ObserverOption = ObserverOption {
-    name: "sampleHz",
-    takes: OptionValue::WholeNumber { max: 50, default: Some(10) },
-    help: "how often a second its sessions are sampled",
-};
+pub(crate) const SAMPLE_HZ: ObserverOption =
+    ObserverOption { name: "sampleHz", takes: OptionValue::WholeNumber { max: 50, default: Some(10) }, help: "session samples per second" };
 
 const OBSERVER_SECONDS: MetricSpec<'_> =
-    MetricSpec::counter("observer_seconds", unit::SECONDS, "Time that the observer's own queries took, as seen from here");
+    MetricSpec::counter("observer_seconds", unit::SECONDS, "Time that the observer's own queries took, measured at the client");
 
 pub(crate) struct SamplingPace {
     every_ns: u64,
     sample_ns: u64,
     clock: Monotonic,
     reported_ns: Option<u64>,
-    /// Time our own queries took. Nanoseconds.
+    /// Time that the observer's queries took. Nanoseconds.
     spent_ns: u64,
 }
 
 /// One sample.
 pub(crate) struct SamplingLook {
     begin_ns: u64,
-    /// Whether it ends with a report.
+    /// Whether a report follows this sample.
     pub(crate) is_report: bool,
 }
 
 impl SamplingPace {
-    /// Of a kind that takes [`SAMPLE_HZ`].
+    /// For a kind with the option [`SAMPLE_HZ`].
     pub(crate) fn from_description(description: &ObserverDescription<'_>) -> Self {
         let sample_hz = description.whole_number(SAMPLE_HZ.name).unwrap_or(1);
         Self::every(1_000_000_000 / u64::from(sample_hz), description)
     }
 
-    /// With so many nanoseconds between two looks.
+    /// With this interval in nanoseconds between two samples.
     pub(crate) fn every(sample_ns: u64, description: &ObserverDescription<'_>) -> Self {
         Self { every_ns: description.duration_ns("every"), sample_ns, clock: Monotonic::start(), reported_ns: None, spent_ns: 0 }
     }
 
-    /// Nanoseconds between two looks.
+    /// Nanoseconds between two samples.
     pub(crate) fn period_ns(&self) -> u64 {
         self.sample_ns.min(self.every_ns)
     }
 
     pub(crate) fn begin(&self) -> SamplingLook {
         let begin_ns = self.clock.now();
-        // A report that would come due between two samples belongs to the nearer one.
+        // A report that is due between two samples belongs to the nearer one.
         let slack_ns = self.sample_ns / 2;
         let is_report = self.reported_ns.is_none_or(|reported| begin_ns - reported + slack_ns >= self.every_ns);
         SamplingLook { begin_ns, is_report }
     }
 
-    /// Ends a look that succeeded.
+    /// Ends a successful sample.
     pub(crate) fn end(&mut self, look: &SamplingLook, out: &mut SignalCollector) {
         self.spent_ns += self.clock.now() - look.begin_ns;
         if look.is_report {
@@ -66,7 +63,7 @@ impl SamplingPace {
         }
     }
 
-    /// After a gap the next look reports.
+    /// After a gap, the next sample reports.
     pub(crate) fn reset(&mut self) {
         self.reported_ns = None;
     }

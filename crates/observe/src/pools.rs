@@ -1,10 +1,14 @@
 //! What the metrics of pools mean, by their names, since no exporter states it: a role, the pool, and whether it hands out connections or threads.
 //!
-//! Read [`with_meaning`] first. Well-known clients and exporters have rows in [`FAMILIES`]. Any other name is read by its words: those for a pool,
+//! Read [`with_meaning`] first. Well-known clients and exporters have rows in `families`. Any other name is read by its words: those for a pool,
 //! connections, threads or workers, and those for waiting, idle, in use or the maximum. All metrics of one pool have the same part: the label that names the
 //! pool, or the name up to the first of the latter words.
 
+mod families;
+
 use loadstone_metrics::{PoolMembers, Role, Signal, SignalKind, unit};
+
+use families::FAMILIES;
 
 /// What a metric describes of which pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,98 +28,6 @@ pub(crate) fn with_meaning(signal: Signal) -> Signal {
     }
 }
 
-/// Metrics of one exporter or client. Metrics with this prefix that are not listed have no meaning, whatever their words.
-struct PoolFamily {
-    prefix: &'static str,
-    members: PoolMembers,
-    /// Labels whose values together name the pool.
-    labels: &'static [&'static str],
-    /// The name without the prefix. A counter is listed as its exporter writes it, with `_total` or `_sum`.
-    metrics: &'static [(&'static str, Role)],
-}
-
-const FAMILIES: &[PoolFamily] = &[
-    // Micrometer's binder for HikariCP (Spring Boot), and HikariCP's own PrometheusMetricsTracker, which counts times in other units. Its pending threads are
-    // threads of the service that wait for a connection.
-    PoolFamily {
-        prefix: "hikaricp_",
-        members: PoolMembers::Connections,
-        labels: &["pool"],
-        metrics: &[
-            ("connections", Role::PoolSize),
-            ("connections_active", Role::PoolInUse),
-            ("connections_idle", Role::PoolIdle),
-            ("connections_pending", Role::PoolWaiting),
-            ("connections_max", Role::PoolSizeMax),
-            ("connections_acquire_seconds_sum", Role::PoolWaitTime),
-            ("connections_acquire_seconds_count", Role::PoolAcquisitions),
-            ("connections_usage_seconds_sum", Role::PoolUseTime),
-            ("active_connections", Role::PoolInUse),
-            ("idle_connections", Role::PoolIdle),
-            ("pending_threads", Role::PoolWaiting),
-            ("max_connections", Role::PoolSizeMax),
-        ],
-    },
-    // pgbouncer_exporter: SHOW POOLS, a pool for each pair of database and user. Connections that it calls used are idle, and have been for long. While
-    // clients wait there are none.
-    PoolFamily {
-        prefix: "pgbouncer_pools_",
-        members: PoolMembers::Connections,
-        labels: &["database", "user"],
-        metrics: &[
-            ("client_waiting_connections", Role::PoolWaiting),
-            ("server_active_connections", Role::PoolInUse),
-            ("server_idle_connections", Role::PoolIdle),
-            ("cl_waiting", Role::PoolWaiting),
-            ("sv_active", Role::PoolInUse),
-            ("sv_idle", Role::PoolIdle),
-        ],
-    },
-    // The DBStats collector of Go's client_golang. It does not count waiting requests.
-    PoolFamily {
-        prefix: "go_sql_",
-        members: PoolMembers::Connections,
-        labels: &["db_name"],
-        metrics: &[
-            ("open_connections", Role::PoolSize),
-            ("in_use_connections", Role::PoolInUse),
-            ("idle_connections", Role::PoolIdle),
-            ("max_open_connections", Role::PoolSizeMax),
-            ("wait_duration_seconds_total", Role::PoolWaitTime),
-        ],
-    },
-    // Micrometer's binders for request threads and executors.
-    PoolFamily {
-        prefix: "tomcat_threads_",
-        members: PoolMembers::Threads,
-        labels: &["name"],
-        metrics: &[("busy_threads", Role::PoolInUse), ("current_threads", Role::PoolSize), ("config_max_threads", Role::PoolSizeMax)],
-    },
-    PoolFamily {
-        prefix: "jetty_threads_",
-        members: PoolMembers::Threads,
-        labels: &[],
-        metrics: &[
-            ("busy", Role::PoolInUse),
-            ("current", Role::PoolSize),
-            ("idle", Role::PoolIdle),
-            ("config_max", Role::PoolSizeMax),
-            ("jobs", Role::PoolWaiting),
-        ],
-    },
-    PoolFamily {
-        prefix: "executor_",
-        members: PoolMembers::Threads,
-        labels: &["name"],
-        metrics: &[
-            ("active_threads", Role::PoolInUse),
-            ("pool_size_threads", Role::PoolSize),
-            ("pool_max_threads", Role::PoolSizeMax),
-            ("queued_tasks", Role::PoolWaiting),
-        ],
-    },
-];
-
 /// Prefixes of metrics whose words are a pool's, though they describe none. nginx's waiting connections are open and idle. The threads of a runtime mostly wait
 /// for work by design.
 const NO_POOLS: [&str; 5] = ["nginx_", "jvm_threads_", "process_", "go_threads", "go_sched_"];
@@ -124,10 +36,10 @@ const NO_POOLS: [&str; 5] = ["nginx_", "jvm_threads_", "process_", "go_threads",
 fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
     let lower = name.to_ascii_lowercase();
     for family in FAMILIES {
-        let Some(rest) = lower.strip_prefix(family.prefix) else { continue };
-        let (_, role) = family.metrics.iter().find(|(metric, _)| *metric == rest)?;
+        let Some(prefix) = family.prefixes.iter().find(|prefix| lower.starts_with(**prefix)) else { continue };
+        let (_, role) = family.metrics.iter().find(|(metric, _)| *metric == &lower[prefix.len()..])?;
         let named: Vec<&str> = family.labels.iter().filter_map(|label| value_of(labels, label)).collect();
-        let part = if named.is_empty() { family.prefix.trim_end_matches('_').to_owned() } else { named.join("/") };
+        let part = if named.is_empty() { prefix.trim_end_matches('_').to_owned() } else { named.join("/") };
         return Some(PoolMeaning { role: *role, part, members: family.members });
     }
     if NO_POOLS.iter().any(|prefix| lower.starts_with(prefix)) {
@@ -141,9 +53,9 @@ fn value_of<'a>(labels: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
 }
 
 /// Labels that name a pool in general.
-const POOL_LABELS: [&str; 4] = ["pool", "pool_name", "datasource", "data_source"];
-/// Labels for the state of the counted connections.
-const STATE_LABELS: [&str; 2] = ["state", "status"];
+const POOL_LABELS: [&str; 5] = ["pool", "pool_name", "db_client_connection_pool_name", "datasource", "data_source"];
+/// Labels for the state of the counted connections. The longest is that of OpenTelemetry's semantic conventions.
+const STATE_LABELS: [&str; 3] = ["state", "status", "db_client_connection_state"];
 
 fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
     let speaks_of = |wanted: &[&str], text: &str| wanted.iter().any(|word| text.to_ascii_lowercase().contains(word));
@@ -159,7 +71,7 @@ fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -
     };
     let state = STATE_LABELS.iter().find_map(|label| value_of(labels, label));
     let (role, stem) = match of_text(name) {
-        Some((role, at)) => (role, &name[..at]),
+        Some((role, at)) => (role, without_members(&name[..at])),
         None => (of_text(state?)?.0, name),
     };
     let part = POOL_LABELS.iter().find_map(|label| value_of(labels, label)).map(str::to_owned);
@@ -171,6 +83,16 @@ fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -
     });
     let members = PoolMembers::by_words(&format!("{part}{name}"));
     Some(PoolMeaning { role, part, members })
+}
+
+/// The name of a pool without the word for what it hands out, which some metrics of a pool have and others do not: `shop_db_open_connections` and
+/// `shop_db_connections_in_use` are of the same pool.
+fn without_members(stem: &str) -> &str {
+    let trimmed = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let lower = trimmed.to_ascii_lowercase();
+    let word = ["connections", "connection"].into_iter().find(|word| lower.ends_with(word)).unwrap_or("");
+    let rest = trimmed[..trimmed.len() - word.len()].trim_end_matches(|c: char| !c.is_alphanumeric());
+    if rest.is_empty() { trimmed } else { rest }
 }
 
 /// Threads or workers that are busy, and their maximum. Waiting threads have no work, and show nothing.
@@ -215,9 +137,37 @@ const IDLE: [&str; 1] = ["idle"];
 const IN_USE: [&str; 5] = ["active", "use", "inuse", "used", "busy"];
 const SIZE: [&str; 3] = ["size", "total", "open"];
 const LIMIT: [&str; 3] = ["max", "maximum", "limit"];
+/// The length of a queue is neither a pool's size nor its use.
+const QUEUE: [&str; 3] = ["queue", "queued", "backlog"];
 /// Words of other numbers: a time, a total of events, a minimum.
-const OTHER: [&str; 12] =
-    ["seconds", "millis", "milliseconds", "nanos", "ms", "time", "timeout", "timeouts", "duration", "rate", "min", "minimum"];
+const OTHER: [&str; 26] = [
+    "seconds",
+    "millis",
+    "milliseconds",
+    "nanos",
+    "ms",
+    "time",
+    "timeout",
+    "timeouts",
+    "duration",
+    "rate",
+    "min",
+    "minimum",
+    "lifetime",
+    "age",
+    "closed",
+    "created",
+    "destroyed",
+    "opened",
+    "removed",
+    "reached",
+    "rejected",
+    "failed",
+    "errors",
+    "average",
+    "percent",
+    "ratio",
+];
 
 /// A level's meaning, and where the first word of it begins.
 fn level(words: &[Word]) -> Option<(Role, usize)> {
@@ -227,6 +177,9 @@ fn level(words: &[Word]) -> Option<(Role, usize)> {
     }
     let waiting = words.iter().find(|(word, _)| WAITING.iter().any(|part| word.contains(part))).map(|(_, at)| *at);
     let (idle, in_use, size, limit) = (at(&IDLE), in_use(words), at(&SIZE), at(&LIMIT));
+    if waiting.is_none() && at(&QUEUE).is_some() {
+        return None;
+    }
     let role = match limit {
         // How many may wait or be idle does not show how many do.
         Some(_) if waiting.is_some() || idle.is_some() => return None,
@@ -279,10 +232,26 @@ mod tests {
             ("HikariPool_1_pool_TotalConnections", Role::PoolSize, "HikariPool_1_pool"),
             ("shop.db.pool.waiting", Role::PoolWaiting, "shop.db.pool"),
             ("waiting_for_connection", Role::PoolWaiting, ""),
+            ("shop_db_open_connections", Role::PoolSize, "shop_db"),
+            ("shop_db_connections_in_use", Role::PoolInUse, "shop_db"),
+            ("shop_db_connections_idle", Role::PoolIdle, "shop_db"),
+            ("shop_db_max_open_connections", Role::PoolSizeMax, "shop_db"),
         ] {
             assert_eq!(gauge(name), Some((role, part.to_owned())), "{name}");
         }
-        for name in ["db_pool", "queue_waiting", "pool_interactive", "db_pool_max_idle", "db_pool_min_size", "pool_wait_timeout_seconds"] {
+        for name in [
+            "db_pool",
+            "queue_waiting",
+            "pool_interactive",
+            "db_pool_max_idle",
+            "db_pool_min_size",
+            "pool_wait_timeout_seconds",
+            // Counts of what happened, which some exporters declare as gauges, and a queue.
+            "shop_db_connections_max_lifetime_closed",
+            "shop_db_connections_max_idle_closed",
+            "pool_connections_created_total",
+            "thread_pool_queue_size",
+        ] {
             assert_eq!(gauge(name), None, "{name}");
         }
     }

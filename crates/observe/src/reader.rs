@@ -1,4 +1,4 @@
-//! What every kind of observer is to the thread that runs them all.
+//! The interface between a kind of observer and the thread that runs all observers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,33 +6,33 @@ use std::pin::Pin;
 use crate::collector::SignalCollector;
 use crate::error::ReadError;
 
-/// One look at a source, while it is under way.
+/// One reading of a source, in progress.
 pub(crate) type PendingRead<'a> = Pin<Box<dyn Future<Output = Result<(), ReadError>> + 'a>>;
 
-/// Reads signals from one source. It is made on one thread and used on another.
+/// Reads signals from one source. It is created on one thread and used on another.
 pub(crate) trait SignalReader: Send {
-    /// What its signals' names begin with, where that is not what the description says or else the kind.
+    /// Prefix of its signals' names, if it differs from the description's name or the kind.
     fn default_name(&self, _given: Option<&str>) -> Option<String> {
         None
     }
 
-    /// How often it wants to look; a batch is due every `every_ns`. Nanoseconds.
+    /// Its interval between readings; a batch is due every `every_ns`. Nanoseconds.
     fn period_ns(&self, every_ns: u64) -> u64 {
         every_ns
     }
 
-    /// Whether it must look at even intervals: what it reads is a window of time that has to meet the one before.
+    /// Whether the readings must be evenly spaced, because each covers a time window that must adjoin the previous one.
     fn keeps_time(&self) -> bool {
         false
     }
 
-    /// Looks once. Readers that look more often than they report leave `out` empty in between.
+    /// Reads once. Readers that read more often than they report leave `out` empty in between.
     ///
     /// # Errors
-    /// Why there is nothing to read; the next call tries anew.
+    /// Why nothing could be read; the next call tries again.
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a>;
 
-    /// The run has ended: looks for the last time, for readers that are told things late. It may wait for some seconds.
+    /// Takes a last reading after the run has ended, for sources that report late. It may wait for a few seconds.
     ///
     /// # Errors
     /// Why there is nothing to read.
@@ -40,14 +40,14 @@ pub(crate) trait SignalReader: Send {
         at_once(Ok::<(), ReadError>(()))
     }
 
-    /// Which traces are the run's: those whose ids begin with these 32 bits.
+    /// Identifies the run's traces: their ids begin with these 32 bits.
     fn joins_traces(&mut self, _run: u32) {}
 
     /// Forgets connections after a failure or a time-out.
     fn reset(&mut self) {}
 }
 
-/// The look of a reader that never waits.
+/// The reading of a reader that never waits.
 pub(crate) fn at_once<'a>(read: Result<(), impl Into<ReadError>>) -> PendingRead<'a> {
     Box::pin(std::future::ready(read.map_err(Into::into)))
 }

@@ -1,13 +1,13 @@
-//! The tables of docs/observers.md, written from the kinds themselves. A test holds the page against them.
+//! The tables of docs/observers.md, generated from the kinds. A test compares the page with them.
 
 use crate::kinds::KINDS;
 use crate::option::EVERY_OBSERVER;
 
-/// All kinds with how they are written and what they tell, then their options, as Markdown.
+/// All kinds with an example and their main signals, then their options, as Markdown.
 pub fn reference() -> String {
-    let mut page = "| part of the system | observer | what it tells first |\n|---|---|---|\n".to_owned();
+    let mut page = "| part of the system | observer | main signals |\n|---|---|---|\n".to_owned();
     for kind in KINDS {
-        page += &format!("| {} | `{}`{} | {} |\n", kind.watches, kind.example, kind.alternatives, kind.tells);
+        page += &format!("| {} | `{}`{} | {} |\n", kind.watches, kind.example, kind.alternatives, kind.reports);
     }
     page += "\n| observer | option | takes; by default | |\n|---|---|---|---|\n";
     let all = EVERY_OBSERVER.iter().map(|option| ("all", option));

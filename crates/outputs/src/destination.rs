@@ -9,7 +9,7 @@ use url::Url;
 use crate::kinds::KINDS;
 use crate::sink::{OutputKind, OutputSetup, OutputSink, SinkError, StartAtSocket, StartAtUrl, StartOutput};
 
-/// Where a run's numbers go besides its directory.
+/// Where a run's numbers go in addition to its directory.
 #[derive(Clone)]
 pub struct Destination {
     kind: &'static OutputKind,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_there_is() {
+    fn errors_name_the_problem_and_the_valid_choices() {
         for (text, part) in [
             ("prometheus", "is not KIND=ADDRESS"),
             ("graphite=127.0.0.1:2003", "there are prometheus, prometheus-native, otlp, influx, statsd, dogstatsd"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loadstone_metrics::Histogram;
 
-/// Name and value of what tells points of one metric apart.
+/// Names and values that distinguish points of one metric.
 pub(crate) type PointLabels = Vec<(&'static str, Arc<str>)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The table of outputs. A new kind is a file or folder beside this one, its `mod` line in `lib.rs`, and a line here.
+//! The table of outputs. A new kind is a file or folder next to this one, its `mod` line in `lib.rs`, and a line here.
 
 use crate::sink::OutputKind;
 use crate::{influx, otlp, prometheus, statsd};

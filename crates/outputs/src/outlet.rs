@@ -46,8 +46,8 @@ pub(crate) struct Outlet {
     counts: Arc<Counts>,
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
-    /// Lost seconds that were told already.
-    told: bool,
+    /// Whether the first loss was reported.
+    is_loss_reported: bool,
 }
 
 impl Outlet {
@@ -60,10 +60,10 @@ impl Outlet {
         let own = Arc::clone(&counts);
         let thread = std::thread::Builder::new().name("output".to_owned()).spawn(move || {
             deliver(&seconds, sink, &own);
-            // Dropped: whoever waits sees the end.
+            // The drop signals the end to a waiting `finish`.
             drop(over);
         })?;
-        Ok(Self { destination, queue: Some(queue), pushed: 0, counts, ended, thread: Some(thread), told: false })
+        Ok(Self { destination, queue: Some(queue), pushed: 0, counts, ended, thread: Some(thread), is_loss_reported: false })
     }
 
     pub(crate) fn push(&mut self, second: &Arc<OutputSecond>) {
@@ -76,10 +76,10 @@ impl Outlet {
 
     /// The first loss, once.
     pub(crate) fn news(&mut self) -> Option<String> {
-        if self.told || self.counts.lost.load(Ordering::Relaxed) == 0 {
+        if self.is_loss_reported || self.counts.lost.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        self.told = true;
+        self.is_loss_reported = true;
         Some(format!("{} is dropping data: {}", self.destination, self.counts.problem()))
     }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::sink::DeliveryError;
 
-    /// Says what it is told to, one answer for each flush; without an answer it waits for ever.
+    /// Returns one scripted answer per flush; without an answer it waits for ever.
     struct Scripted {
         answers: Receiver<Result<(), DeliveryError>>,
         taken: u64,
@@ -206,7 +206,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(outlet.news().as_deref(), Some("Test is dropping data: refused"));
-        assert_eq!(outlet.news(), None, "told once");
+        assert_eq!(outlet.news(), None, "reported once");
         drop(answers);
         assert_eq!(
             outlet.finish(),
@@ -219,8 +219,8 @@ mod tests {
         let (mut outlet, answers) = outlet();
         let pushes = 3 * QUEUE as u64;
         (0..pushes).for_each(|_| outlet.push(&Arc::default()));
-        let told = outlet.news().unwrap();
-        assert!(told.contains("60 seconds are queued already"), "{told}");
+        let news = outlet.news().unwrap();
+        assert!(news.contains("60 seconds are queued already"), "{news}");
         let delivery = outlet.finish();
         assert_eq!((delivery.delivered, delivery.lost), (0, pushes));
         drop(answers);

@@ -40,19 +40,19 @@ impl Poster {
         Ok(Self { runtime, target, headers: all })
     }
 
-    /// One request; anything but a success is an error that says what the receiver said.
+    /// Sends one request. Any status but success is an error that quotes the receiver's message.
     pub(crate) fn post(&self, body: Vec<u8>) -> Result<(), DeliveryError> {
-        let (status, said) = self
+        let (status, message) = self
             .runtime
             .block_on(within(TIMEOUT, self.exchange(body.into())))
             .map_err(|error| DeliveryError { text: error.to_string(), is_transient: true })?;
         if status.is_success() {
             return Ok(());
         }
-        let said: String = String::from_utf8_lossy(&said).trim().chars().take(RESPONSE_CHARS_SHOWN).collect();
-        // What the receiver refuses now it refuses again, unless it is overloaded or broken.
+        let message: String = String::from_utf8_lossy(&message).trim().chars().take(RESPONSE_CHARS_SHOWN).collect();
+        // The receiver would refuse a retry, too, unless it is overloaded or broken.
         let is_transient = status.is_server_error() || status.as_u16() == 429;
-        Err(DeliveryError { text: format!("it answered {status}{}{said}", if said.is_empty() { "" } else { ": " }), is_transient })
+        Err(DeliveryError { text: format!("it answered {status}{}{message}", if message.is_empty() { "" } else { ": " }), is_transient })
     }
 
     async fn exchange(&self, body: Bytes) -> Result<(StatusCode, Bytes), HttpError> {
@@ -60,8 +60,8 @@ impl Poster {
         request.headers_mut().extend(self.headers.clone());
         let response = self.target.send(request).await?;
         let status = response.status();
-        // The status says whether it arrived; the body only says why not.
-        let said = response.into_body().bytes(RESPONSE_BYTES_MAX).await.unwrap_or_default();
-        Ok((status, said))
+        // The status shows whether the data arrived; the body only explains a failure.
+        let message = response.into_body().bytes(RESPONSE_BYTES_MAX).await.unwrap_or_default();
+        Ok((status, message))
     }
 }

@@ -1,4 +1,4 @@
-//! What tells runs apart where many report to one place.
+//! Labels that distinguish runs where several report to one receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! SignalTotals of the system: what tells them apart, their last levels, and how much their counters have grown.
+//! The system's signals: their labels, their latest values, and the growth of their counters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn a_name_falls_into_its_labels() {
-        let said = |signal: Signal| labels(&signal).iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        let labels_of = |signal: Signal| labels(&signal).iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
         let heap = || signal("heap", SignalKind::Gauge);
-        assert_eq!(said(heap()), ["observer=shop: a/b", "signal=heap", "unit=bytes"]);
-        assert_eq!(said(heap().label("space", "new"))[1..3], ["signal=heap", "series=space=new"]);
-        assert_eq!(said(Signal { name: "other/x".to_owned(), ..heap() })[1], "signal=other/x");
+        assert_eq!(labels_of(heap()), ["observer=shop: a/b", "signal=heap", "unit=bytes"]);
+        assert_eq!(labels_of(heap().label("space", "new"))[1..3], ["signal=heap", "series=space=new"]);
+        assert_eq!(labels_of(Signal { name: "other/x".to_owned(), ..heap() })[1], "signal=other/x");
     }
 
     #[test]

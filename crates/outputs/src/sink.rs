@@ -1,7 +1,7 @@
 //! What an output is: something that takes a run's seconds and delivers them.
 //!
-//! Read [`OutputSink`] first. A new kind of output implements it in a file or folder of its own and describes itself as an [`OutputKind`];
-//! `kinds` lists it. Threads, queues, attempts and counts are `outlet`'s matter.
+//! Read [`OutputSink`] first. A new kind of output implements it in a separate file or folder and describes itself as an [`OutputKind`];
+//! `kinds` lists it. Threads, queues, retries and counts belong to `outlet`.
 
 use std::net::SocketAddr;
 

@@ -111,7 +111,7 @@ impl StatsdSink {
         self.times(&tags, "flow_time", &flow.time);
     }
 
-    /// Of the second. The unit tells nothing apart, so it is no part of a name.
+    /// A metric's values of the second. The name omits the unit, because the unit does not distinguish metrics.
     fn metric(&mut self, metric: &MetricSlice) {
         let labels = metric_labels(metric);
         let labels = labels.iter().filter(|(name, _)| self.dialect == Dialect::Datadog || *name != "unit");
@@ -142,7 +142,7 @@ impl StatsdSink {
             SignalKind::Gauge => "signal",
             SignalKind::Counter => "signal_per_second",
         };
-        // The unit tells nothing apart, so it is no part of a name.
+        // The name omits the unit, because the unit does not distinguish signals.
         let tags = labels.iter().filter(|(name, _)| self.dialect == Dialect::Datadog || *name != "unit");
         let tags: Vec<(&str, &str)> = tags.map(|(name, value)| (*name, &**value)).collect();
         self.level(&tags, name, value);

@@ -1,4 +1,4 @@
-//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`OutputTotals::families`] and docs/outputs.md.
+//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`OutputTotals::families`] and docs/outputs/monitoring.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

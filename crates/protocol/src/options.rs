@@ -41,6 +41,8 @@ pub struct NetworkOptions {
 pub enum NetworkError {
     #[error("{path}: {problem}")]
     File { path: PathBuf, problem: String },
+    #[error("{key}: the private key does not belong to the certificate in {certificate}")]
+    KeyMismatch { certificate: PathBuf, key: PathBuf },
     #[error("\"{0}\" is not a server name: write a host name, such as \"www.example.org\"")]
     ServerName(String),
 }

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use loadstone_metrics::Outcome;
 use thiserror::Error;
 use url::Url;
 
 use crate::credentials::basic_authorization;
+use crate::failure::Failure;
 
 /// The route to every target of a network.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +69,15 @@ impl Proxy {
     /// Host and port, for messages.
     pub fn authority(&self) -> (&str, u16) {
         (&self.host, self.port)
+    }
+
+    /// The failure for its status 407.
+    pub(crate) fn wants_credentials(&self) -> Failure {
+        let problem = match self.authorization {
+            None => "requires a user name and password: put them into its URL",
+            Some(_) => "does not accept the user name and password of its URL",
+        };
+        Failure::new(Outcome::Connect, format!("the proxy {}:{} {problem} (status 407)", self.host, self.port))
     }
 
     pub(crate) fn authorization(&self) -> Option<&str> {

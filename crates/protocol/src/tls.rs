@@ -9,8 +9,9 @@ use loadstone_metrics::Outcome;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -44,7 +45,7 @@ impl Tls {
             roots.extend(certificates(path)?);
         }
         let identity = match &options.identity {
-            Some((chain, key)) => Some((certificates(chain)?, private_key(key)?)),
+            Some((chain, key)) => Some(identity(chain, key)?),
             None => None,
         };
         let named = |name: &String| ServerName::try_from(name.clone()).map_err(|_| NetworkError::ServerName(name.clone()));
@@ -112,9 +113,36 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkErro
     Ok(found)
 }
 
+/// A client certificate and its key. They are checked here, because the load would fail with every handshake otherwise.
+fn identity(chain: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), NetworkError> {
+    let (certificates, private_key) = (certificates(chain)?, private_key(key)?);
+    match CertifiedKey::from_der(certificates.clone(), private_key.clone_key(), &aws_lc_rs::default_provider()) {
+        Ok(_) => Ok((certificates, private_key)),
+        Err(Error::InconsistentKeys(_)) => Err(NetworkError::KeyMismatch { certificate: chain.to_owned(), key: key.to_owned() }),
+        Err(Error::InvalidCertificate(_)) => {
+            Err(NetworkError::File { path: chain.to_owned(), problem: "its first certificate cannot be read".to_owned() })
+        }
+        Err(error) => Err(NetworkError::File { path: key.to_owned(), problem: format!("the private key cannot be used: {error}") }),
+    }
+}
+
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, NetworkError> {
-    PrivateKeyDer::from_pem_file(path)
-        .map_err(|error| NetworkError::File { path: PathBuf::from(path), problem: format!("cannot be read as a PEM private key: {error}") })
+    let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
+    let text = std::fs::read(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        let text = String::from_utf8_lossy(&text);
+        // PKCS #8 has a label of its own; the older form has a header field (RFC 1421, section 4.6.1.1).
+        if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED") {
+            return problem(format!(
+                "the private key is encrypted, and Loadstone cannot ask for its passphrase; write it without one: openssl pkey -in {} -out key.pem",
+                path.display()
+            ));
+        }
+        problem(match error {
+            pem::Error::NoItemsFound => "contains no PEM private key (-----BEGIN PRIVATE KEY-----)".to_owned(),
+            error => format!("cannot be read as a PEM private key: {error}"),
+        })
+    })
 }
 
 fn handshake_failure(error: &io::Error) -> Failure {

@@ -3,39 +3,93 @@
 use std::io;
 
 use loadstone_metrics::Outcome;
-use rustls::{AlertDescription, CertificateError, Error};
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 
 use crate::failure::Failure;
+
+/// Limit on the names of a certificate in a message.
+const SHOWN_NAMES_MAX: usize = 3;
+
+/// What Loadstone offers in addition to TLS 1.3: the suites of TLS 1.2 in rustls.
+const SUITES: &str = "TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Poly1305";
 
 /// The error that TLS found, in the handshake or later. `None`: the error belongs to the connection.
 pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
     let message = match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(certificate) => {
-            let what = what_is_wrong(certificate);
-            format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure")
+            let (problem, remedy) = certificate_problem(certificate);
+            format!("the server's certificate {problem}; {remedy}, or accept any certificate with --insecure")
         }
-        Error::AlertReceived(alert) => match alert {
-            AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA => {
-                "the server did not accept the client certificate, or requires one".to_owned()
-            }
-            AlertDescription::ProtocolVersion => "the server supports no TLS version that is still safe (1.2 or 1.3)".to_owned(),
-            AlertDescription::UnrecognisedName => "the server has no site with this name".to_owned(),
-            alert => format!("the server ended the TLS connection: {alert:?}"),
-        },
+        Error::AlertReceived(alert) => of_alert(*alert),
+        Error::PeerIncompatible(incompatible) => of_peer(incompatible),
         Error::InvalidMessage(_) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
         error => format!("TLS failed: {error}"),
     };
     Some(Failure::new(Outcome::Tls, message))
 }
 
-fn what_is_wrong(certificate: &CertificateError) -> &'static str {
-    match certificate {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => "is for another host name",
-        CertificateError::UnknownIssuer => "is signed by an issuer that is not trusted here",
-        CertificateError::Revoked => "has been revoked",
-        CertificateError::BadSignature => "has an invalid signature",
-        _ => "cannot be verified",
+fn of_alert(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA => {
+            "the server did not accept the client certificate, or requires one".to_owned()
+        }
+        AlertDescription::ProtocolVersion => "the server supports no TLS version that is still safe (1.2 or 1.3)".to_owned(),
+        AlertDescription::UnrecognisedName => "the server has no site with this name".to_owned(),
+        AlertDescription::NoApplicationProtocol => "the server supports none of the offered HTTP versions (ALPN)".to_owned(),
+        AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
+            format!(
+                "the server found no common cipher suite: it must support {SUITES}. Some servers of TLS 1.2 also report a missing client certificate this way"
+            )
+        }
+        alert => format!("the server ended the TLS connection: {alert:?}"),
+    }
+}
+
+fn of_peer(incompatible: &PeerIncompatible) -> String {
+    match incompatible {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::Tls12NotOffered
+        | PeerIncompatible::Tls12NotOfferedOrEnabled
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig => {
+            "the server supports no TLS version that is still safe (1.2 or 1.3)".to_owned()
+        }
+        PeerIncompatible::NoCipherSuitesInCommon | PeerIncompatible::NoKxGroupsInCommon => {
+            format!("the server has no cipher suite or key exchange in common with Loadstone: it must support {SUITES}")
+        }
+        other => format!("the server's TLS settings do not fit those of Loadstone ({other:?}): it must support {SUITES}"),
+    }
+}
+
+/// What is wrong with a certificate, and what helps.
+fn certificate_problem(certificate: &CertificateError) -> (String, &'static str) {
+    const RENEW: &str = "renew it on the server (or set this machine's clock)";
+    const TRUST: &str = "trust its issuer with a root file (--root)";
+    const REPLACE: &str = "replace it on the server";
+    let (problem, remedy) = match certificate {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => ("has expired", RENEW),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => ("is not valid yet", RENEW),
+        CertificateError::NotValidForNameContext { presented, .. } => return (other_names(presented), SET_NAME),
+        CertificateError::NotValidForName => ("is for another host name", SET_NAME),
+        CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", TRUST),
+        CertificateError::Revoked => ("has been revoked", REPLACE),
+        CertificateError::BadSignature => ("has an invalid signature", REPLACE),
+        _ => ("cannot be verified", TRUST),
+    };
+    (problem.to_owned(), remedy)
+}
+
+const SET_NAME: &str = "use a host name of the certificate, or set one with --server-name (options.serverName)";
+
+/// `presented`: as rustls shows names, such as `DnsName("example.com")`.
+fn other_names(presented: &[String]) -> String {
+    let names: Vec<&str> = presented
+        .iter()
+        .take(SHOWN_NAMES_MAX)
+        .map(|name| name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name).trim_matches('"'))
+        .collect();
+    let more = if presented.len() > SHOWN_NAMES_MAX { ", …" } else { "" };
+    match names.is_empty() {
+        true => "contains no host name".to_owned(),
+        false => format!("is for another host name ({}{more})", names.join(", ")),
     }
 }

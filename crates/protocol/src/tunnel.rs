@@ -51,8 +51,11 @@ pub(crate) async fn open(network: &Network, proxy: &Proxy, socket: &mut RawSocke
     .map_err(|failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message)))?;
     match status {
         200..300 => Ok(()),
-        407 => Err(Failure::new(Outcome::Connect, "the proxy requires a user name and password; put them into its URL")),
-        status => Err(Failure::new(Outcome::Connect, format!("the proxy did not open a tunnel: status {status}"))),
+        407 => Err(proxy.wants_credentials()),
+        status => {
+            let (host, port) = proxy.authority();
+            Err(Failure::new(Outcome::Connect, format!("the proxy {host}:{port} did not open a tunnel: status {status}")))
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
     }
 }
 
-/// When a file was last written; `None` when it cannot be told.
+/// When a file was last written; `None` when that is unknown.
 pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|facts| facts.modified()).ok()
 }
@@ -91,7 +91,7 @@ fn names_in(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Stri
     Ok(names)
 }
 
-/// Appends to a file that was left by whoever wrote it.
+/// Appends to a file that another process may have written.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(|source| RunError::io("open", path, source))?;
     file.write_all(bytes).and_then(|()| file.sync_data()).map_err(|source| RunError::io("append to", path, source))

@@ -11,17 +11,17 @@ pub(crate) const SNAPSHOT_STEM: &str = "snapshots";
 /// Observer series: a line that defines each, and lines with its points. Of the first hour.
 pub const SIGNALS: &str = "signals.jsonl";
 pub(crate) const SIGNAL_STEM: &str = "signals";
-/// What the traces of requests said, if they were observed: a line that defines each path, and lines with what was counted and kept.
+/// The traces of requests, if they were observed: a line that defines each path, and lines with counts and retained traces.
 pub const TRACES: &str = "traces.jsonl";
 /// [`crate::RunEnd`]; absent while running and after a kill.
 pub const END: &str = "end.json";
 /// What scripts and the tool had to say, as text.
 pub const CONSOLE: &str = "console.log";
 
-/// [`crate::Notes`]: what people said about the run afterwards. Changed once a run is over, as [`PROOFS`] is, and no other file.
+/// [`crate::Notes`]: people's remarks about the run. Only this file and [`PROOFS`] change after a run is over.
 pub const NOTES: &str = "notes.json";
 
-/// What experiments said of the run's findings, afterwards.
+/// Results of later experiments about the run's findings.
 pub const PROOFS: &str = "proofs.json";
 
 /// Concluded, can be deleted and rebuilt: the numbers and verdicts.
@@ -33,5 +33,5 @@ pub const JUNIT: &str = "junit.xml";
 /// Concluded, can be deleted and rebuilt: the summary for a pull request.
 pub const MARKDOWN: &str = "summary.md";
 
-/// Of a search for a capacity, in a folder of its own beside the runs that it made: what it knows so far, from which it goes on.
+/// The state of a capacity search, from which it resumes. It lies in a separate folder next to the runs of the search.
 pub const CAPACITY: &str = "capacity.json";

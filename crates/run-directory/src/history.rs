@@ -141,7 +141,7 @@ fn steps_back(asked: &str) -> Option<usize> {
     }
 }
 
-/// Names begin with the date. Runs of one second are told apart by the number behind their name: `…-shop` < `…-shop-2` < `…-shop-10`.
+/// Names begin with the date. A number at the end distinguishes runs that began in the same second: `…-shop` < `…-shop-2` < `…-shop-10`.
 fn sort_key(name: &str) -> (&str, &str, u32) {
     let (date, rest) = name.split_at_checked("2026-11-20T18-30-05".len()).unwrap_or((name, ""));
     match rest.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse().ok()?))) {

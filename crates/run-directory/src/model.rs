@@ -30,7 +30,7 @@ pub struct AgentInfo {
     /// Its first worker, and how many of them follow in order.
     pub first_worker: u32,
     pub workers: u32,
-    /// What it said of itself, such as its region.
+    /// Labels that the agent reported, such as its region.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -51,7 +51,7 @@ pub struct RunInfo {
     /// Digest of the script and all that it imports. Runs of earlier versions, and runs without a script, have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// Commit of the sources beside which the run was made, where it is known.
+    /// Commit of the source repository that contains the test, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Branch that was checked out there, where it is known.
@@ -78,7 +78,7 @@ pub struct RunInfo {
 const COMMIT_DIGITS_MIN: usize = 7;
 
 impl RunInfo {
-    /// Whether it was made beside this branch, or beside the commit that begins so.
+    /// Whether the run's sources were on this branch, or at the commit that begins with these digits.
     pub fn is_of_source(&self, asked: &str) -> bool {
         let is_digest = asked.len() >= COMMIT_DIGITS_MIN && asked.bytes().all(|digit| digit.is_ascii_hexdigit());
         let is_commit = is_digest && self.commit.as_ref().is_some_and(|commit| commit.starts_with(&asked.to_ascii_lowercase()));
@@ -152,9 +152,9 @@ pub struct Run {
     pub signals: Vec<SignalSeries>,
     /// What was kept second by second of a run whose slices are longer.
     pub stretches: Vec<Stretch>,
-    /// What the traces of its requests said, if they were observed.
+    /// The traces of its requests, if they were observed.
     pub traces: RunTraces,
-    /// What befell the observers, in the order in which they told it.
+    /// Notices of the observers, in the order of their reports.
     pub notices: Vec<SignalNotice>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,

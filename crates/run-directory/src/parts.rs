@@ -18,7 +18,7 @@ pub(crate) const FIRST_S: u32 = 3600;
 pub(crate) const PART_S: u32 = 1800;
 pub(crate) const MINUTE_S: u32 = 60;
 
-/// Whole parts that are kept besides the one being written.
+/// Complete parts that are kept in addition to the one being written.
 const PARTS_KEPT: usize = 1;
 
 /// How hard to compress. Level 9 makes a minute's frame little smaller, and takes several megabytes of memory that the first hour did not.
@@ -143,7 +143,7 @@ pub(crate) fn last_begin(directory: &Path) -> Result<Option<u32>, RunError> {
     Ok(begins(directory, files::SNAPSHOT_STEM)?.last().copied())
 }
 
-/// Appends whole lines to the file that a run's seconds were appended to, by whoever wrote them, as it would have.
+/// Appends complete lines to the newest file of a run's seconds, as the run's own writer would have.
 pub(crate) fn append_to_newest(directory: &Path, text: &[u8]) -> Result<(), RunError> {
     let path = newest(directory)?;
     if last_begin(directory)?.is_none() {

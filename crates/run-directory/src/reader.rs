@@ -96,7 +96,7 @@ impl Reader {
         self.gathered(Folding::Never, false)
     }
 
-    /// `is_long`: what was kept in seconds is wanted beside the folded slices.
+    /// `is_long`: return the stored seconds in addition to the folded slices.
     fn gathered(self, folding: Folding, is_long: bool) -> Result<Run, RunError> {
         let mut list = SliceList::new(&self.plan, folding);
         let mut stretches = Stretches::default();
@@ -175,7 +175,7 @@ impl Reader {
         Ok((all, notices))
     }
 
-    /// What traces said, in stretches of at least `step_seconds`.
+    /// The traces, in stretches of at least `step_seconds`.
     fn traces(&self, step_seconds: u32) -> Result<RunTraces, RunError> {
         let mut traces = RunTraces::default();
         each_line(&self.directory.join(files::TRACES), |_, line| match line {

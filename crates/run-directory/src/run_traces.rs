@@ -1,4 +1,4 @@
-//! What the traces of a run said, as read back.
+//! The traces of a run, as read from disk.
 
 use loadstone_metrics::span::{KeptFor, KeptTrace, SpanPath, TraceSlice};
 

@@ -33,7 +33,7 @@ pub struct Writer {
     signals: SignalLines,
     /// Of the minutes after the first hour; `None` where every second is kept.
     minutes: Option<SliceFold>,
-    /// Made when the first trace is told.
+    /// Created when the first trace is reported.
     traces: Option<Lines>,
     paths: u32,
     /// A line of them was not taken by the disk: what follows would not be understood.
@@ -222,7 +222,7 @@ impl Writer {
         disk::write_whole(&directory.join(files::END), &pretty(end)?)
     }
 
-    /// Keeps something concluded (`files::SUMMARY`, `REPORT`, …) beside the run; an older one is replaced.
+    /// Stores a conclusion (`files::SUMMARY`, `REPORT`, …) in the run directory; an older one is replaced.
     ///
     /// # Errors
     /// [`RunError::Io`]; the older file is then still whole.

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
+use crate::exact_json;
 use crate::extract::cache::Compiled;
 use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
@@ -59,7 +60,7 @@ impl<'js> BodyReader<'_> {
 
     pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
         let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return ctx.json_parse(self.bytes).map_err(|_| {
+            return exact_json::parse(ctx, self.bytes).map_err(|_| {
                 ctx.catch();
                 Exception::throw_message(ctx, &format!("{}: the body is not JSON", (self.described)()))
             });
@@ -77,7 +78,7 @@ impl<'js> BodyReader<'_> {
     pub(crate) fn json_all(&self, ctx: &Ctx<'js>, path: &str) -> rquickjs::Result<Value<'js>> {
         let path = self.compiled.borrow_mut().json(path).map_err(|error| self.refused(ctx, &error))?;
         let all = path.all(self.bytes).map_err(|error| self.refused(ctx, &error))?;
-        ctx.json_parse(all)
+        exact_json::parse(ctx, all.as_bytes())
     }
 
     pub(crate) fn css(
@@ -115,7 +116,8 @@ pub(crate) fn to_js<'js>(ctx: &Ctx<'js>, value: JsonValue<'_>) -> rquickjs::Resu
         JsonValue::Null => Ok(Value::new_null(ctx.clone())),
         JsonValue::Boolean(boolean) => Ok(Value::new_bool(ctx.clone(), boolean)),
         JsonValue::Number(number) => Ok(Value::new_number(ctx.clone(), number)),
+        JsonValue::BigInteger(digits) => exact_json::big_int(ctx, &digits),
         JsonValue::Text(text) => text.as_ref().into_js(ctx),
-        JsonValue::Json(text) => ctx.json_parse(text.as_bytes()),
+        JsonValue::Json(text) => exact_json::parse(ctx, text.as_bytes()),
     }
 }

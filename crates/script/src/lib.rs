@@ -10,6 +10,7 @@ mod body;
 mod compile;
 mod data;
 mod error;
+mod exact_json;
 mod extract;
 mod factory;
 mod fields;

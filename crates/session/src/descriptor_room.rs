@@ -1,4 +1,4 @@
-//! Whether the limit on open files leaves room for the connections of a plan. A user needs at least one connection.
+//! Checks whether the open-files limit suffices for the connections of a plan. A user needs at least one connection.
 
 use loadstone_engine::DescriptorTables;
 use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioRun};
@@ -6,15 +6,15 @@ use loadstone_units::count;
 
 use crate::machine;
 
-/// Users that a plan is certain to have find no room.
+/// The limit is too low for the users that a plan is certain to need.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RoomError(String);
 
-/// Descriptors needed besides connections, in every table.
-const SPARE: u64 = 100;
+/// Descriptors per table that are not connections.
+const OTHER_DESCRIPTORS: u64 = 100;
 
-/// How the workers of a run share descriptors in this process, which is given as many as it may have. `workers`: of all processes.
+/// How the workers of a run share descriptors in this process, whose limit is raised to its maximum. `workers`: in all processes.
 ///
 /// # Errors
 /// [`RoomError`]
@@ -22,21 +22,20 @@ pub fn descriptor_tables(load: &Load, workers: u32) -> Result<DescriptorTables, 
     tables(load, workers, machine::raise_descriptor_limit())
 }
 
-/// How the workers of a run share descriptors so that there is room for its users: all from one table, which `limit` bounds, or, where that
-/// may not suffice, each from its own.
+/// How the workers of a run share descriptors: one table for all, which `limit` bounds, or a separate table for each worker if one may not suffice.
 ///
 /// # Errors
-/// [`RoomError`] when users that the plan is certain to have find no room even then; it says what to do.
+/// [`RoomError`] if even separate tables are too small for the users that the plan is certain to need. The message has the remedy.
 pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
     let (certain, possible) = (load.users_certain(), load.users_at_once(&possible));
-    if possible.saturating_add(SPARE) <= limit {
+    if possible.saturating_add(OTHER_DESCRIPTORS) <= limit {
         return Ok(DescriptorTables::OneForAll);
     }
-    let each = limit.saturating_sub(SPARE);
+    let each = limit.saturating_sub(OTHER_DESCRIPTORS);
     if certain.div_ceil(workers.into()) <= each {
         return Ok(DescriptorTables::OneEach);
     }
-    let raise = certain.div_ceil(workers.into()) + SPARE;
+    let raise = certain.div_ceil(workers.into()) + OTHER_DESCRIPTORS;
     let or_raise = format!("raise the limit (`ulimit -n {raise}`, or LimitNOFILE= of the service)");
     let need = format!("{} users need at least as many open connections", count(certain));
     let files = count(limit);
@@ -51,7 +50,7 @@ pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Descriptor
     }))
 }
 
-/// Open load has as many users as the target makes wait: at most one for each arrival.
+/// Open load has as many users as there are responses outstanding: at most one per arrival.
 fn possible(run: &ScenarioRun) -> u64 {
     match &run.profile {
         LoadProfile::Open { stages } => {
@@ -85,13 +84,13 @@ mod tests {
     #[track_caller]
     fn check(load: Load, (workers, limit): (u32, u64), expected: Result<DescriptorTables, &str>) {
         match (tables(&load, workers, limit).map_err(|error| error.0), expected) {
-            (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
+            (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
             (got, expected) => assert_eq!(got, expected.map_err(str::to_owned)),
         }
     }
 
     #[test]
-    fn one_table_serves_as_long_as_it_can() {
+    fn one_table_is_used_if_it_suffices() {
         check(users(900), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(users(901), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(users(1_800), (2, 1_000), Ok(DescriptorTables::OneEach));
@@ -99,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_one_after_another_needs_room_once() {
+    fn sequential_load_needs_its_descriptors_once() {
         check(Load::Sequence(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(Load::Parallel(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneEach));
     }
 
     #[test]
-    fn open_load_may_need_room_but_never_must() {
+    fn open_load_may_need_descriptors_but_is_never_certain_to() {
         check(arrivals(90.0, None), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(arrivals(91.0, None), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(arrivals(91.0, Some(900)), (2, 1_000), Ok(DescriptorTables::OneForAll));
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_room_is_said_with_what_to_do() {
+    fn too_few_descriptors_are_reported_with_a_remedy() {
         let most =
             "2 workers have room for 39,800 (each may open 20,000 files): run with --workers 3, or raise the limit (`ulimit -n 21600`";
         check(users(43_000), (2, 20_000), Err(most));

@@ -1,4 +1,4 @@
-//! Writes the run directory as the run goes on.
+//! Writes the run directory during the run.
 
 use loadstone_run_directory::{RunError, Writer};
 
@@ -10,7 +10,7 @@ pub(crate) struct DirectoryWriter {
     writer: Option<Writer>,
 }
 
-/// What was measured since is lost; what was written before can be read.
+/// The directory could not be written. Later measurements are lost; earlier ones are readable.
 #[derive(Debug, thiserror::Error)]
 #[error("the run directory cannot be written: {0}")]
 struct WriteError(#[source] RunError);
@@ -24,7 +24,7 @@ impl DirectoryWriter {
 impl Subscriber for DirectoryWriter {
     fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Finished { end } = event {
-            // Its words stand alone: the whole run has been told by now.
+            // The message must be self-contained, because every other subscriber has finished by now.
             self.writer.take().map_or(Ok(()), |writer| writer.finish(end).map(drop))?;
             return Ok(());
         }
@@ -36,7 +36,7 @@ impl Subscriber for DirectoryWriter {
             RunEvent::Traces(batch) => writer.traces(batch),
             RunEvent::Notice(notice) => writer.notice(notice),
             RunEvent::ConsoleLine(line) => {
-                // A run is not halted for what its scripts print.
+                // A failure to write script output must not stop a run.
                 let _ = writer.console(line);
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! Why a run did not come about, or did not come to its end.
+//! Why a run did not start, or ended with an error.
 
 use loadstone_run_directory::RunError;
 
@@ -7,31 +7,31 @@ use crate::event::SubscriberError;
 use crate::rate_room::RateError;
 use crate::reach::Unreachable;
 
-/// Messages may quote secrets of the plan.
+/// Messages may contain secrets of the plan.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Nothing was loaded: the plan needs more connections than this process may open.
+    /// No load was sent: the plan needs more connections than this process may open.
     #[error(transparent)]
     Room(#[from] RoomError),
-    /// Nothing was loaded: the plan asks for more arrivals than any worker can start.
+    /// No load was sent: the plan requests more arrivals than any worker can start.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// Nothing was loaded.
+    /// No load was sent.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// Nothing was loaded: the run directory cannot be made.
+    /// No load was sent: the run directory cannot be created.
     #[error(transparent)]
     Directory(#[from] RunError),
-    /// Nothing was loaded.
+    /// No load was sent.
     #[error("cannot start the observers: {0}")]
     Observers(#[source] loadstone_observe::ObserveError),
-    /// At the start, nothing was loaded; later, the run was halted.
+    /// At the start: no load was sent. Later: the run was halted.
     #[error("{0}")]
     Subscriber(#[source] SubscriberError),
-    /// What makes the users failed: the test's own file threw. What was measured until then is kept.
+    /// The user factory failed: the test file threw. Measurements until then are stored.
     #[error("{0}")]
     Users(String),
-    /// A worker could not start, or broke.
+    /// A worker could not start, or failed.
     #[error("{0}")]
     Worker(String),
 }

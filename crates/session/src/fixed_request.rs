@@ -1,7 +1,8 @@
-//! Users for a run without a script: they send one fixed request again and again.
+//! Users for a run without a script: each repeats one fixed request.
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -21,8 +22,8 @@ pub struct FixedRequest {
     pub method: String,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// Status that counts as passed; `None`: any below 400.
-    pub expect_status: Option<u16>,
+    /// Statuses that count as passed; `None`: any below 400.
+    pub expect_status: Option<RangeInclusive<u16>>,
     pub keep_alive: bool,
 }
 
@@ -41,25 +42,25 @@ impl FixedRequest {
     }
 }
 
-/// Supplies users that all send the same request.
+/// Creates users that all send the same request.
 pub struct FixedRequestUsers {
     shared: Rc<RequestContext>,
     keep_alive: bool,
 }
 
-/// What all users of a worker have in common.
+/// State that all users of a worker share.
 struct RequestContext {
     network: Rc<Network>,
     recorder: Rc<RefCell<Recorder>>,
     clock: Clock,
     request: PreparedRequest,
     series: SeriesId,
-    expect_status: Option<u16>,
+    expect_status: Option<RangeInclusive<u16>>,
 }
 
 impl FixedRequestUsers {
     /// # Errors
-    /// When the request cannot be written to the wire (a line break in a header).
+    /// The request cannot be encoded (a line break in a header).
     pub fn new(context: &WorkerContext, network: Rc<Network>, request: &FixedRequest, options: &RunOptions) -> Result<Self, String> {
         let name: std::sync::Arc<str> = request.name().into();
         let key = SeriesKey { kind: SeriesKind::Request, scenario: name.clone(), group: "".into(), name };
@@ -97,7 +98,7 @@ impl FixedRequestUsers {
                 clock: context.clock.clone(),
                 request: prepared,
                 series,
-                expect_status: request.expect_status,
+                expect_status: request.expect_status.clone(),
             }),
             keep_alive: request.keep_alive,
         })
@@ -117,7 +118,7 @@ impl UserFactory for FixedRequestUsers {
         self.shared.network.count_into(slice);
     }
 
-    /// All that goes on are requests, and of each the response may be late.
+    /// Nothing follows from a response except the end of the iteration, so every response may be read late.
     fn reads_can_wait(&self) -> bool {
         let late = self.shared.network.late_reads();
         late > 0 && late == self.shared.recorder.borrow().in_flight()
@@ -128,7 +129,7 @@ impl UserFactory for FixedRequestUsers {
     }
 }
 
-/// One of them, with connections of its own.
+/// One user, with its own connections.
 pub struct FixedRequestUser {
     shared: Rc<RequestContext>,
     client: Client,
@@ -142,7 +143,7 @@ impl VirtualUser for FixedRequestUser {
         if limits_connections {
             self.client.admit(&shared.request.request().origin).await;
         }
-        // In closed load the next request begins when this response is read, and so does one that waits for its connection.
+        // In closed load, reading this response starts the next request. The same holds for a request that waits for its connection.
         shared.network.allow_late_reads(iteration.open && !limits_connections);
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = RequestInFlight::begin(shared, scheduled);
@@ -156,7 +157,7 @@ impl VirtualUser for FixedRequestUser {
     }
 }
 
-/// A request under way; dropped without an end, it was interrupted.
+/// A request in progress. If it is dropped before its end, it counts as interrupted.
 struct RequestInFlight<'a> {
     shared: &'a RequestContext,
     scheduled: Option<Nanos>,
@@ -174,11 +175,11 @@ impl<'a> RequestInFlight<'a> {
     fn end(mut self, exchange: &Exchange) -> Outcome {
         self.ended = true;
         let mut recorder = self.shared.recorder.borrow_mut();
-        let is_expected = |status: u16| self.shared.expect_status.map_or(status < 400, |wanted| status == wanted);
+        let is_expected = |status: u16| self.shared.expect_status.as_ref().map_or(status < 400, |wanted| wanted.contains(&status));
         let (outcome, status) = match &exchange.result {
             Ok(response) if is_expected(response.status) => (Outcome::Passed, response.status),
             Ok(response) => (Outcome::Status, response.status),
-            Err(failure) => (failure.outcome, 0),
+            Err(failure) => (failure.outcome, exchange.response().map_or(0, |response| response.status)),
         };
         recorder.request_ended(exchange.ended);
         let sample = Sample {
@@ -200,7 +201,13 @@ impl<'a> RequestInFlight<'a> {
                 recorder.failed_with(self.shared.series, &sample, &format!("status {status}"), answer);
             }
             Ok(_) => {}
-            Err(failure) => recorder.failed(self.shared.series, &sample, &failure.message),
+            Err(failure) => match exchange.response() {
+                Some(response) => {
+                    let answer = || FailureSample::new(status, response.headers.iter(), &response.body);
+                    recorder.failed_with(self.shared.series, &sample, &failure.message, answer);
+                }
+                None => recorder.failed(self.shared.series, &sample, &failure.message),
+            },
         }
         outcome
     }

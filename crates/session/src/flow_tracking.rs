@@ -1,5 +1,5 @@
-//! Follows the journeys of a run: once a second, what scenarios, stubs and observers report of them is put together; after the load, the
-//! run waits for those still open.
+//! Follows the journeys of a run: once a second, it combines the reports of scenarios, stubs and observers. After the load, the run waits for open
+//! journeys.
 
 use std::rc::Rc;
 
@@ -35,15 +35,15 @@ impl FlowTracking {
         self.marks.push(Mark { at, kind: MarkKind::LoadEnded, text: "the load has ended; waiting for open journeys".to_owned() });
     }
 
-    /// Takes the events that observers found.
+    /// Adds the events that observers found.
     pub fn take(&mut self, events: Vec<FlowEvent>) {
         if !self.flows.is_empty() {
             self.book.take(events);
         }
     }
 
-    /// Adds a second's flows to its snapshot. Returns whether nothing is left to wait for. The last second stops the stubs, so that no
-    /// event comes after it.
+    /// Adds a second's flows to its snapshot. Returns whether there is nothing left to wait for. The last second stops the stubs, so that no event follows
+    /// it.
     pub fn complete(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
         snapshot.marks.append(&mut self.marks);
         if self.flows.is_empty() {
@@ -56,7 +56,7 @@ impl FlowTracking {
             }
             let mut events = stubs.flow_events();
             if is_last {
-                // Stubs serve on for a while; what comes to them after the run is no part of it.
+                // Stubs continue to serve for a while. Calls after the run are not part of it.
                 events.retain(|event| event.at <= snapshot.end);
             }
             self.book.take(events);
@@ -71,7 +71,7 @@ impl FlowTracking {
         drained.is_some()
     }
 
-    /// Why the run need not wait any longer; `None` while it must.
+    /// Why the run need not wait any longer. `None` while it must wait.
     fn drained(&self, load_end: Nanos, now: Nanos) -> Option<String> {
         let open = self.book.open();
         let waited_ns = now.saturating_sub(load_end);

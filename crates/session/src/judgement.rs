@@ -1,4 +1,4 @@
-//! Judges thresholds and validity while the run goes on.
+//! Judges thresholds and validity during the run.
 
 use loadstone_analysis::{LiveAnalysis, ThresholdFailure};
 use loadstone_engine::StopReason;
@@ -8,13 +8,13 @@ use loadstone_run_directory::RunInfo;
 
 use crate::system_signals::FreshReadings;
 
-/// What can be concluded so far.
+/// The conclusions so far.
 pub(crate) struct LiveJudgement {
     live: LiveAnalysis,
 }
 
 impl LiveJudgement {
-    /// `plan`: as it may be shown, as the run directory will have it.
+    /// `plan`: with secrets masked, as in the run directory.
     pub(crate) fn new(plan: &TestPlan, info: &RunInfo) -> Self {
         Self { live: LiveAnalysis::new(plan, &info.host).over(info.agents.clone()) }
     }
@@ -24,7 +24,7 @@ impl LiveJudgement {
         &self.live
     }
 
-    /// Takes a second and what was read meanwhile. Returns why to stop, once a threshold that asks for it has become certain to fail.
+    /// Adds a second and its readings. Returns why to stop, once a threshold with early stop is certain to fail.
     pub(crate) fn snapshot(&mut self, readings: &FreshReadings, snapshot: &Snapshot) -> Option<StopReason> {
         let mut failed = self.readings(readings);
         failed.extend(self.live.push(snapshot));
@@ -32,7 +32,7 @@ impl LiveJudgement {
         Some(StopReason::Threshold(abort.result.threshold.label))
     }
 
-    /// Takes what was read after the last second.
+    /// Adds the readings after the last second.
     pub(crate) fn readings(&mut self, readings: &FreshReadings) -> Vec<ThresholdFailure> {
         readings.notices.iter().for_each(|notice| self.live.push_notice(notice));
         self.live.push_signals(&readings.series)

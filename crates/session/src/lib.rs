@@ -1,11 +1,10 @@
 //! From a frozen plan to a finished run directory.
 //!
-//! Read [`Session`] first (what a run needs, and [`Session::run`]), then [`RunEvent`] and [`Subscriber`]: subscribers receive one event after
-//! another, each in the order in which they are listed. `run_feed` makes these events from the coordinator's; each step of that is a file of
-//! its own: `system_signals` and `stub_signals` (readings of the system), `trace_names` (whose spans they are), `flow_tracking` (journeys),
-//! `judgement` (thresholds and validity so far), `provisional_findings` (findings so far). This crate's own subscribers are `directory_writer`,
-//! which every run has, and [`OutputFeed`]. Deliberately absent: command lines, terminals, pages, exit codes, and conclusions, which are
-//! computed from the directory.
+//! Read [`Session`] first (the inputs of a run, and [`Session::run`]), then [`RunEvent`] and [`Subscriber`]. Subscribers receive events one after another,
+//! in listed order. `run_feed` derives these events from the coordinator's, in steps with one file each: `system_signals` and `stub_signals` (readings of
+//! the system), `trace_names` (request names of traces), `flow_tracking` (journeys), `judgement` (thresholds and validity so far), `provisional_findings`
+//! (findings so far). This crate's own subscribers are `directory_writer`, which every run has, and [`OutputFeed`]. Deliberately absent: command lines,
+//! terminals, pages, exit codes, and conclusions, which are computed from the directory.
 
 mod descriptor_room;
 mod directory_writer;

@@ -1,19 +1,19 @@
-//! The machine the load is made on: facts for the run directory, and the limits raised before the start.
+//! The machine that generates the load: its properties for the run directory, and the limits raised before the start.
 
 use loadstone_run_directory::HostFacts;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit of open descriptors as far as it goes. Returns the limit now in force.
+/// Raises the limit of open descriptors to its maximum. Returns the new limit.
 pub(crate) fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        // Refused only where even the hard limit is out of reach; the limit in force is what counts.
+        // Raising fails only if even the hard limit cannot be reached. The current limit applies then.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Facts about this machine.
+/// Properties of this machine.
 pub(crate) fn facts() -> HostFacts {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo").lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()));
@@ -30,7 +30,7 @@ pub(crate) fn facts() -> HostFacts {
     }
 }
 
-/// Cores that the machine has online, whatever this process may use of them.
+/// Online cores of the machine, regardless of how many this process may use.
 fn machine_cores() -> Option<u32> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let cores = stat.lines().filter(|line| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));

@@ -1,4 +1,4 @@
-//! Sends the run's numbers, every second, to where teams already look, and says what was lost of them.
+//! Sends the run's numbers to external systems every second, and reports losses.
 
 use std::net::SocketAddr;
 
@@ -9,21 +9,21 @@ use loadstone_run_directory::RunInfo;
 
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
-/// Where a run's numbers go besides its directory.
+/// Outputs of a run in addition to its directory.
 #[derive(Debug, Clone, Default)]
 pub struct OutputSettings {
     pub destinations: Vec<Destination>,
-    /// Go with every HTTP request.
+    /// Headers of every HTTP request.
     pub headers: Vec<(String, String)>,
-    /// Where to serve `/metrics` for scraping.
+    /// Address to serve `/metrics` on for scraping.
     pub listen: Option<SocketAddr>,
 }
 
-/// All outputs of one run. One that cannot be started ([`loadstone_outputs::OutputError`]) keeps the run from beginning; one that is slow or down
-/// costs it nothing.
+/// All outputs of one run. An output that cannot be started ([`loadstone_outputs::OutputError`]) prevents the run from starting. A slow or unreachable
+/// output does not affect the run.
 pub struct OutputFeed<'a> {
     settings: OutputSettings,
-    /// Is told where `/metrics` is served.
+    /// Receives the address of `/metrics`.
     announce: &'a dyn Fn(SocketAddr),
     labels: Option<RunLabels>,
     /// From the start to the end of the run.
@@ -33,7 +33,7 @@ pub struct OutputFeed<'a> {
 }
 
 impl<'a> OutputFeed<'a> {
-    /// `announce` is told where `/metrics` is served, if it is.
+    /// `announce` receives the address of `/metrics`, if it is served.
     pub fn new(settings: OutputSettings, announce: &'a dyn Fn(SocketAddr)) -> Self {
         Self { settings, announce, labels: None, outputs: None, readings: Vec::new() }
     }
@@ -71,7 +71,7 @@ impl Subscriber for OutputFeed<'_> {
             }
             RunEvent::Closing => {
                 let deliveries = self.outputs.take().map(Outputs::finish).unwrap_or_default();
-                deliveries.iter().filter_map(told).for_each(|loss| requests.say(format!("warning: {loss}")));
+                deliveries.iter().filter_map(loss_sentence).for_each(|loss| requests.say(format!("warning: {loss}")));
             }
             _ => {}
         }
@@ -85,11 +85,11 @@ fn unix_ns(started: &str) -> u64 {
     u64::try_from(started).unwrap_or_default()
 }
 
-/// What was lost, in a sentence.
-fn told(delivery: &OutputDelivery) -> Option<String> {
+/// A sentence about lost seconds. `None` if nothing was lost.
+fn loss_sentence(delivery: &OutputDelivery) -> Option<String> {
     let OutputDelivery { destination, delivered, lost, problem } = delivery;
     let all = delivered + lost;
-    (*lost > 0).then(|| format!("{destination} got {delivered} of the run's {all} seconds: {problem}"))
+    (*lost > 0).then(|| format!("{destination} received {delivered} of the run's {all} seconds: {problem}"))
 }
 
 #[cfg(test)]
@@ -97,9 +97,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_told_and_success_is_not() {
+    fn losses_are_reported_and_success_is_not() {
         let delivery = |lost| OutputDelivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
-        assert_eq!(told(&delivery(0)), None);
-        assert_eq!(told(&delivery(2)).as_deref(), Some("X got 58 of the run's 60 seconds: connection refused"));
+        assert_eq!(loss_sentence(&delivery(0)), None);
+        assert_eq!(loss_sentence(&delivery(2)).as_deref(), Some("X received 58 of the run's 60 seconds: connection refused"));
     }
 }

@@ -1,20 +1,20 @@
-//! What scripts say on the workers' threads: lines that they print, until these are told to the subscribers, and why they cannot go on.
+//! Output of scripts on the workers' threads: printed lines until subscribers receive them, and the reason why a script cannot continue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 
-/// Lines kept until they are taken; a script that prints faster loses lines, never time.
+/// Maximum number of waiting lines. A script that prints faster loses lines, but no time.
 const LINES_MAX: usize = 10_000;
 
-/// Where printed lines gather.
+/// Collects printed lines.
 #[derive(Debug)]
 pub struct PrintedLines {
     sender: LineSender,
     lines: Receiver<String>,
 }
 
-/// The workers' end.
+/// The workers' handle.
 #[derive(Debug, Clone)]
 pub struct LineSender {
     sender: SyncSender<String>,
@@ -23,22 +23,22 @@ pub struct LineSender {
 }
 
 impl LineSender {
-    /// Adds a line. Never waits: beyond the bound it is counted and lost.
+    /// Adds a line without waiting. Lines beyond the limit are counted and dropped.
     pub fn line(&self, text: String) {
         if self.sender.try_send(text).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The run cannot be what was meant: it ends as failed. The first reason counts.
+    /// Ends the run as failed, because it contradicts the test's intent. The first reason counts.
     pub fn fail(&self, problem: String) {
-        // Whoever was first has said enough.
+        // Only the first reason is stored.
         let _ = self.failure.set(problem);
     }
 }
 
 impl PrintedLines {
-    #[expect(clippy::new_without_default, reason = "a channel is nothing that stands for itself")]
+    #[expect(clippy::new_without_default, reason = "a default channel would be misleading")]
     pub fn new() -> Self {
         let (sender, lines) = sync_channel(LINES_MAX);
         Self { sender: LineSender { sender, lost: Arc::default(), failure: Arc::default() }, lines }
@@ -48,17 +48,17 @@ impl PrintedLines {
         self.sender.clone()
     }
 
-    /// Why the run cannot go on.
+    /// Why the run cannot continue.
     pub(crate) fn failure(&self) -> Option<String> {
         self.sender.failure.get().cloned()
     }
 
-    /// What was printed since the last call.
+    /// Lines printed since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.lines.try_iter().collect();
         let lost = self.sender.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            lines.push(format!("({lost} more lines were printed faster than they could be kept)"));
+            lines.push(format!("({lost} more lines were dropped, because the script printed too fast)"));
         }
         lines
     }

@@ -1,4 +1,4 @@
-//! Findings while the run goes on, from what its directory holds so far, on a thread of their own. Read [`ProvisionalFindings`].
+//! Findings during the run, computed on a separate thread from the directory so far. Read [`ProvisionalFindings`].
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -8,13 +8,13 @@ use loadstone_metrics::Nanos;
 use loadstone_metrics::clock::thread_cpu_ns;
 use loadstone_run_directory::{Reader, RunError};
 
-/// An analysis begins this long after the one before at the earliest.
-const EVERY_NS: u64 = 5_000_000_000;
-/// One that took a second of a core is followed by this many without: analyses take at most 2 % of a core.
-const IDLE_SHARE: u64 = 50;
+/// Minimum time between the starts of two analyses.
+const INTERVAL_MIN_NS: u64 = 5_000_000_000;
+/// Minimum time between the starts, as a multiple of the CPU time of the first one: analyses take at most 2 % of a core.
+const INTERVAL_PER_CPU_TIME: u64 = 50;
 
-/// Analyses the run so far, again and again, each time as soon as it may. It reads what is on disk, as the end of the run does: nothing has to be
-/// kept for it, and it knows no secrets.
+/// Analyses the run so far repeatedly, as often as the limits allow. It reads the directory, as the end of the run does, so it needs no data in memory and
+/// sees no secrets.
 pub(crate) struct ProvisionalFindings {
     orders: SyncSender<()>,
     done: Receiver<Done>,
@@ -22,13 +22,13 @@ pub(crate) struct ProvisionalFindings {
     latest: Option<Provisional>,
 }
 
-/// An analysis that is over.
+/// A completed analysis.
 struct Done {
     found: Result<Provisional, RunError>,
     cpu_ns: u64,
 }
 
-/// When the next analysis may begin. On the run's clock, so that it needs none of its own.
+/// When the next analysis may start. Uses the run's clock.
 #[derive(Debug)]
 struct Schedule {
     next_at: Nanos,
@@ -37,12 +37,12 @@ struct Schedule {
 }
 
 impl ProvisionalFindings {
-    /// `None` when the system gives no thread: the run goes on without them.
+    /// `None` if the system cannot start a thread. The run continues without provisional findings.
     pub(crate) fn start(directory: PathBuf) -> Option<Self> {
         let (orders, ordered) = sync_channel::<()>(1);
         let (sender, done) = sync_channel(1);
         let work = move || {
-            // The load comes first. On Linux, this is of the calling thread alone (setpriority(2)).
+            // The load has priority. On Linux, this affects the calling thread only (setpriority(2)).
             let _ = rustix::process::setpriority_process(None, 19);
             while ordered.recv().is_ok() {
                 let began = thread_cpu_ns();
@@ -52,18 +52,18 @@ impl ProvisionalFindings {
                 }
             }
         };
-        // Nobody waits for it: once the run is over, it ends with the analysis that it has begun.
+        // Not joined: after the run, the thread ends with its current analysis.
         std::thread::Builder::new().name("findings".to_owned()).spawn(work).ok()?;
-        let schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
+        let schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
         Some(Self { orders, done, schedule, latest: None })
     }
 
-    /// Once a second. Never waits. Returns what an analysis has found meanwhile, and what the one before had.
+    /// Called once a second. Never waits. Returns the findings of a completed analysis, and those of the previous one.
     pub(crate) fn second(&mut self, now: Nanos) -> Option<(&Provisional, Option<Provisional>)> {
         let news = match self.done.try_recv() {
             Ok(Done { found, cpu_ns }) => {
                 self.schedule.ended(cpu_ns);
-                // A directory that cannot be read now is told of at the end of the run.
+                // A directory that cannot be read now is reported at the end of the run.
                 found.ok()
             }
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
@@ -82,7 +82,7 @@ impl ProvisionalFindings {
 }
 
 impl Schedule {
-    /// Whether one may begin; it has begun, then.
+    /// Starts an analysis if the limits allow. Returns whether it did.
     fn begins(&mut self, now: Nanos) -> bool {
         let begins = !self.is_busy && now >= self.next_at;
         if begins {
@@ -93,7 +93,7 @@ impl Schedule {
 
     fn ended(&mut self, cpu_ns: u64) {
         self.is_busy = false;
-        self.next_at = self.began_at + cpu_ns.saturating_mul(IDLE_SHARE).max(EVERY_NS);
+        self.next_at = self.began_at + cpu_ns.saturating_mul(INTERVAL_PER_CPU_TIME).max(INTERVAL_MIN_NS);
     }
 }
 
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn analyses_take_two_hundredths_of_a_core_at_most() {
-        let mut schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
-        // Of an ever longer run, each costs more.
+        let mut schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
+        // The cost of an analysis grows with the run.
         let (mut spent, mut begun) = (0, 0);
         for second in 1..=3600 {
             let now = second * SECOND;
@@ -122,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn none_begins_while_one_is_under_way() {
-        let mut schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
+    fn no_analysis_starts_during_another() {
+        let mut schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
         let begun: Vec<u64> = (1..60).filter(|second| schedule.begins(second * SECOND)).collect();
         assert_eq!(begun, [5]);
         schedule.ended(SECOND);

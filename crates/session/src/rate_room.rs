@@ -1,27 +1,27 @@
-//! Whether a plan's rates are such as its workers could ever make.
+//! Checks whether workers could ever reach a plan's rates.
 
 use loadstone_plan::{LoadProfile, OpenStage, TestPlan};
 use loadstone_units::count;
 
-/// The plan asks for more arrivals per second than its workers can start.
+/// The plan requests more arrivals per second than its workers can start.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RateError(String);
 
-/// Arrivals per second that no worker can start: a core makes about a tenth of it (bench/README.md). What lies between is tried, and validity
-/// says where the generator reached its limit; what lies beyond is a slip of the pen.
-const RATE_MAX: u64 = 1_000_000;
+/// Arrivals per second that no worker can start: a core reaches about a tenth of it (bench/README.md). Rates in between are attempted, and the validity
+/// check reports when the generator reaches its limit. Rates beyond are typing errors.
+const WORKER_RATE_MAX: u64 = 1_000_000;
 
 /// # Errors
-/// [`RateError`]; it names the rate and says what to do.
+/// [`RateError`], with the rate and the remedy.
 pub(crate) fn check(plan: &TestPlan, workers: u32) -> Result<(), RateError> {
-    let possible = RATE_MAX * u64::from(workers);
+    let possible = WORKER_RATE_MAX * u64::from(workers);
     for run in plan.load.leaves() {
         let asked = rate_max(&run.profile).ceil() as u64;
         if asked > possible {
             let scenario = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
             return Err(RateError(format!(
-                "scenario \"{scenario}\" asks for {} arrivals per second, and {workers} workers cannot start more than {}: ask for less",
+                "scenario \"{scenario}\" requests {} arrivals per second, but {workers} workers can start at most {}: reduce the rate",
                 count(asked),
                 count(possible)
             )));
@@ -51,9 +51,9 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_no_core_can_make_is_refused_by_its_number() {
-        let said = refused(50e6, 2).unwrap();
-        assert!(said.contains("\"buy\" asks for 50.0 M arrivals per second") && said.contains("2,000,000"), "{said}");
+    fn a_rate_beyond_any_core_is_refused_with_its_value() {
+        let message = refused(50e6, 2).unwrap();
+        assert!(message.contains("\"buy\" requests 50.0 M arrivals per second") && message.contains("2,000,000"), "{message}");
         assert_eq!(refused(2e6, 2), None);
         assert!(refused(2e6, 1).is_some());
     }

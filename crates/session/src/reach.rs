@@ -1,4 +1,5 @@
-//! Before the load: can the target be reached? One connection, so that a run against a target that is down ends at once and says so.
+//! Checks before the load whether the target is reachable. It opens one connection, so that a run against an unreachable target ends immediately with an
+//! error.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -11,7 +12,7 @@ use loadstone_protocol::{NetworkOptions, NetworkRoute};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The target could not be reached: why, and what to do. May quote secrets of the plan.
+/// The target could not be reached: the reason and the remedy. May contain secrets of the plan.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
     #[error("{}: the Unix socket cannot be opened: {source}: is the target running?", path.display())]
@@ -26,13 +27,13 @@ pub enum Unreachable {
     Connect { whom: String, address: SocketAddr, source: io::Error },
 }
 
-/// Tries to reach the plan's target, if it has one.
+/// Tries to connect to the plan's target, if it has one.
 ///
 /// # Errors
 /// [`Unreachable`]
 pub fn reach(plan: &TestPlan, network: &NetworkOptions) -> Result<(), Unreachable> {
     match &network.route {
-        // Names may be known to the test's own name servers alone.
+        // Only the test's own name servers may know the name.
         NetworkRoute::Direct if !network.name_servers.is_empty() => Ok(()),
         NetworkRoute::Direct => direct(plan),
         NetworkRoute::Unix(path) => {

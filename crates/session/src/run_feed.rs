@@ -1,4 +1,4 @@
-//! Turns the coordinator's events into those of the run: each second is completed step by step before a subscriber sees it.
+//! Converts the coordinator's events to the run's events: each second is completed step by step before a subscriber sees it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -21,11 +21,11 @@ use crate::subscribers::Subscribers;
 use crate::system_signals::{FreshReadings, SystemSignals};
 use crate::trace_names::TraceNames;
 
-/// What stands between the coordinator and the subscribers.
+/// State between the coordinator and the subscribers.
 pub(crate) struct RunFeed<'a, 'b> {
     pub(crate) secrets: &'a Secrets,
     pub(crate) info: RunInfo,
-    /// Without secrets.
+    /// With secrets masked.
     pub(crate) plan: TestPlan,
     pub(crate) printed: &'a PrintedLines,
     pub(crate) controller: LoadHandle,
@@ -39,7 +39,7 @@ pub(crate) struct RunFeed<'a, 'b> {
     pub(crate) position: FeedPosition,
 }
 
-/// How far the run has been told.
+/// The stage of the run that subscribers have seen.
 #[derive(Debug, Default)]
 pub(crate) struct FeedPosition {
     next_slice: u32,
@@ -47,7 +47,7 @@ pub(crate) struct FeedPosition {
 }
 
 impl RunFeed<'_, '_> {
-    /// Every worker is ready, and the run's time begins. Returns what the run is to do.
+    /// Every worker is ready, and the run's time starts. Returns the controls for the run.
     pub(crate) fn begin(&mut self, zero: Monotonic, started: String) -> Option<LoadControl> {
         self.info.started = started;
         self.signals.begin(zero);
@@ -55,22 +55,22 @@ impl RunFeed<'_, '_> {
         self.subscribers.new_failure().map(halt)
     }
 
-    /// Completes a second and delivers it. Returns what the run is to do.
+    /// Completes a second and delivers it. Returns the controls for the run.
     pub(crate) fn snapshot(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
         self.position = FeedPosition { next_slice: snapshot.slice + 1, is_closed: is_last };
         self.subscribers.deliver(&RunEvent::SnapshotDue { at: snapshot.end });
         let RunRequests { mut controls, marks, lines } = self.subscribers.requests();
         let mut readings = self.signals.take();
-        // Known for certain only once no call can come any more.
+        // The result is certain only when no further call can arrive.
         let stubs = self.stubs.as_ref().filter(|_| is_last).map(|stubs| stubs.recordings()).unwrap_or_default();
         let unmatched = stub_signals::unmatched(&stubs);
-        // Said before the stubs are stopped, which takes its time.
+        // Reported before the stubs stop, because stopping takes time.
         stub_signals::held(&stubs).iter().for_each(|text| self.line(text));
         self.flows.take(std::mem::take(&mut readings.flow_events));
         self.trace_names.learn(&snapshot);
         self.trace_names.put_into(&mut readings.traces, self.secrets);
 
-        let told: Vec<String> = warnings(&snapshot).collect();
+        let worker_warnings: Vec<String> = warnings(&snapshot).collect();
         let mark = |kind, text| Mark { at: snapshot.end, kind, text };
         let warnings: Vec<Mark> = unmatched.iter().map(|text| mark(MarkKind::Warning, text.clone())).collect();
         let asked: Vec<Mark> = marks.into_iter().map(|(kind, text)| mark(kind, text)).collect();
@@ -81,7 +81,7 @@ impl RunFeed<'_, '_> {
         let snapshot = Snapshot::hiding(Cow::Owned(snapshot), self.secrets).into_owned();
         let abort = self.judgement.snapshot(&readings, &snapshot);
 
-        told.iter().chain(&unmatched).for_each(|text| self.line(&format!("warning: {text}")));
+        worker_warnings.iter().chain(&unmatched).for_each(|text| self.line(&format!("warning: {text}")));
         lines.iter().for_each(|line| self.line(line));
         self.readings(&readings);
         self.printed_lines();
@@ -104,11 +104,11 @@ impl RunFeed<'_, '_> {
         self.subscribers.deliver(&RunEvent::LoadEnded { at });
     }
 
-    /// Delivers the rest: the last second, where the workers broke before it came; what was read and printed since; and the end. Returns
-    /// the first failure of a subscriber.
+    /// Delivers the remaining events: the last second if the workers failed before it, later readings and lines, and the end. Returns the first failure of
+    /// a subscriber.
     pub(crate) fn finish(mut self, at: Nanos, end: &RunEnd) -> Option<SubscriberError> {
         if !self.position.is_closed {
-            // No second follows, so nothing is left to be stopped.
+            // No second follows, so there is nothing left to stop.
             let _ = self.snapshot(Snapshot { slice: self.position.next_slice, start: at, end: at, ..Snapshot::default() }, true);
         }
         if self.plan.observers.iter().any(|observer| observer["kind"] == "traces") {
@@ -148,7 +148,7 @@ impl RunFeed<'_, '_> {
         self.subscribers.deliver(&RunEvent::ConsoleLine(&self.secrets.hide(line)));
     }
 
-    /// The request to end that is to be carried out. New scales end nothing and are sent on.
+    /// The request to end that is carried out. New scales do not end the load and are forwarded.
     fn strongest(&self, controls: Vec<LoadControl>) -> Option<LoadControl> {
         let (scales, ends): (Vec<_>, Vec<_>) = controls.into_iter().partition(|control| matches!(control, LoadControl::Scale(_)));
         scales.into_iter().for_each(|scale| self.controller.send(scale));
@@ -161,7 +161,7 @@ impl RunFeed<'_, '_> {
     }
 }
 
-/// What the workers warn of.
+/// Warnings of the workers.
 fn warnings(snapshot: &Snapshot) -> impl Iterator<Item = String> {
     snapshot.marks.iter().filter(|mark| mark.kind == MarkKind::Warning).map(|mark| mark.text.clone())
 }

@@ -1,4 +1,4 @@
-//! One run: what it needs, and its way from the plan to the finished directory.
+//! One run: its inputs, and its execution from the plan to the finished directory.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -33,56 +33,56 @@ use crate::subscribers::Subscribers;
 use crate::system_signals::SystemSignals;
 use crate::trace_names::TraceNames;
 
-/// Time between telling a fleet's agents and the instant at which a leaf begins: a message that is lost once has come by then.
+/// Time between the command to a fleet's agents and the start of a leaf: enough to send a lost message again.
 const FLEET_LEAD_NS: u64 = 500_000_000;
 
-/// What a run needs besides its users.
+/// The inputs of a run, except its users.
 pub struct Session {
     pub plan: TestPlan,
-    /// How its target is reached.
+    /// Network settings for the target.
     pub network: NetworkOptions,
-    /// What the plan's descriptions of observers mean, see [`observers`](crate::observers).
+    /// Implementations of the plan's observers, see [`observers`](crate::observers).
     pub observers: Vec<Observer>,
-    /// Serving already.
+    /// The stubs, which already serve.
     pub stubs: Option<Rc<Stubs>>,
-    /// The script as given; `None` without one.
+    /// The script as named by the user. `None` without one.
     pub file: Option<String>,
-    /// Digest of the script and all that it imports.
+    /// Digest of the script and all its imports.
     pub script: Option<String>,
-    /// Threads that make the load.
+    /// Threads that generate the load.
     pub workers: u32,
     pub tags: Vec<String>,
-    /// Where the run directory is made.
+    /// Parent folder of the run directory.
     pub folder: PathBuf,
-    /// What its scripts print.
+    /// Output of its scripts.
     pub printed: PrintedLines,
-    /// Findings are made while it goes on, too: see [`RunEvent::Provisional`].
+    /// Whether to compute findings during the run: see [`RunEvent::Provisional`].
     pub finds_early: bool,
 }
 
-/// Who makes a run's load, where it is a fleet.
+/// The fleet that generates a run's load.
 #[derive(Debug, Default)]
 pub struct FleetOfRun {
-    /// By what name the agents know the run.
+    /// The agents' id of the run.
     pub id: Option<String>,
     pub agents: Vec<AgentInfo>,
 }
 
-/// A run that came about.
+/// The result of a run that started.
 #[derive(Debug)]
 pub struct FinishedRun {
     pub directory: PathBuf,
     pub ending: LoadEnding,
-    /// What broke on the way; the directory holds what was measured until then.
+    /// The error that ended it. The directory has the measurements until then.
     pub failure: Option<SessionError>,
 }
 
 impl Session {
-    /// Makes the load, on this thread and the workers'. `make_factory` is called once on each worker's thread. Every event goes to the
-    /// subscribers in their order, then to the run directory.
+    /// Generates the load on this thread and the workers' threads. `make_factory` is called once on each worker's thread. Every event goes to the
+    /// subscribers in order, then to the run directory.
     ///
     /// # Errors
-    /// [`SessionError`]: nothing was loaded, and there is no directory.
+    /// [`SessionError`]: no load was sent, and there is no directory.
     pub fn run<F: UserFactory>(
         self,
         make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
@@ -96,19 +96,19 @@ impl Session {
         })
     }
 
-    /// The same with load that a fleet's agents make. `lead` hands the test to them, and returns how each is told; what they report goes to the
-    /// handle that it is given. Its second value is kept until the load has ended.
+    /// The same with load from a fleet's agents. `lead` sends the test to them, and returns a handle to command each agent. Their reports go to the handle
+    /// that `lead` receives. Its second value is kept alive until the load has ended.
     ///
     /// # Errors
-    /// [`SessionError`]: nothing was loaded, and there is no directory.
+    /// [`SessionError`]: no load was sent, and there is no directory.
     pub fn run_fleet<L>(
         self,
-        made_by: FleetOfRun,
+        fleet: FleetOfRun,
         lead: impl FnOnce(LoadHandle) -> std::io::Result<(Vec<Box<dyn Fn(AgentCommand)>>, L)>,
         subscribers: &mut [&mut dyn Subscriber],
     ) -> Result<FinishedRun, SessionError> {
         rate_room::check(&self.plan, self.workers)?;
-        self.run_over(made_by, subscribers, |coordinator, on_event| {
+        self.run_over(fleet, subscribers, |coordinator, on_event| {
             let (posts, led) = lead(coordinator.handle())?;
             let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, on_event);
             drop(led);
@@ -118,12 +118,12 @@ impl Session {
 
     fn run_over(
         mut self,
-        made_by: FleetOfRun,
+        fleet: FleetOfRun,
         subscribers: &mut [&mut dyn Subscriber],
         make_load: impl FnOnce(Coordinator, &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> std::io::Result<LoadEnding>,
     ) -> Result<FinishedRun, SessionError> {
         let secrets = self.plan.all_secrets();
-        let writer = Writer::create(&self.folder, RunInfo { agents: made_by.agents, fleet: made_by.id, ..self.info() }, &self.plan)?;
+        let writer = Writer::create(&self.folder, RunInfo { agents: fleet.agents, fleet: fleet.id, ..self.info() }, &self.plan)?;
         let directory = writer.directory().to_owned();
         let plan = Arc::new(self.plan.clone());
         let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers);
@@ -131,10 +131,10 @@ impl Session {
             coordinator = coordinator.lingering();
         }
         let started = self.start(&secrets, writer, subscribers, &coordinator);
-        // What cannot be deleted is an empty run, which harms nobody.
+        // If deletion fails, an empty run remains, which is harmless.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
         let mut clock = None;
-        let made = make_load(coordinator, &mut |event| match event {
+        let result = make_load(coordinator, &mut |event| match event {
             LoadEvent::Ready { zero } => {
                 clock = Some(zero);
                 feed.begin(zero, now())
@@ -147,8 +147,8 @@ impl Session {
             }
             LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
-        let ending = made.unwrap_or_else(|problem| LoadEnding::Broke(WorkerError::Agent(format!("cannot lead the fleet: {problem}"))));
-        // It may have been found only in the last second.
+        let ending = result.unwrap_or_else(|problem| LoadEnding::Broke(WorkerError::Agent(format!("cannot lead the fleet: {problem}"))));
+        // The failure may only have occurred in the last second.
         let ending = match feed.printed.failure() {
             Some(problem) if matches!(ending, LoadEnding::Completed) => LoadEnding::Stopped(StopReason::Script(problem)),
             _ => ending,
@@ -163,7 +163,7 @@ impl Session {
         Ok(FinishedRun { directory, ending, failure })
     }
 
-    /// Tells the subscribers, and starts what reads signals.
+    /// Notifies the subscribers, and starts reading signals.
     fn start<'a, 'b>(
         &'a mut self,
         secrets: &'a Secrets,
@@ -204,7 +204,7 @@ impl Session {
         })
     }
 
-    /// Its format and id are the run directory's to give.
+    /// The run directory sets its format and id.
     fn info(&self) -> RunInfo {
         let SourceState { commit, branch, is_dirty } = SourceState::known();
         RunInfo {
@@ -226,19 +226,19 @@ impl Session {
     }
 }
 
-/// The time of day, as run directories keep it: RFC 3339 with milliseconds and zone.
+/// A time of day in the format of run directories: RFC 3339 with milliseconds and zone.
 pub fn now() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
-/// As the run directory keeps it.
+/// In the format of the run directory.
 fn end_of(ending: &LoadEnding) -> RunEnd {
     match ending {
         LoadEnding::Completed => RunEnd::Completed,
         LoadEnding::Stopped(StopReason::User) => RunEnd::Interrupted,
         LoadEnding::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
         LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
-            RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so what comes after it did not run"))
+            RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so the rest of the test did not run"))
         }
         LoadEnding::Stopped(StopReason::Failure(problem) | StopReason::Script(problem)) => RunEnd::Failed(problem.clone()),
         LoadEnding::Broke(problem) => RunEnd::Failed(problem.to_string()),

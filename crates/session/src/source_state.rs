@@ -1,43 +1,43 @@
-//! The commit and the branch of the sources beside which a run is made. They are read without git, which may not be installed; only git knows whether the
-//! sources differ.
+//! The commit and branch of the sources in the current folder. They are read without git, which may not be installed. Only git can determine whether the
+//! sources were modified.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Variables in which build servers tell it; the first that is set wins.
+/// Variables of build servers with the commit or branch. The first that is set wins.
 const COMMIT_VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
-/// Of a pull request the branch that is to be merged, before the reference that was made for it.
+/// For a pull request, its source branch precedes the reference that the build server created for it.
 const BRANCH_VARIABLES: [&str; 5] = ["LOADSTONE_BRANCH", "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH"];
-/// Characters that are kept: a commit's digest has forty, and a branch's name is a file's.
+/// Maximum lengths: a commit has forty digits, and a branch name is a file name.
 const COMMIT_LENGTH_MAX: usize = 64;
 const BRANCH_LENGTH_MAX: usize = 255;
 
-/// What is checked out around the current folder.
+/// The checkout around the current folder.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SourceState {
     pub(crate) commit: Option<String>,
     pub(crate) branch: Option<String>,
-    /// What lies in the folder differs from the commit.
+    /// The folder's contents differ from the commit.
     pub(crate) is_dirty: bool,
 }
 
 impl SourceState {
-    /// Told by the environment, or else read.
+    /// From the environment, or else read from the repository.
     pub(crate) fn known() -> Self {
         let folder = std::env::current_dir().ok();
         let read = folder.as_deref().and_then(Self::checked_out).unwrap_or_default();
-        let branch = told(&BRANCH_VARIABLES, BRANCH_LENGTH_MAX).or(read.branch);
-        if let Some(commit) = told(&COMMIT_VARIABLES, COMMIT_LENGTH_MAX) {
+        let branch = from_environment(&BRANCH_VARIABLES, BRANCH_LENGTH_MAX).or(read.branch);
+        if let Some(commit) = from_environment(&COMMIT_VARIABLES, COMMIT_LENGTH_MAX) {
             return Self { commit: Some(commit), branch, is_dirty: false };
         }
         let is_dirty = read.commit.is_some() && folder.is_some_and(|folder| differs(&folder));
         Self { commit: read.commit, branch, is_dirty }
     }
 
-    /// Of the repository around a folder, whether or not it differs; `None` where there is none.
+    /// The state of the repository around a folder, without checking for modifications. `None` if there is none.
     fn checked_out(folder: &Path) -> Option<Self> {
         let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
-        // The folder of a second worktree is named in a file.
+        // In a second worktree, a file names the folder.
         let git = if git.is_file() { git.parent()?.join(read(&git)?.strip_prefix("gitdir: ")?) } else { git };
         let head = read(&git.join("HEAD"))?;
         let Some(reference) = head.strip_prefix("ref: ") else { return Some(Self { commit: digest(&head), ..Self::default() }) };
@@ -48,12 +48,12 @@ impl SourceState {
     }
 }
 
-fn told(names: &[&str], length_max: usize) -> Option<String> {
-    let told = names.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty())?;
-    Some(told.trim().chars().take(length_max).collect())
+fn from_environment(names: &[&str], length_max: usize) -> Option<String> {
+    let value = names.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty())?;
+    Some(value.trim().chars().take(length_max).collect())
 }
 
-/// Whether a file that git tracks below the folder differs from the commit. Without git, nobody knows.
+/// Whether a tracked file below the folder differs from the commit. Unknown without git.
 fn differs(folder: &Path) -> bool {
     let mut git = Command::new("git");
     git.arg("-C").arg(folder).args(["--no-optional-locks", "status", "--porcelain", "--untracked-files=no", "--", "."]);
@@ -82,7 +82,7 @@ mod tests {
     const B: &str = "c021bae0123456789abcdef0123456789abcdef0";
 
     #[test]
-    fn the_commit_is_read_as_git_keeps_it() {
+    fn the_commit_is_read_from_gits_files() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

@@ -1,4 +1,4 @@
-//! What a test's stubs saw, second by second, as signals of an observer named `stub:NAME`.
+//! The statistics of a test's stubs per second, as signals of an observer named `stub:NAME`.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,15 +14,15 @@ use crate::system_signals::SignalSource;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 
-/// Metric, unit, what it means, and one line for people.
+/// Metric, unit, role, and a description.
 const SIGNALS: [(&str, &str, Role, &str); 7] = [
     ("calls", unit::PER_SECOND, Role::Calls, "Calls that arrived at the stub"),
     ("in_flight", unit::CALLS, Role::CallsInFlight, "Calls in the stub, mean over the second"),
-    ("in_flight_max", unit::CALLS, Role::CallsInFlightMax, "Calls in the stub, most at once"),
+    ("in_flight_max", unit::CALLS, Role::CallsInFlightMax, "Calls in the stub, maximum"),
     ("hold", unit::SECONDS, Role::CallHold, "Mean time that the stub held a call by its own delay"),
-    ("answered", unit::PER_SECOND, Role::CallsAnswered, "Calls answered as asked"),
+    ("answered", unit::PER_SECOND, Role::CallsAnswered, "Calls answered normally"),
     ("rejected", unit::PER_SECOND, Role::CallsRejected, "Calls rejected by a limit of the stub"),
-    ("faulted", unit::PER_SECOND, Role::CallsFaulted, "Calls that met a fault of the stub"),
+    ("faulted", unit::PER_SECOND, Role::CallsFaulted, "Calls with an injected fault"),
 ];
 
 /// The stubs as a source of signals.
@@ -56,16 +56,16 @@ impl StubSignals {
         batches
     }
 
-    /// What a name server was asked for one name, and which of its addresses the name has.
+    /// Queries to a name server for one name, and the addresses of the name.
     fn name_points(&mut self, observer: &str, second: &NameSecond) -> [(Arc<Signal>, SignalPoint); 3] {
         let [lookups, believed, address] = self.names.entry((observer.to_owned(), second.name.clone())).or_insert_with(|| {
             let signal = |metric: &str, unit: &str, role, help: &str| {
                 Arc::new(Signal::new(observer, metric, SignalKind::Gauge, unit).help(help).role(role).label("name", &second.name))
             };
             [
-                signal("lookups", unit::PER_SECOND, Role::NameLookups, "Questions for the name"),
-                signal("ttl", unit::SECONDS, Role::NameBelieved, "For how long an answer may be believed"),
-                signal("address_number", unit::COUNT, Role::NameAddress, "Which of its addresses the name has, from 1"),
+                signal("lookups", unit::PER_SECOND, Role::NameLookups, "Queries for the name"),
+                signal("ttl", unit::SECONDS, Role::NameBelieved, "Time to live of an answer"),
+                signal("address_number", unit::COUNT, Role::NameAddress, "Index of the address that the name resolves to, from 1"),
             ]
         });
         let at = second.number * SECOND_NS + SECOND_NS / 2;
@@ -96,7 +96,7 @@ fn signals(observer: &str) -> [Arc<Signal>; SIGNALS.len()] {
     SIGNALS.map(|(metric, unit, role, help)| Arc::new(Signal::new(observer, metric, SignalKind::Gauge, unit).help(help).role(role)))
 }
 
-/// In the order of [`SIGNALS`]. A second stands at its middle; one in which no call ended has no hold.
+/// In the order of [`SIGNALS`]. The point of a second is at its middle. Hold times are missing in a second in which no call ended.
 fn points<'a>(
     second: &SecondCounts,
     signals: &'a [Arc<Signal>; SIGNALS.len()],
@@ -115,7 +115,7 @@ fn points<'a>(
     signals.iter().zip(values).filter_map(move |(signal, value)| Some((Arc::clone(signal), SignalPoint { at, value: value? })))
 }
 
-/// Calls that no route of a stub matched, in a sentence per stub: usually a wrong address somewhere.
+/// Calls that matched no route of a stub, in one sentence per stub. The usual cause is a wrong address.
 pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     let sentence = |(name, recording): &(String, Recording)| {
         let calls = loadstone_units::counted(recording.unmatched, "call");
@@ -124,10 +124,11 @@ pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
 }
 
-/// Calls that the stubs hold, in a sentence: the run ends, and they are yet to be answered.
+/// Calls that the stubs still hold when the run ends, in a sentence.
 pub(crate) fn held(recordings: &[(String, Recording)]) -> Option<String> {
     let calls: u64 = recordings.iter().map(|(_, recording)| recording.in_flight).sum();
-    (calls > 0).then(|| format!("{} to stubs not yet answered: they have up to ten seconds", loadstone_units::counted(calls, "call")))
+    (calls > 0)
+        .then(|| format!("{} to stubs still open: waiting up to ten seconds for the response", loadstone_units::counted(calls, "call")))
 }
 
 #[cfg(test)]
@@ -147,7 +148,7 @@ mod tests {
             ..SecondCounts::default()
         };
         let signals = signals("stub:hook");
-        let told: Vec<(&str, f64)> = points(&second, &signals)
+        let values: Vec<(&str, f64)> = points(&second, &signals)
             .map(|(signal, point)| {
                 assert_eq!(point.at, 3_500_000_000);
                 (SIGNALS[signals.iter().position(|known| *known == signal).unwrap()].0, point.value)
@@ -162,7 +163,7 @@ mod tests {
             ("rejected", 0.0),
             ("faulted", 2.0),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(values, expected);
         assert_eq!(points(&SecondCounts::default(), &signals).count(), 6, "no call ended, so there is no hold");
     }
 }

@@ -1,4 +1,4 @@
-//! A run's subscribers in their order: delivers events, gathers what they ask for, and remembers the first failure.
+//! A run's subscribers in order: delivers events, collects their requests, and stores the first failure.
 
 use loadstone_engine::LoadControl;
 
@@ -8,11 +8,11 @@ use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 pub(crate) struct Subscribers<'a, 'b> {
     listed: &'a mut [&'b mut dyn Subscriber],
-    /// The last to take an event: what is on disk is what the others were told.
+    /// Receives each event last, so that the disk has what the others received.
     writer: DirectoryWriter,
     requests: RunRequests,
     failure: Option<SubscriberError>,
-    /// [`Subscribers::new_failure`] has returned it.
+    /// Whether [`Subscribers::new_failure`] has returned it.
     failure_is_known: bool,
 }
 
@@ -21,7 +21,7 @@ impl<'a, 'b> Subscribers<'a, 'b> {
         Self { listed, writer, requests: RunRequests::default(), failure: None, failure_is_known: false }
     }
 
-    /// Delivers the first event, until one of them refuses.
+    /// Delivers the first event, until a subscriber refuses.
     pub(crate) fn start(&mut self, event: &RunEvent<'_>) -> Result<(), SessionError> {
         let mut listed = self.listed.iter_mut();
         listed.try_for_each(|subscriber| subscriber.take(event, &mut self.requests)).map_err(SessionError::Subscriber)
@@ -38,17 +38,17 @@ impl<'a, 'b> Subscribers<'a, 'b> {
         }
     }
 
-    /// What was asked for since the last call.
+    /// Requests since the last call.
     pub(crate) fn requests(&mut self) -> RunRequests {
         std::mem::take(&mut self.requests)
     }
 
-    /// The controls among it; marks and lines are left for the next call of [`Subscribers::requests`].
+    /// Only the controls. Marks and lines remain for the next call of [`Subscribers::requests`].
     pub(crate) fn controls(&mut self) -> Vec<LoadControl> {
         std::mem::take(&mut self.requests.controls)
     }
 
-    /// The first failure of any of them, once.
+    /// The first failure of any subscriber. Returned once.
     pub(crate) fn new_failure(&mut self) -> Option<&SubscriberError> {
         let was_known = std::mem::replace(&mut self.failure_is_known, self.failure.is_some());
         self.failure.as_ref().filter(|_| !was_known)

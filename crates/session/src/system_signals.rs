@@ -1,4 +1,4 @@
-//! Collects what observers and stubs read of the system, once a second, under names that may be shown.
+//! Collects the readings of observers and stubs once a second, with names masked.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use loadstone_secrets::Secrets;
 
 /// Reads signals while the load runs.
 pub(crate) trait SignalSource {
-    /// The run's time begins.
+    /// The run's time starts.
     fn begin(&mut self, zero: Monotonic);
-    /// Returns what was read since the last call, without waiting.
+    /// Returns the readings since the last call, without waiting.
     fn take(&mut self) -> Vec<SignalBatch>;
-    /// Stops reading and returns what had not been taken.
+    /// Stops reading and returns the remaining readings.
     fn finish(self: Box<Self>) -> Vec<SignalBatch>;
 }
 
@@ -34,7 +34,7 @@ impl SignalSource for Observation {
     }
 }
 
-/// For [`loadstone_script::Inputs::check_observer`]: errors of `observe.KIND(…)` at the line where it stands.
+/// For [`loadstone_script::Inputs::check_observer`]: reports errors of `observe.KIND(…)` at its line.
 pub fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
     Ok(Observer::check(description)?)
 }
@@ -42,27 +42,27 @@ pub fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std
 /// The observers that a plan declares.
 ///
 /// # Errors
-/// [`ObserveError`] names the option that is wrong; it may quote secrets of the plan.
+/// [`ObserveError`] names the invalid option. It may contain secrets of the plan.
 pub fn observers(plan: &TestPlan) -> Result<Vec<Observer>, ObserveError> {
     plan.observers.iter().map(Observer::from_description).collect()
 }
 
-/// All sources of one run. Names and messages come out without secrets.
+/// All sources of one run. Names and messages are returned with secrets masked.
 pub(crate) struct SystemSignals {
     sources: Vec<Box<dyn SignalSource>>,
     secrets: Secrets,
-    /// Signals as they may be shown, by the name they were read under.
+    /// Masked signals, by the name under which they were read.
     known: HashMap<String, Signal>,
 }
 
-/// What was read since the last time.
+/// Readings since the last time.
 #[derive(Debug, Default)]
 pub(crate) struct FreshReadings {
     pub(crate) series: Vec<SignalSeries>,
     pub(crate) notices: Vec<SignalNotice>,
-    /// What observers learnt of journeys; [`FlowTracking`](crate::flow_tracking::FlowTracking) takes it.
+    /// Journey events from observers. [`FlowTracking`](crate::flow_tracking::FlowTracking) uses them.
     pub(crate) flow_events: Vec<FlowEvent>,
-    /// Without the names of requests, which [`TraceNames`](crate::trace_names::TraceNames) has.
+    /// Without request names, which [`TraceNames`](crate::trace_names::TraceNames) adds.
     pub(crate) traces: TraceBatch,
 }
 
@@ -74,10 +74,10 @@ impl FreshReadings {
 }
 
 impl SystemSignals {
-    /// Prepares the observers; further sources are added with [`SystemSignals::add`].
+    /// Prepares the observers. Add other sources with [`SystemSignals::add`].
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// No thread can be started.
     pub(crate) fn prepare(secrets: &Secrets, observers: Vec<Observer>) -> Result<Self, ObserveError> {
         let mut signals = Self { sources: Vec::new(), secrets: secrets.clone(), known: HashMap::new() };
         if !observers.is_empty() {
@@ -90,24 +90,24 @@ impl SystemSignals {
         self.sources.push(Box::new(source));
     }
 
-    /// All sources begin to read, on the run's clock.
+    /// Starts all sources, on the run's clock.
     pub(crate) fn begin(&mut self, zero: Monotonic) {
         self.sources.iter_mut().for_each(|source| source.begin(zero));
     }
 
-    /// What was read since the last call.
+    /// Readings since the last call.
     pub(crate) fn take(&mut self) -> FreshReadings {
         let batches = self.sources.iter_mut().flat_map(|source| source.take()).collect();
         self.shown(batches)
     }
 
-    /// Stops all sources; what had not been taken.
+    /// Stops all sources. Returns the remaining readings.
     pub(crate) fn finish(&mut self) -> FreshReadings {
         let batches = std::mem::take(&mut self.sources).into_iter().flat_map(SignalSource::finish).collect();
         self.shown(batches)
     }
 
-    /// Points of one signal together, in the order in which signals were first seen.
+    /// Groups points by signal, in the order in which signals first appeared.
     fn shown(&mut self, batches: Vec<SignalBatch>) -> FreshReadings {
         let mut readings = FreshReadings::default();
         let mut places: HashMap<String, usize> = HashMap::new();

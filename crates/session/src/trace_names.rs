@@ -1,4 +1,4 @@
-//! Gives the traces of a run the names of its requests: a trace says which request it belongs to by a label alone.
+//! Adds request names to the traces of a run: a trace identifies its request only by a label.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use loadstone_secrets::Secrets;
 pub(crate) struct TraceNames(HashMap<RequestLabel, (Arc<str>, Arc<str>)>);
 
 impl TraceNames {
-    /// Learns the names of a second, which are not masked yet.
+    /// Stores the names of a second, which are not masked yet.
     pub(crate) fn learn(&mut self, snapshot: &Snapshot) {
         for series in snapshot.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
             let key = &series.key;
@@ -20,7 +20,7 @@ impl TraceNames {
         }
     }
 
-    /// Puts the names in, and hides what is secret. Spans come later than the end of their request, whose name is known by then.
+    /// Adds the names and masks secrets. Spans arrive after the end of their request, when its name is known.
     pub(crate) fn put_into(&self, batch: &mut TraceBatch, secrets: &Secrets) {
         let names = |label| self.0.get(&label).cloned().unwrap_or_else(|| (Arc::default(), "(unknown)".into()));
         for path in batch.paths.iter_mut().filter(|path| path.kind == SpanKind::Request) {
@@ -52,7 +52,7 @@ mod tests {
         let span = SpanPath { parent: Some(0), name: "GET /hunter2hunter2".into(), ..SpanPath::default() };
         let mut batch = TraceBatch { paths: vec![request(label), span, request(RequestLabel(1))], ..TraceBatch::default() };
         names.put_into(&mut batch, &secrets);
-        let told: Vec<(&str, &str)> = batch.paths.iter().map(|path| (&*path.scenario, &*path.name)).collect();
-        assert_eq!(told, [("Shop", "List •••"), ("", "GET /•••"), ("", "(unknown)")]);
+        let names: Vec<(&str, &str)> = batch.paths.iter().map(|path| (&*path.scenario, &*path.name)).collect();
+        assert_eq!(names, [("Shop", "List •••"), ("", "GET /•••"), ("", "(unknown)")]);
     }
 }

@@ -16,11 +16,11 @@ const SHARE: f64 = 0.01;
 
 pub(super) fn ours(outcomes: &[CaseResult]) -> Result<String> {
     let mut text = format!(
-        "# Accuracy, {}\n\n{}\n\nGenerator on one core, a server that never sleeps on another. `formula`: the closed form. `server`: where the \
-         process is random, the quantile of what the server did, which leaves out the chance in the draws; the error is held against it, else \
-         against the formula. Within: at most 1 % or 100 µs. Interval: the reported 95 % interval, and whether the formula's value lies in it \
-         (where the process is random). Away: the share of the time in which the machine was not there for a timer at real-time priority; a \
-         case is run up to {} times, until it was there for all but half of what p99 leaves out.\n\n",
+        "# Accuracy, {}\n\n{}\n\nGenerator on one core, a server that never sleeps on another. `formula`: the closed form. `server`: for random \
+         processes, the quantile of the delays that the server applied, which excludes random variation. The error is relative to `server` if \
+         there is one, otherwise to `formula`. Within: at most 1 % or 100 µs. Interval: the reported 95 % interval, and whether it contains the \
+         formula's value (for random processes). Away: the share of the time in which a timer at real-time priority did not run. A case is \
+         repeated up to {} times, until this share is below half of what p99 leaves out.\n\n",
         machine::today()?,
         machine::facts()?,
         stillness::TRIES,
@@ -37,7 +37,7 @@ pub(super) fn ours(outcomes: &[CaseResult]) -> Result<String> {
         count.within, count.judged, count.still_within, count.still
     );
     if count.intervals > 0 {
-        text += &format!("; {} of {} intervals hold the formula's value", count.covering, count.intervals);
+        text += &format!("; {} of {} intervals contain the formula's value", count.covering, count.intervals);
     }
     let grades: Vec<String> = ["valid", "suspect", "invalid"]
         .iter()

@@ -166,9 +166,9 @@ fn write_certificate(folder: &Path) -> Result<()> {
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]);
     command.args(["-subj", "/CN=127.0.0.1", "-keyout"]).arg(folder.join("key.pem")).arg("-out").arg(folder.join("certificate.pem"));
-    let made = command.output().context("openssl is not installed (Debian, Ubuntu: apt-get install openssl)")?;
-    if !made.status.success() {
-        bail!("openssl made no certificate: {}", String::from_utf8_lossy(&made.stderr).trim());
+    let output = command.output().context("openssl is not installed (Debian, Ubuntu: apt-get install openssl)")?;
+    if !output.status.success() {
+        bail!("openssl created no certificate: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use checkout::machine;
 
-use super::judging::{Catalogue, Cell, Rating, Said};
+use super::judging::{Catalogue, Cell, CellConclusion, Rating};
 use super::score::{self, Judged};
 use super::{results, trial};
 
@@ -20,12 +20,16 @@ pub(super) fn conclude(
 ) -> Result<()> {
     let date = machine::today()?;
     let mut before = results::read(recorded)?;
-    before.retain(|said| cells.iter().any(|cell| cell.name() == said.cell));
-    let again = |said: &Said| -> Result<Said> {
-        let summary = trial::conclude_again(binary, runs, &said.run).with_context(|| format!("the run of {}", said.cell))?;
-        Ok(Said { busy: said.busy, command: said.command.clone(), ..Said::of(&said.cell, &summary, &date, commit) })
+    before.retain(|conclusion| cells.iter().any(|cell| cell.name() == conclusion.cell));
+    let again = |conclusion: &CellConclusion| -> Result<CellConclusion> {
+        let summary = trial::conclude_again(binary, runs, &conclusion.run).with_context(|| format!("the run of {}", conclusion.cell))?;
+        Ok(CellConclusion {
+            busy: conclusion.busy,
+            command: conclusion.command.clone(),
+            ..CellConclusion::of(&conclusion.cell, &summary, &date, commit)
+        })
     };
-    let now: Vec<Said> = before.iter().map(again).collect::<Result<_>>()?;
+    let now: Vec<CellConclusion> = before.iter().map(again).collect::<Result<_>>()?;
     let kept = recorded.with_file_name("again.jsonl");
     results::write(&kept, &now)?;
     println!("{}", compared(&score::judged(catalogue, &before), &score::judged(catalogue, &now)));
@@ -50,12 +54,12 @@ fn compared(before: &[Judged<'_>], now: &[Judged<'_>]) -> String {
     for (before, now) in before.iter().zip(now) {
         if before.rating != now.rating {
             text += &format!("\n{}: {} → {}\n", now.cell.name(), before.rating.name(), now.rating.name());
-        } else if before.said.first() != now.said.first() {
+        } else if before.conclusion.first() != now.conclusion.first() {
             text += &format!("\n{}: {}, in other words\n", now.cell.name(), now.rating.name());
         } else {
             continue;
         }
-        text += &format!("  - {}\n  + {}\n", before.said.first(), now.said.first());
+        text += &format!("  - {}\n  + {}\n", before.conclusion.first(), now.conclusion.first());
     }
     text
 }
@@ -65,20 +69,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(cell: &str, claim: &str) -> Said {
+    fn conclusion(cell: &str, claim: &str) -> CellConclusion {
         let finding = json!({ "rule": "effective-concurrency", "confidence": "low", "claim": claim });
         let findings = if claim.is_empty() { json!([]) } else { json!([finding]) };
         let verdict =
             json!({ "findings": { "findings": findings, "remark": { "kind": "no_limit", "text": "Nothing limits it at this load." } } });
-        Said::of(cell, &json!({ "id": "r1", "verdict": verdict }), "", "")
+        CellConclusion::of(cell, &json!({ "id": "r1", "verdict": verdict }), "", "")
     }
 
     #[test]
-    fn what_a_change_gains_and_loses_is_said_by_run() {
+    fn gains_and_losses_of_a_change_are_listed_by_run() {
         let catalogue = Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
         let (workers, healthy) = ("go/workers/gross/closed/process/1", "node/healthy/plain/ramp/all/1");
-        let before = [said(workers, ""), said(healthy, "")];
-        let now = [said(workers, "\"Buy\" is served about 3 at a time: workers"), said(healthy, "")];
+        let before = [conclusion(workers, ""), conclusion(healthy, "")];
+        let now = [conclusion(workers, "\"Buy\" is served about 3 at a time: workers"), conclusion(healthy, "")];
         let (before, now) = (score::judged(&catalogue, &before), score::judged(&catalogue, &now));
         let text = compared(&before, &now);
         assert!(text.contains("| faults: right | 0 | 1 |") && text.contains("| faults: denied | 1 | 0 |"), "{text}");

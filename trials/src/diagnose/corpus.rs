@@ -9,31 +9,31 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::Value;
 
-use super::judging::{Cell, Said};
+use super::judging::{Cell, CellConclusion};
 
 const CORPUS: &str = "crates/analysis/tests/corpus";
 /// What was measured; conclusions are made anew.
 const FILES: [&str; 4] = ["run.json", "snapshots.jsonl", "signals.jsonl", "end.json"];
 const HOSTNAME: &str = "lab";
 
-/// Copies the kept runs of these cells; what was recorded of a cell before is replaced.
-pub(super) fn record(workspace: &Workspace, cells: &[Cell], results: &[Said], runs: &Path) -> Result<()> {
-    let kept: Vec<&Said> = results.iter().filter(|said| cells.iter().any(|cell| cell.name() == said.cell)).collect();
+/// Copies the stored runs of these cells into the corpus. A new record replaces the previous one of its cell.
+pub(super) fn record(workspace: &Workspace, cells: &[Cell], results: &[CellConclusion], runs: &Path) -> Result<()> {
+    let kept: Vec<&CellConclusion> = results.iter().filter(|conclusion| cells.iter().any(|cell| cell.name() == conclusion.cell)).collect();
     if kept.is_empty() {
-        bail!("none of these cells was run; their results and runs are what is recorded");
+        bail!("no results of these cells: run them first, then record them");
     }
-    for said in kept {
-        // The folder's name is all that says which cell it is.
-        let folder = workspace.root.join(CORPUS).join(said.cell.replace('/', "."));
+    for conclusion in kept {
+        // Only the folder's name identifies the cell.
+        let folder = workspace.root.join(CORPUS).join(conclusion.cell.replace('/', "."));
         fs::create_dir_all(&folder)?;
-        let mask = mask(workspace, &runs.join(&said.run))?;
+        let mask = mask(workspace, &runs.join(&conclusion.run))?;
         for file in FILES {
-            let Ok(text) = fs::read_to_string(runs.join(&said.run).join(file)) else { continue };
+            let Ok(text) = fs::read_to_string(runs.join(&conclusion.run).join(file)) else { continue };
             let text = mask.iter().fold(text, |text, (shown, instead)| text.replace(shown, instead));
             fs::write(folder.join(file), text)?;
             process::run(Command::new("gzip").args(["--force", "--best", "--no-name"]).arg(folder.join(file)))?;
         }
-        println!("recorded {}", said.cell);
+        println!("recorded {}", conclusion.cell);
     }
     println!("INSTA_UPDATE=always cargo test -p loadstone-analysis corpus   writes the new score");
     Ok(())

@@ -24,7 +24,7 @@ use checkout::machine;
 use checkout::process;
 use clap::Args;
 
-use self::judging::{Catalogue, Cell, Rating, Said};
+use self::judging::{Catalogue, Cell, CellConclusion, Rating};
 use crate::lab::system::LabSystem;
 
 #[derive(Args, Default)]
@@ -117,7 +117,7 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
         failures = run_all(workspace, options, &runs, &results, &catalogue, &cells)?;
     }
     let mut all = results::read(&results)?;
-    all.retain(|said| cells.iter().any(|cell| cell.name() == said.cell));
+    all.retain(|conclusion| cells.iter().any(|cell| cell.name() == conclusion.cell));
     let judged = score::judged(&catalogue, &all);
     let text = score::tables(&judged) + &score::misses(&judged);
     println!("{}\n\n{text}", machine::facts()?);
@@ -175,7 +175,7 @@ fn run_all(
         // An hour of runs is not thrown away for a flag that was forgotten.
         fs::rename(results, results.with_extension("jsonl.before"))?;
     }
-    let mut done: Vec<Cell> = results::read(results)?.iter().filter_map(|said| Cell::parse(&said.cell).ok()).collect();
+    let mut done: Vec<Cell> = results::read(results)?.iter().filter_map(|conclusion| Cell::parse(&conclusion.cell).ok()).collect();
     let (date, commit, command) = (machine::today()?, commit(workspace)?, command_line());
     let (begun, mut lab, mut failures) = (SystemTime::now(), None, 0);
     while let Some(cell) = next(cells, &done, options) {
@@ -194,12 +194,13 @@ fn run_all(
         };
         match trial::carry_out(workspace, system, &binary, runs, catalogue, (cell, seconds, options.inside)) {
             Ok(summary) => {
-                let said = Said { busy, command: command.clone(), ..Said::of(&cell.name(), &summary, &date, &commit) };
-                let judged = score::judged(catalogue, std::slice::from_ref(&said));
-                eprintln!("  {}: {}", judged.first().map_or("?", |one| one.rating.name()), said.first());
-                results::append(results, &said)?;
+                let conclusion =
+                    CellConclusion { busy, command: command.clone(), ..CellConclusion::of(&cell.name(), &summary, &date, &commit) };
+                let judged = score::judged(catalogue, std::slice::from_ref(&conclusion));
+                eprintln!("  {}: {}", judged.first().map_or("?", |one| one.rating.name()), conclusion.first());
+                results::append(results, &conclusion)?;
             }
-            // What the others say is not lost with it; --resume tries it again.
+            // One failed cell does not lose the results of the others; --resume tries it again.
             Err(error) => {
                 eprintln!("  did not run: {error:#}");
                 failures += 1;

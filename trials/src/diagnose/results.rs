@@ -6,31 +6,31 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::judging::Said;
+use super::judging::CellConclusion;
 
-/// The results so far; of a cell that was run twice, the later. A last line that was cut off is dropped.
-pub(super) fn read(file: &Path) -> Result<Vec<Said>> {
+/// The results so far. If a cell was run twice, the later result counts. A truncated last line is dropped.
+pub(super) fn read(file: &Path) -> Result<Vec<CellConclusion>> {
     if !file.is_file() {
         return Ok(Vec::new());
     }
-    let mut all: Vec<Said> = Vec::new();
+    let mut all: Vec<CellConclusion> = Vec::new();
     let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-    for said in text.lines().filter_map(|line| Said::from_line(line).ok()) {
-        all.retain(|earlier| earlier.cell != said.cell);
-        all.push(said);
+    for conclusion in text.lines().filter_map(|line| CellConclusion::from_line(line).ok()) {
+        all.retain(|earlier| earlier.cell != conclusion.cell);
+        all.push(conclusion);
     }
     Ok(all)
 }
 
-pub(super) fn append(file: &Path, said: &Said) -> Result<()> {
+pub(super) fn append(file: &Path, conclusion: &CellConclusion) -> Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file).with_context(|| format!("opening {}", file.display()))?;
-    Ok(file.write_all(said.line().as_bytes())?)
+    Ok(file.write_all(conclusion.line().as_bytes())?)
 }
 
-/// Writes all of them anew.
-pub(super) fn write(file: &Path, all: &[Said]) -> Result<()> {
+/// Replaces the file with these results.
+pub(super) fn write(file: &Path, all: &[CellConclusion]) -> Result<()> {
     let mut out = File::create(file).with_context(|| format!("creating {}", file.display()))?;
-    Ok(out.write_all(all.iter().map(Said::line).collect::<String>().as_bytes())?)
+    Ok(out.write_all(all.iter().map(CellConclusion::line).collect::<String>().as_bytes())?)
 }
 
 #[cfg(test)]
@@ -39,8 +39,11 @@ mod tests {
 
     #[test]
     fn the_later_result_counts_and_a_cut_line_is_dropped() {
-        let [earlier, later] =
-            ["a", "b"].map(|run| Said { cell: "node/healthy/plain/ramp/all/1".into(), run: run.into(), ..Said::default() });
+        let [earlier, later] = ["a", "b"].map(|run| CellConclusion {
+            cell: "node/healthy/plain/ramp/all/1".into(),
+            run: run.into(),
+            ..CellConclusion::default()
+        });
         let file = std::env::temp_dir().join(format!("loadstone-results-{}", std::process::id()));
         let cut: String = later.line().chars().take(40).collect();
         fs::write(&file, earlier.line() + &later.line() + &cut).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::judging::{Catalogue, Cell, Rating, Said, judge};
+use super::judging::{Catalogue, Cell, CellConclusion, Rating, judge};
 use super::quiet::BUSY_MAX;
 
 /// Half width of a 95 % interval in standard deviations.
@@ -11,18 +11,18 @@ const Z: f64 = 1.959_964;
 /// One cell with its rating.
 pub(super) struct Judged<'a> {
     pub(super) cell: Cell,
-    pub(super) said: &'a Said,
+    pub(super) conclusion: &'a CellConclusion,
     pub(super) rating: Rating,
     pub(super) is_healthy: bool,
 }
 
 /// Conclusions, judged by the current expectations, without cells that the catalogue no longer has.
-pub(super) fn judged<'a>(catalogue: &Catalogue, all: &'a [Said]) -> Vec<Judged<'a>> {
-    let one = |said: &'a Said| {
-        let cell = Cell::parse(&said.cell).ok()?;
+pub(super) fn judged<'a>(catalogue: &Catalogue, all: &'a [CellConclusion]) -> Vec<Judged<'a>> {
+    let one = |conclusion: &'a CellConclusion| {
+        let cell = Cell::parse(&conclusion.cell).ok()?;
         let fault = catalogue.fault(&cell.fault)?;
-        let rating = judge(catalogue, fault, fault.severity(&cell.severity)?, &cell, said);
-        Some(Judged { cell, said, rating, is_healthy: fault.is_healthy })
+        let rating = judge(catalogue, fault, fault.severity(&cell.severity)?, &cell, conclusion);
+        Some(Judged { cell, conclusion, rating, is_healthy: fault.is_healthy })
     };
     all.iter().filter_map(one).collect()
 }
@@ -62,11 +62,11 @@ pub(super) fn tables(judged: &[Judged<'_>]) -> String {
 
 /// When, of which state of the sources, and on how quiet a machine.
 fn origin(judged: &[Judged<'_>]) -> String {
-    let distinct = |value: fn(&Said) -> &str| {
-        let values: BTreeSet<&str> = judged.iter().map(|one| value(one.said)).collect();
+    let distinct = |value: fn(&CellConclusion) -> &str| {
+        let values: BTreeSet<&str> = judged.iter().map(|one| value(one.conclusion)).collect();
         values.into_iter().collect::<Vec<_>>().join(", ")
     };
-    let busy = judged.iter().filter(|one| one.said.busy > BUSY_MAX).count();
+    let busy = judged.iter().filter(|one| one.conclusion.busy > BUSY_MAX).count();
     let of = judged.len();
     let warning = if busy > 0 {
         format!("\nBefore {busy} of them the machine was busy with other things for more than a tenth.")
@@ -75,9 +75,9 @@ fn origin(judged: &[Judged<'_>]) -> String {
     };
     format!(
         "{of} runs of {} by `{}`, commit {}.{warning}\n\n",
-        distinct(|said| &said.date),
-        distinct(|said| &said.command),
-        distinct(|said| &said.commit)
+        distinct(|conclusion| &conclusion.date),
+        distinct(|conclusion| &conclusion.command),
+        distinct(|conclusion| &conclusion.commit)
     )
 }
 
@@ -118,9 +118,9 @@ fn interval(hits: usize, of: usize) -> String {
 fn confidence(faulty: &[&Judged<'_>]) -> String {
     let mut text = "| confidence of the first finding | findings | right |\n|---|---|---|\n".to_owned();
     for confidence in ["high", "medium", "low"] {
-        let told = |one: &&&Judged<'_>| matches!(one.rating, Rating::Right | Rating::InThree | Rating::Wrong);
-        let first = |one: &&&Judged<'_>| one.said.findings.first().is_some_and(|finding| finding.confidence == confidence);
-        let of: Vec<_> = faulty.iter().filter(told).filter(first).collect();
+        let names_a_cause = |one: &&&Judged<'_>| matches!(one.rating, Rating::Right | Rating::InThree | Rating::Wrong);
+        let first = |one: &&&Judged<'_>| one.conclusion.findings.first().is_some_and(|finding| finding.confidence == confidence);
+        let of: Vec<_> = faulty.iter().filter(names_a_cause).filter(first).collect();
         let right = of.iter().filter(|one| one.rating == Rating::Right).count();
         if !of.is_empty() {
             text += &format!("| {confidence} | {} | {} |\n", of.len(), interval(right, of.len()));
@@ -137,8 +137,8 @@ pub(super) fn misses(judged: &[Judged<'_>]) -> String {
     }
     let mut text = "**Not right**\n\n| cell | judged | reported first | run |\n|---|---|---|---|\n".to_owned();
     for one in missed {
-        let first = one.said.first().replace('|', "\\|");
-        text += &format!("| {} | {} | {first} | {} |\n", one.cell.name(), one.rating.name(), one.said.run);
+        let first = one.conclusion.first().replace('|', "\\|");
+        text += &format!("| {} | {} | {first} | {} |\n", one.cell.name(), one.rating.name(), one.conclusion.run);
     }
     text + "\n"
 }

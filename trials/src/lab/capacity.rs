@@ -259,14 +259,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_counts_what_was_told_and_what_held() {
+    fn a_row_counts_reported_answers_and_correct_intervals() {
         let of = |value: f64, low: f64, high: f64| {
             let answer = json!({ "capacity": { "value": value, "low": low, "high": high }, "cost_seconds": 120.0 });
             FoundCapacity::of_search(&answer).unwrap()
         };
-        let untold = FoundCapacity::of_search(&json!({ "verdict": "cannot_tell", "cost_seconds": 60.0 })).unwrap();
-        assert_eq!(untold, None);
-        let answers = [of(200.0, 190.0, 210.0), of(204.0, 202.0, 206.0), of(190.0, 180.0, 200.0), untold];
+        let no_answer = FoundCapacity::of_search(&json!({ "verdict": "cannot_tell", "cost_seconds": 60.0 })).unwrap();
+        assert_eq!(no_answer, None);
+        let answers = [of(200.0, 190.0, 210.0), of(204.0, 202.0, 206.0), of(190.0, 180.0, 200.0), no_answer];
         let row = row(&CASES[1], &answers.map(|found| KnownAnswer { truth: 200.0, found }));
         assert_eq!(row[1..], ["200.0/s", "3 of 4", "2.0 %", "5.0 %", "2 of 3", "3.7 %", "2.0"].map(str::to_owned));
     }

@@ -145,7 +145,7 @@ impl LabCase for DecisionCase {
         }
         match (self.expected, concluded.findings().next()) {
             (None, None) => true,
-            (Some((wanted, said)), Some((rule, claim))) => rule == wanted && claim.contains(said),
+            (Some((wanted, part)), Some((rule, claim))) => rule == wanted && claim.contains(part),
             _ => false,
         }
     }

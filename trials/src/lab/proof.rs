@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_end_that_is_not_known_is_not_made_up() {
+    fn an_unknown_bound_is_shown_as_unknown() {
         let row = json!({ "metric": "p99", "baseline": 20.5, "candidate": 0.145, "change": 0.00707, "low": null, "high": 0.009, "verdict": "better" });
         assert_eq!(line("Pay", &row), ["  Pay, p99", "20.5 s", "145 ms", "-99.3 %", "? to -99.1 %", "better"]);
         let row = json!({ "metric": "rate", "baseline": 47.3, "candidate": 70.5, "change": null, "low": null, "high": null, "verdict": "cannot_tell" });

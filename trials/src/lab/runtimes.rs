@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_the_ratio_of_with_to_without() {
+    fn the_reported_cost_is_the_ratio_of_with_to_without() {
         let of = |cores: f64| ServiceCost { cores, p50: 0.001, p99: 0.004 };
         let rounds = [[of(0.10), of(0.11), of(0.11), of(0.10)], [of(0.20), of(0.22), of(0.22), of(0.20)]];
         let rows = lines("go", &rounds);

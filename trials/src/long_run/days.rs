@@ -50,9 +50,9 @@ pub(crate) fn days(workspace: &Workspace, options: &DaysOptions) -> Result<()> {
     };
     let folder = options.keep.clone().unwrap_or_else(|| workspace.target.join("days"));
     let began = Instant::now();
-    let said = process::output(Command::new(maker).arg(&folder).args([options.hours.to_string(), options.rate.to_string()]))?;
-    println!("{} virtual hours of {} requests/s, made in {:.0} s", options.hours, options.rate * 50, began.elapsed().as_secs_f64());
-    let (memory, directory) = parse(&said)?;
+    let output = process::output(Command::new(maker).arg(&folder).args([options.hours.to_string(), options.rate.to_string()]))?;
+    println!("{} virtual hours of {} requests/s, generated in {:.0} s", options.hours, options.rate * 50, began.elapsed().as_secs_f64());
+    let (memory, directory) = parse(&output)?;
     let figures = figures(&binary, &memory, &directory);
     if options.keep.is_none() {
         fs::remove_dir_all(&directory).with_context(|| format!("deleting {}", directory.display()))?;
@@ -74,9 +74,9 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 /// Resident memory by hour in bytes, and the run directory.
-fn parse(said: &str) -> Result<(Vec<f64>, PathBuf)> {
-    let hours = said.lines().filter_map(|line| line.strip_prefix("hour ")?.split_once(": ")?.1.parse().ok());
-    let directory = said.lines().last().filter(|line| !line.starts_with("hour ")).context("the maker names no directory")?;
+fn parse(output: &str) -> Result<(Vec<f64>, PathBuf)> {
+    let hours = output.lines().filter_map(|line| line.strip_prefix("hour ")?.split_once(": ")?.1.parse().ok());
+    let directory = output.lines().last().filter(|line| !line.starts_with("hour ")).context("the maker names no directory")?;
     Ok((hours.collect(), PathBuf::from(directory)))
 }
 

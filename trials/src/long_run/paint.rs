@@ -53,8 +53,8 @@ pub(super) struct Shown {
 pub(super) fn measure(page: &Path) -> Result<Option<Shown>> {
     let web = Workspace::find()?.root.join("web");
     let (Some(chromium), true) = (process::find("chromium"), web.join("node_modules/playwright-core").is_dir()) else { return Ok(None) };
-    let said = process::output(Command::new("node").current_dir(web).args(["-e", SCRIPT]).arg(chromium).arg(page))?;
-    let said: Value = serde_json::from_str(said.trim()).context("what Chromium measured")?;
-    let seconds = |name: &str| said[name].as_f64().map(|ms| ms / 1e3).with_context(|| format!("no {name} in {said}"));
+    let output = process::output(Command::new("node").current_dir(web).args(["-e", SCRIPT]).arg(chromium).arg(page))?;
+    let measured: Value = serde_json::from_str(output.trim()).context("what Chromium measured")?;
+    let seconds = |name: &str| measured[name].as_f64().map(|ms| ms / 1e3).with_context(|| format!("no {name} in {measured}"));
     Ok(Some(Shown { first_paint: seconds("paint")?, first_chart: seconds("chart")? }))
 }

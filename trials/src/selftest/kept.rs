@@ -35,15 +35,15 @@ impl KeptResults {
     }
 
     pub(super) fn of<'a>(&'a self, trial: &'a str) -> impl Iterator<Item = &'a SelfVerdict> {
-        self.results.iter().filter(move |(name, _)| name == trial).map(|(_, said)| said)
+        self.results.iter().filter(move |(name, _)| name == trial).map(|(_, verdict)| verdict)
     }
 
-    pub(super) fn add(&mut self, trial: &str, said: SelfVerdict) -> Result<()> {
-        let SelfVerdict { grade, checks, marked, unmarked, kept, marked_in_vain } = &said;
+    pub(super) fn add(&mut self, trial: &str, verdict: SelfVerdict) -> Result<()> {
+        let SelfVerdict { grade, checks, marked, unmarked, kept, marked_in_vain } = &verdict;
         let line = json!({
             "trial": trial, "grade": grade, "checks": checks, "marked": marked, "unmarked": unmarked, "kept": kept, "marked_in_vain": marked_in_vain });
         writeln!(self.file, "{line}")?;
-        self.results.push((trial.to_owned(), said));
+        self.results.push((trial.to_owned(), verdict));
         Ok(())
     }
 }
@@ -53,7 +53,7 @@ fn parsed(line: &str) -> Option<(String, SelfVerdict)> {
     let line: Value = serde_json::from_str(line).ok()?;
     let text = |name: &str| line[name].as_str().map(str::to_owned);
     let list = |name: &str| Some(line[name].as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect());
-    let said = SelfVerdict {
+    let verdict = SelfVerdict {
         grade: text("grade")?,
         checks: list("checks")?,
         marked: list("marked")?,
@@ -61,7 +61,7 @@ fn parsed(line: &str) -> Option<(String, SelfVerdict)> {
         kept: u32::try_from(line["kept"].as_u64()?).ok()?,
         marked_in_vain: list("marked_in_vain")?,
     };
-    Some((text("trial")?, said))
+    Some((text("trial")?, verdict))
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         let (file, binary) = (folder.join("results"), folder.join("binary"));
         fs::write(&binary, "one").unwrap();
         let words = |text: &str| vec![text.to_owned()];
-        let said = SelfVerdict {
+        let verdict = SelfVerdict {
             grade: "suspect".to_owned(),
             checks: words("uncertainty"),
             marked: words("p99 +42 %"),
@@ -83,11 +83,11 @@ mod tests {
             kept: 3,
             marked_in_vain: words("p95 +3 %"),
         };
-        KeptResults::open(&file, &binary, 2, false).unwrap().add("a", said.clone()).unwrap();
+        KeptResults::open(&file, &binary, 2, false).unwrap().add("a", verdict.clone()).unwrap();
         // Cut off in the middle of the next one.
         write!(OpenOptions::new().append(true).open(&file).unwrap(), "{{\"trial\": \"b\", \"gra").unwrap();
         let kept = KeptResults::open(&file, &binary, 2, false).unwrap();
-        assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![said], 0));
+        assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![verdict], 0));
         assert_eq!(KeptResults::open(&file, &binary, 5, false).unwrap().of("a").count(), 0);
         fs::write(&binary, "another").unwrap();
         assert_eq!(KeptResults::open(&file, &binary, 2, false).unwrap().of("a").count(), 0);

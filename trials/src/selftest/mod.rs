@@ -107,19 +107,19 @@ fn run_all(options: &SelftestOptions, trials: &[Trial], tools: &TrialFiles, kept
                 return Ok(());
             }
             if kept.of(&trial.name).count() <= round as usize {
-                let said = trial.run(tools, options.seed + u64::from(round)).with_context(|| trial.name.clone())?;
-                println!("{}", line(trial, &said));
-                kept.add(&trial.name, said)?;
+                let verdict = trial.run(tools, options.seed + u64::from(round)).with_context(|| trial.name.clone())?;
+                println!("{}", line(trial, &verdict));
+                kept.add(&trial.name, verdict)?;
             }
         }
     }
     Ok(())
 }
 
-fn line(trial: &Trial, said: &SelfVerdict) -> String {
-    let mark = if said.is_right() { "" } else { "  ← wrong" };
-    let (marked, unmarked, checks) = (said.marked.join(", "), said.unmarked.join(", "), said.checks.join(", "));
-    format!("{:<52} {:<8} [{marked}] not marked [{unmarked}] {checks}{mark}", trial.name, said.grade)
+fn line(trial: &Trial, verdict: &SelfVerdict) -> String {
+    let mark = if verdict.is_right() { "" } else { "  ← wrong" };
+    let (marked, unmarked, checks) = (verdict.marked.join(", "), verdict.unmarked.join(", "), verdict.checks.join(", "));
+    format!("{:<52} {:<8} [{marked}] not marked [{unmarked}] {checks}{mark}", trial.name, verdict.grade)
 }
 
 /// The results of every trial, and their totals alone.
@@ -136,8 +136,8 @@ fn report(trials: &[Trial], kept: &KeptResults, seconds: u64) -> Result<(String,
     let (mut counted, mut wrong) = (Vec::new(), String::new());
     for trial in trials {
         let runs: Vec<&SelfVerdict> = kept.of(&trial.name).collect();
-        let count = |wanted: fn(&SelfVerdict) -> bool| runs.iter().filter(|said| wanted(said)).count();
-        let mut checks: Vec<&str> = runs.iter().flat_map(|said| &said.checks).map(String::as_str).collect();
+        let count = |wanted: fn(&SelfVerdict) -> bool| runs.iter().filter(|verdict| wanted(verdict)).count();
+        let mut checks: Vec<&str> = runs.iter().flat_map(|verdict| &verdict.checks).map(String::as_str).collect();
         checks.sort_unstable();
         checks.dedup();
         text += &format!(
@@ -145,12 +145,13 @@ fn report(trials: &[Trial], kept: &KeptResults, seconds: u64) -> Result<(String,
             trial.name,
             runs.len(),
             count(SelfVerdict::is_moved),
-            count(|said| said.is_moved() && said.tells()),
-            count(|said| !said.is_moved() && said.uncertainties()),
+            count(|verdict| verdict.is_moved() && verdict.is_reported()),
+            count(|verdict| !verdict.is_moved() && verdict.is_questioned()),
             checks.join(", ")
         );
-        for said in runs.iter().filter(|said| !said.is_right()) {
-            let why = if said.is_moved() { format!("moved and not reported: {}", said.unmarked.join(", ")) } else { said.grade.clone() };
+        for verdict in runs.iter().filter(|verdict| !verdict.is_right()) {
+            let why =
+                if verdict.is_moved() { format!("moved and not reported: {}", verdict.unmarked.join(", ")) } else { verdict.grade.clone() };
             wrong += &format!("- {}: {why}\n", trial.name);
         }
         counted.extend(runs);

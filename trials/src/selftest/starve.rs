@@ -175,10 +175,10 @@ impl FewPorts {
         let mut command = Command::new("unshare");
         command.args(["--net", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = command.spawn().context("starting unshare")?;
-        let mut said = String::new();
-        BufReader::new(keeper.stdout.take().context("its standard output was asked for")?).read_line(&mut said)?;
-        if said.trim() != "ready" {
-            bail!("a network namespace with few local ports could not be made");
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().context("its standard output was asked for")?).read_line(&mut line)?;
+        if line.trim() != "ready" {
+            bail!("could not create a network namespace with few local ports");
         }
         Ok(Self { keeper })
     }

@@ -72,19 +72,19 @@ impl SelfVerdict {
         !self.marked.is_empty() || !self.unmarked.is_empty()
     }
 
-    /// The run says that not all of its numbers can be trusted.
-    pub(super) fn uncertainties(&self) -> bool {
+    /// The run reports that not all of its numbers can be trusted.
+    pub(super) fn is_questioned(&self) -> bool {
         self.grade != "valid"
     }
 
-    /// Who reads the run knows what was moved: its grade says so, or each moved number does.
-    pub(super) fn tells(&self) -> bool {
-        self.uncertainties() || self.unmarked.is_empty()
+    /// Whether the run reports its moved numbers, by its grade or by a mark on each of them.
+    pub(super) fn is_reported(&self) -> bool {
+        self.is_questioned() || self.unmarked.is_empty()
     }
 
     /// Moved numbers are reported, and no others are.
     pub(super) fn is_right(&self) -> bool {
-        if self.is_moved() { self.tells() } else { !self.uncertainties() }
+        if self.is_moved() { self.is_reported() } else { !self.is_questioned() }
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_tells_by_its_grade_or_by_a_mark_on_each_moved_number() {
+    fn moved_numbers_are_reported_by_the_grade_or_by_a_mark_on_each() {
         assert!(read("suspect", 0.0090, None, 1_000, 0).is_right() && read("valid", 0.0090, Some(0.004), 1_000, 0).is_right());
         assert!(!read("valid", 0.0090, None, 1_000, 0).is_right());
         assert_eq!(read("suspect", 0.0090, None, 1_000, 0).checks, ["uncertainty"]);

@@ -46,15 +46,15 @@ impl WireRecord {
     /// `network`: the namespace whose loopback device it is.
     pub(super) fn begin(port: u16, network: Option<&Path>) -> Result<Self> {
         let socket = match network {
-            // A socket stays in the namespace of the thread that made it, and the thread is gone at once.
+            // A socket remains in the namespace of the thread that created it, and the thread ends immediately.
             Some(network) => {
                 let namespace = File::open(network).with_context(|| format!("opening {}", network.display()))?;
-                let made = thread::spawn(move || {
+                let creation = thread::spawn(move || {
                     // SAFETY: no memory is passed.
                     let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) == 0 };
                     if entered { packet_socket() } else { Err(io::Error::last_os_error()) }
                 });
-                made.join().map_err(|_| anyhow!("a thread in another network namespace panicked"))?
+                creation.join().map_err(|_| anyhow!("a thread in another network namespace panicked"))?
             }
             None => packet_socket(),
         };

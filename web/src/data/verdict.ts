@@ -29,7 +29,8 @@ function validity(view: ReportView): VerdictAnswer {
   const base = { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word } as const;
   if (judged.length === 0) return { ...base, tone: "none", summary: "Nothing to judge yet" };
   const uncertainties = view.uncertainty_in_short === undefined ? "" : ` · ${view.uncertainty_in_short}`;
-  return { ...base, tone, summary: bad.length === 0 ? `All ${counted(judged.length, "check")} passed${uncertainties}` : bad.map((check) => check.title).join(" · ") };
+  const passed = `All ${counted(judged.length, "check")} passed${uncertainties}`;
+  return { ...base, tone, summary: bad.length === 0 ? passed : bad.map((check) => check.title).join(" · ") };
 }
 
 function thresholds(view: ReportView): VerdictAnswer {

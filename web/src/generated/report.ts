@@ -331,6 +331,8 @@ export interface Finding {
   claim: string;
   confidence: Confidence;
   evidence: Array<Evidence>;
+  /** What would limit the system next, as far as was observed. The same sentence is part of the evidence. */
+  next_limit?: string;
   alternatives: Array<Alternative>;
   /** What to do next, in one or a few sentences. */
   next: string;

@@ -2,44 +2,44 @@
 
 import type { ParameterKind, Tone } from "./report";
 
-/** An experiment or a search as the page lists it. */
+/** An experiment or a search, as listed on the page. */
 export interface AnswerRow {
-  /** Path of its folder below that of the runs. */
+  /** Path of its folder, relative to the runs folder. */
   id: string;
   kind: "experiment" | "capacity";
   test: string;
-  /** The knob with its values, or what must hold. */
+  /** The knob with its values, or the objectives. */
   about: string;
-  /** Milliseconds since 1970 in which it last changed. */
+  /** Time of its last change. Milliseconds since 1970. */
   changed_ms: number;
   word: string;
   tone: Tone;
   headline: string;
 }
 
-/** A knob as its form shows it. */
+/** A knob, as shown in its form. */
 export interface KnobField {
   name: string;
   values: Array<string>;
 }
 
-/** As the page sends it. Of every text, an empty one is the default. */
+/** The request of the page. An empty string selects the default. */
 export type OrderedWork =
   | { "kind": "run" }
   | { "kind": "experiment", knob: string, block: string, rounds: string, effect: string, measure: string }
   | { "kind": "capacity", objectives: Array<string>, first: string, most: string, precision: string, probe: string, budget: string };
 
-/** A parameter as its form shows it. */
+/** A parameter, as shown in its form. */
 export interface ParameterField {
   name: string;
   kind: ParameterKind;
   help: string | null;
-  /** The value used when none is given: the test's default, or that of the environment of `loadstone ui`. Masked when secret. */
+  /** The default: the test's, or from the environment of `loadstone ui`. Masked if secret. */
   default: string | null;
   secret: boolean;
 }
 
-/** An entry as the page sees it. */
+/** An entry, as shown on the page. */
 export interface QueueRow {
   id: string;
   file: string;
@@ -48,41 +48,41 @@ export interface QueueRow {
   parameters: { [key in string]: string };
   work: OrderedWork;
   live: string | null;
-  /** How far an experiment or a search is. */
+  /** Progress of an experiment or a search. */
   progress?: WorkProgress;
   /** Why it failed. */
   problem: string | null;
 }
 
-/** What fields of a form hold that their parameters do not take. */
+/** Form fields whose values the parameters reject. */
 export interface RefusedFields {
-  /** Why, by the name of the parameter. */
+  /** The reason, by parameter name. */
   fields: { [key in string]: string };
 }
 
 export interface TestFile {
-  /** Path below the folder; starts a run. */
+  /** Path relative to the folder. Identifies the test when a run is started. */
   file: string;
   name: string;
-  /** Why it cannot run, as the command line would say it. */
+  /** Why it cannot run, in the command line's words. */
   error: string | null;
   /** The load in words. */
   load: Array<string>;
   parameters: Array<ParameterField>;
-  /** What an experiment can turn. */
+  /** The knobs that an experiment can change. */
   knobs: Array<KnobField>;
-  /** What a search takes for objectives unless others are given. */
+  /** Default objectives of a capacity search. */
   objectives: Array<string>;
 }
 
-/** What is told, a line of JSON each time. */
+/** One report, a line of JSON. */
 export interface WorkProgress {
-  /** What is going on: `round 3: pool 8`. */
+  /** The current activity: `round 3: pool 8`. */
   text: string;
-  /** Share of the whole, as far as is known. */
+  /** Estimated share of the whole that is done. */
   done: number;
-  /** How long it probably still takes. */
+  /** Estimated remaining time. */
   left_seconds: number;
-  /** Path below the folder of runs of what is known so far. */
+  /** Path of the current result, relative to the runs folder. */
   answer: string;
 }

@@ -1,4 +1,4 @@
-//! Compares two runs of one test. docs/compare.md has the definitions and the measured error rates.
+//! Compares two runs of one test. docs/compare.md has the definitions, docs/compare/method.md the measured error rates.
 //!
 //! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` lists what should be the same in both runs and is not. `times`,
 //! `target` and `own` create the rows. `change` computes the interval of a ratio, `discovery` selects the significant rows among many, and

@@ -1,5 +1,5 @@
 //! Measures how often a comparison of two ramps is right, on pairs of simulated runs under the same plan whose truth is known. The table in
-//! docs/compare.md comes from [`the_whole_table`].
+//! docs/compare/method.md comes from [`the_whole_table`].
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 //! Measures how often a comparison is right, on pairs of simulated runs under a constant load whose truth is known. The table in
-//! docs/compare.md comes from [`the_whole_table`].
+//! docs/compare/method.md comes from [`the_whole_table`].
 
 use super::simulated::{SimulatedLoad, System, input};
 use super::{ComparedMetric, ComparisonVerdict, EFFECT, RowVerdict, SubjectKind, compare};
@@ -54,7 +54,7 @@ fn outcomes(system: System, seeds: u64, pairs: u64, slower: f64) -> Outcomes {
     outcomes
 }
 
-/// `LOADSTONE_COMPARISONS`: pairs per setting; `LOADSTONE_COMPARISON_SEED`: the first seed. The figures of docs/compare.md take minutes:
+/// `LOADSTONE_COMPARISONS`: pairs per setting; `LOADSTONE_COMPARISON_SEED`: the first seed. The figures of docs/compare/method.md take minutes:
 /// `LOADSTONE_COMPARISONS=250 LOADSTONE_COMPARISON_SEED=20001 cargo test -p loadstone-analysis --lib comparison::truth -- --nocapture`.
 #[test]
 fn the_whole_table() {

@@ -20,7 +20,7 @@ pub(crate) fn add_evidence(
     match beyond(facts, span, is_limit) {
         Some(next) => {
             let text = format!("among the observed resources, {}", would_be(facts, &next, span));
-            found.rests_on(text, vec![next.series], span)
+            found.limited_next(&text).rests_on(text, vec![next.series], span)
         }
         None => found,
     }

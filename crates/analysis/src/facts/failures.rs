@@ -1,6 +1,6 @@
 //! What failed: which request, how, when, how long it took, and what share of all.
 
-use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_metrics::{ErrorGroup, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
@@ -22,6 +22,11 @@ const EDGE_PART_MAX: f64 = 0.2;
 const RANGE_P_VALUE_MIN: f64 = 0.05;
 /// Part of the load at which a stretch begins that counts as the same load.
 const SAME_LOAD_PART_MIN: f64 = 0.98;
+
+/// Part of a request's failures that a rate limit must have rejected to explain all of them.
+const RATE_LIMITED_PART_MIN: f64 = 0.9;
+/// Too Many Requests (RFC 6585).
+const TOO_MANY_REQUESTS: u16 = 429;
 
 /// Fields of a JSON response that may describe the failure.
 const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
@@ -63,6 +68,8 @@ pub(crate) struct FailureKind {
     /// `status 500`, `no response within 10 s`.
     pub(crate) text: String,
     pub(crate) count: u64,
+    /// Whether the target rejected them because of a rate limit: HTTP 429, or RESOURCE_EXHAUSTED in gRPC.
+    pub(crate) is_rate_limited: bool,
 }
 
 /// Seconds since the run began.
@@ -123,9 +130,10 @@ impl Failing<'_> {
         self.while_failing.0 as f64 / self.while_failing.1.max(1) as f64
     }
 
-    /// Whether nearly all failures are of some kind.
-    pub(crate) fn is_all(&self, is_of_kind: impl Fn(&str) -> bool) -> bool {
-        self.kinds.iter().filter(|kind| is_of_kind(&kind.text)).map(|kind| kind.count).sum::<u64>() as f64 >= 0.9 * self.failed as f64
+    /// Whether a rate limit rejected nearly all of them.
+    pub(crate) fn is_rate_limited(&self) -> bool {
+        let rejected: u64 = self.kinds.iter().filter(|kind| kind.is_rate_limited).map(|kind| kind.count).sum();
+        rejected as f64 >= RATE_LIMITED_PART_MIN * self.failed as f64
     }
 }
 
@@ -331,21 +339,34 @@ impl LoadOfStretch {
 /// By their recorded messages, the most frequent first.
 fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     let mut kinds: Vec<FailureKind> = Vec::new();
+    let too_many = merged.statuses.iter().find(|(status, _)| *status == TOO_MANY_REQUESTS).map_or(0, |(_, count)| *count);
     for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent()) {
         let errors = tally.errors().iter().filter(|error| error.key == merged.key && error.outcome == *outcome);
-        let recorded: Vec<FailureKind> =
-            errors.map(|error| FailureKind { outcome: *outcome, text: error.message.to_string(), count: error.count }).collect();
+        let recorded: Vec<FailureKind> = errors.map(|error| recorded_kind(error, too_many)).collect();
         if !recorded.is_empty() {
             kinds.extend(recorded);
         } else if *outcome == Outcome::Status && merged.statuses.iter().any(|(status, _)| *status >= 400) {
             let failed = merged.statuses.iter().filter(|(status, _)| *status >= 400);
-            kinds.extend(failed.map(|(status, count)| FailureKind { outcome: *outcome, text: format!("status {status}"), count: *count }));
+            kinds.extend(failed.map(|(status, count)| FailureKind {
+                outcome: *outcome,
+                text: format!("status {status}"),
+                count: *count,
+                is_rate_limited: *status == TOO_MANY_REQUESTS,
+            }));
         } else {
-            kinds.push(FailureKind { outcome: *outcome, text: outcome.label().to_owned(), count: *count });
+            kinds.push(FailureKind { outcome: *outcome, text: outcome.label().to_owned(), count: *count, is_rate_limited: false });
         }
     }
     kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
     kinds
+}
+
+/// A recorded kind of failure of a request that was answered with 429 `too_many` times, whether or not the test expected that.
+fn recorded_kind(error: &ErrorGroup, too_many: u64) -> FailureKind {
+    // Errors with the same message have the same status. Only the first kinds of a run have samples, so the others are compared by their number.
+    let is_too_many = error.samples.first().map_or(error.count <= too_many, |sample| sample.status == TOO_MANY_REQUESTS);
+    let is_rate_limited = error.outcome == Outcome::Status && (is_too_many || is_exhausted(&error.message));
+    FailureKind { outcome: error.outcome, text: error.message.to_string(), count: error.count, is_rate_limited }
 }
 
 /// The message of the first failed response, from a usual field of its JSON (RFC 9457 names `detail` and `title`), or a short plain body.

@@ -177,7 +177,7 @@ table::fact_table! {
         failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
 
         /// Requests that were no longer answered.
-        unanswered: Vec<unanswered::Unanswered> = unanswered::find(tally);
+        unanswered: Vec<unanswered::Unanswered> = unanswered::find(run, tally);
 
         /// Transactions that a database committed under load.
         commits: Option<commits::Commits> = commits::under_load(run, &signals, &strain);

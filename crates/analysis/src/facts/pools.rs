@@ -9,7 +9,7 @@ use loadstone_metrics::{PoolMembers, Role};
 use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
-use super::signals::{ObservedPart, ObservedSignals};
+use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::ResourceKind;
 
@@ -21,6 +21,12 @@ const WAITING_SHARE_MIN: f64 = 0.8;
 const IDLE_MAX: f64 = 1.1;
 /// The same as a part of a large pool.
 const UNUSED_PART_MAX: f64 = 0.2;
+/// Factor over its size up to which a pool may report members in use. Both are read at slightly different times.
+const BEYOND_SIZE_FACTOR_MAX: f64 = 1.1;
+/// Active sessions of the databases for each connection in use, up to which the connections are not used by statements.
+const IDLE_DATABASE_PART_MAX: f64 = 0.1;
+/// Threads that wait for a core for each connection in use, from which its holder waits for a core.
+const WITHOUT_CORE_PART_MIN: f64 = 0.5;
 /// Requests in the system for each member, where the pool does not count waiting requests.
 const REQUESTS_PER_MEMBER_MIN: f64 = 1.5;
 /// Part of the members that must have been in use at the end of steady growth for that growth to have filled the pool.
@@ -54,7 +60,7 @@ pub(crate) struct PoolShortage<'a> {
 pub(super) fn find<'a>(path: &Path<'a>, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<PoolShortage<'a>> {
     let pools = path.of_kind(ResourceKind::Pool);
     let found = pools.filter_map(|pool| waited_for(signals, strain, pool).or_else(|| full(signals, strain, pool)));
-    let mut found: Vec<PoolShortage<'a>> = found.collect();
+    let mut found: Vec<PoolShortage<'a>> = found.filter(|pool| !is_held_by_work_without_cores(signals, pool)).collect();
     let wanted = |pool: &PoolShortage<'_>| pool.waiting.map_or(0.0, |(mean, _)| mean);
     found.sort_by(|a, b| wanted(b).total_cmp(&wanted(a)));
     found
@@ -69,8 +75,7 @@ fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathRes
     if some.len() < READINGS_MIN || share < WAITING_SHARE_MIN {
         return None;
     }
-    let size =
-        [Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse].into_iter().find_map(|role| steady(signals, pool.part, role, from, to))?;
+    let size = size(signals, pool, &[Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse], (from, to))?;
     let mean = waiting.mean(from, to)?;
     shortage(signals, strain, pool, (from, to), size, waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
 }
@@ -82,7 +87,7 @@ fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<
     }
     let in_use = pool.used.as_ref()?;
     let (_, end) = strain.loaded()?;
-    let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool.part, role, 0.0, end))?;
+    let size = size(signals, pool, &[Role::PoolSizeMax, Role::PoolSize], (0.0, end))?;
     let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
     let (from, to) = strain.held_part(span, size)?;
     let in_system = strain.in_system(from, to).filter(|count| *count >= REQUESTS_PER_MEMBER_MIN * size)?;
@@ -121,9 +126,23 @@ fn filled(strain: &Strain, in_use: Option<&SignalReadings<'_>>, size: f64, until
     growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= FILLED_PART_MIN * size)
 }
 
-/// The number that a signal of the pool showed in all readings of a stretch.
-fn steady<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
-    signals.read(pool, role)?.steady(from, to).filter(|size| *size >= 1.0)
+/// The number of members: the first of these signals that showed one number in all readings of a stretch, and never fewer members than were in use. A signal
+/// that did counts something else.
+fn size(signals: &ObservedSignals<'_>, pool: &PathResource<'_>, roles: &[Role], (from, to): (f64, f64)) -> Option<f64> {
+    let used = pool.used.as_ref().and_then(|used| used.between(from, to).map(|(_, value)| value).max_by(f64::total_cmp)).unwrap_or(0.0);
+    let is_possible = |size: &f64| *size >= 1.0 && used <= size * BEYOND_SIZE_FACTOR_MAX;
+    roles.iter().find_map(|role| signals.read(pool.part, *role)?.steady(from, to).filter(is_possible))
+}
+
+/// Whether the holders of the connections wait for a core and not for the database. The pool is then full because of the CPU: more connections would not help.
+/// `false` where no database was observed.
+fn is_held_by_work_without_cores(signals: &ObservedSignals<'_>, pool: &PoolShortage<'_>) -> bool {
+    let mean = |role: Role| {
+        let each = signals.parts_with(role).filter_map(|part| signals.mean(part, role, pool.from, pool.to));
+        each.reduce(|sum, one| sum + one)
+    };
+    let (Some(sessions), Some(run_delay)) = (mean(Role::SessionsActive), mean(Role::ProcessRunDelay)) else { return false };
+    !pool.is_threads && sessions <= IDLE_DATABASE_PART_MAX * pool.size && run_delay >= WITHOUT_CORE_PART_MIN * pool.size
 }
 
 /// How long a request holds a member, before the shortage and during it: by the pool's own count, or as members in use over requests per second. Seconds.

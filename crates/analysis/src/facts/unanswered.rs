@@ -1,6 +1,7 @@
 //! Requests that received no response at all, though others of their name take a fraction of that time.
 
 use loadstone_metrics::SeriesKind;
+use loadstone_run_directory::{Run, RunEnd};
 
 use crate::{RunTally, SeriesTally};
 
@@ -24,9 +25,12 @@ pub(crate) struct Unanswered {
 }
 
 /// The request with the most of them first.
-pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
+pub(super) fn find(run: &Run, tally: &RunTally) -> Vec<Unanswered> {
     let end = tally.duration_seconds();
-    let mut found: Vec<Unanswered> = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end)).collect();
+    // The user may have cut off requests that only take long. Those that ended show how long they take.
+    let is_cut = run.end == Some(RunEnd::Interrupted);
+    let found = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end));
+    let mut found: Vec<Unanswered> = found.filter(|unanswered| !is_cut || unanswered.longest_s > 0.0).collect();
     found.sort_by_key(|unanswered| std::cmp::Reverse(unanswered.count));
     found
 }

@@ -267,6 +267,9 @@ pub struct Finding {
     pub claim: String,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
+    /// What would limit the system next, as far as was observed. The same sentence is part of the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_limit: Option<String>,
     pub alternatives: Vec<Alternative>,
     /// What to do next, in one or a few sentences.
     pub next: String,
@@ -282,6 +285,7 @@ impl Finding {
             claim,
             confidence,
             evidence: Vec::new(),
+            next_limit: None,
             alternatives: Vec::new(),
             next: String::new(),
         }

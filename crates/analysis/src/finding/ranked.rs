@@ -85,6 +85,12 @@ impl RankedFinding {
         self
     }
 
+    /// Names the next limit of the system.
+    pub(crate) fn limited_next(mut self, sentence: &str) -> Self {
+        self.finding.next_limit = Some(sentence.to_owned());
+        self
+    }
+
     /// Adds a number of the claim, as data.
     pub(crate) fn with(mut self, quantity: Quantity) -> Self {
         self.finding.quantities.push(quantity);

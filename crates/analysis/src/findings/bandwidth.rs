@@ -1,30 +1,35 @@
-//! Bytes that come no faster however many are asked for: a link, a proxy or a limit on bytes.
+//! Response bytes that arrive no faster, however many are requested: the network link, a proxy or a bandwidth limit is saturated.
 //!
-//! *The bytes of "Catalogue" come at 11.8 MB/s however many are asked for: the way back is full, a link, a proxy or a limit on bytes.*
+//! *The response bytes of "Catalogue" arrive at 11.8 MB/s however many are requested: the network link is saturated, or a proxy or a bandwidth limit delays
+//! them.*
 //!
-//! Made if throughput stopped as under [`effective-concurrency`](effective-concurrency.md), 60 % of the added time lies between the first byte of a
-//! response and its last, and the bytes per second, counted as they are read, are level (10 %), 100 kB/s or more. A link is named where `observe.host`
-//! knows its speed and it carried 90 % of that for five seconds while work was held up.
+//! The rule reports one of two cases. In both, at least 60 % of the added time lies between the first byte of a response and its last.
 //!
-//! *"List" slows down under load while its bytes come: its 104 kB take 682 ms instead of 52.6 ms, so they wait on the way back, at a link, a proxy or a
-//! limit on bytes.* Users who were held up together pause together, so that the way is empty meanwhile and throughput still follows their number. Then
-//! this is said, with medium confidence, of a request that takes 1.5 times as long under high load on average, with 60 % of the added time after its
-//! first byte, and with more bytes than one round trip carries (14.6 kB, [RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)).
+//! | case | limits |
+//! |---|---|
+//! | throughput stopped as under [`effective-concurrency`](effective-concurrency.md) | 100 kB/s or more; both halves of the stretch differ by 10 % at most |
+//! | a request became slower, and throughput still follows the load | 1.5 times the mean time; more than 14.6 kB, as one round trip carries that much |
 //!
-//! *Alternatives:* a body that is made slowly, ruled out by a link that is full; a CPU at its limit; the generator's own reading.
+//! The second case covers users who wait together and then pause together, so that the link is idle in between. Its confidence is medium. One round trip
+//! carries ten segments ([RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)).
+//!
+//! The first case has high confidence if all alternatives are ruled out: the CPU, the load generator's reading, and other parts of the network path.
+//! `observe.host` reads the speed of the links. From 85 % of its speed on, a link rules out the other parts.
+//!
+//! Without a saturated link that was observed, the rule cannot distinguish a link, a proxy, a bandwidth limit and a server that generates the body slowly.
 
-use crate::finding::Alternative;
 use crate::evidence::examined;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::bandwidth::ByteFlow;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::named;
 use crate::{Confidence, ResourceKind};
 
-/// Part of a link's speed from which it is full.
-const FULL: f64 = 0.85;
+/// Part of a link's speed from which it is saturated.
+const SATURATED_PART_MIN: f64 = 0.85;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["bandwidth"],
@@ -37,38 +42,41 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let way = facts.saturated_link.as_ref()?;
-    let span = (way.from, way.to);
-    let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
-    let (low, high) = (way.body, way.first_byte);
-    let (claim, confidence) = match way.flow {
+    let saturated = facts.saturated_link.as_ref()?;
+    let span = (saturated.from, saturated.to);
+    let names: Vec<&str> = saturated.names.iter().map(String::as_str).collect();
+    let (body, first_byte) = (saturated.body, saturated.first_byte);
+    let (claim, confidence, quantities) = match saturated.flow {
         ByteFlow::Stopped(rate) => {
-            let rate = format!("{}/s", loadstone_units::bytes(rate as u64));
             let claim = format!(
-                "The bytes of {} come at {rate} however many are asked for: the way back is full, a link, a proxy or a limit on bytes",
-                named(&names)
+                "The response bytes of {} arrive at {}/s however many are requested: the network link is saturated, or a proxy or a bandwidth limit \
+                 delays them",
+                named(&names),
+                loadstone_units::bytes(rate as u64)
             );
-            (claim, Confidence::High)
+            (claim, Confidence::High, vec![Quantity::new("received", rate, QuantityUnit::BytesPerSecond)])
         }
         ByteFlow::Slower(bytes) => {
             let claim = format!(
-                "{} slows down under load while its bytes come: its {} take {} instead of {}, so they wait on the way back, at a link, a proxy or a limit \
-                 on bytes",
+                "The response of {} arrives more slowly under load: its {} take {} instead of {}, so a network link, a proxy or a bandwidth limit \
+                 delays them",
                 named(&names),
                 loadstone_units::bytes(bytes as u64),
-                loadstone_units::seconds(low.1),
-                loadstone_units::seconds(low.0)
+                loadstone_units::seconds(body.1),
+                loadstone_units::seconds(body.0)
             );
-            (claim, Confidence::Medium)
+            let size = Quantity::new("response_size", bytes, QuantityUnit::Bytes);
+            (claim, Confidence::Medium, vec![size, Quantity::seconds("body", body.1), Quantity::seconds("body_before", body.0)])
         }
     };
-    let found = RankedFinding::new(Standing::Cause, "bandwidth", Subject::requests(names.iter().copied()), confidence, claim).rests_on(
+    let found = RankedFinding::new(Standing::Cause, "bandwidth", Subject::requests(names.iter().copied()), confidence, claim);
+    let found = quantities.into_iter().fold(found, RankedFinding::with).rests_on(
         format!(
-            "a response took {} from its first byte to its last instead of {}, and {} to the first instead of {}",
-            loadstone_units::seconds(low.1),
-            loadstone_units::seconds(low.0),
-            loadstone_units::seconds(high.1),
-            loadstone_units::seconds(high.0)
+            "the body took {} instead of {}, and the first byte {} instead of {}",
+            loadstone_units::seconds(body.1),
+            loadstone_units::seconds(body.0),
+            loadstone_units::seconds(first_byte.1),
+            loadstone_units::seconds(first_byte.0)
         ),
         vec!["phases/body".to_owned(), "rate/received".to_owned()],
         span,
@@ -85,24 +93,24 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let read_late = facts.generator.lateness(span).read;
     let late = format!("responses were read {} late on average", loadstone_units::seconds(read_late));
     const READER: &str = "The load generator, which reads too slowly";
-    let is_ours = read_late >= (low.1 - low.0) / 10.0 || facts.generator.grade() > crate::Grade::Valid;
+    let is_ours = read_late >= (body.1 - body.0) / 10.0 || facts.generator.grade() > crate::Grade::Valid;
     let reader = if is_ours { Alternative::not_ruled_out(READER, late) } else { Alternative::ruled_out(READER, late) };
-    let which = match link {
-        Some((name, used, speed, _)) if used >= FULL * speed => {
-            Alternative::ruled_out("A way other than that link", format!("{name} was full"))
+    let elsewhere = match link {
+        Some((name, used, speed, _)) if used >= SATURATED_PART_MIN * speed => {
+            Alternative::ruled_out("Another part of the network path", format!("the link of {name} was saturated"))
         }
         _ => Alternative::not_ruled_out(
-            "Which part of the way it is, a link, a proxy or a body that is made slowly",
-            "no link that was observed is full (observe.host reads its speed)",
+            "A particular link, a proxy, or a server that generates the body slowly",
+            "no observed link was saturated (observe.host reads the speed of links)",
         ),
     };
-    Some(found.weigh(examined::cpu(facts, way.from, way.to)).weigh(reader).weigh(which).try_next(
-        "Send fewer bytes (compression, smaller pages, a cache near the client), or widen the way; run again with the generator on another link to see \
-         whose it is.",
+    Some(found.weigh(examined::cpu(facts, span.0, span.1)).weigh(reader).weigh(elsewhere).try_next(
+        "Send fewer bytes (compression, smaller pages, a cache near the client), or increase the bandwidth. Run again with the load generator on \
+         another link to find out which link limits.",
     ))
 }
 
-/// The observed device that was fullest: its name, bytes per second, what it can carry, and its series.
+/// The busiest observed link: its name, bytes per second, speed in bytes per second, and its series.
 fn link(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<(String, f64, f64, String)> {
     let used = facts.path.of_kind(ResourceKind::Network).filter_map(|link| {
         let (readings, speed) = (link.used.as_ref()?, link.places(from, to)?);

@@ -1,97 +1,99 @@
-//! Callers that are all busy calling: what limits the number of calls at once. What the database's sessions did meanwhile tells whether it is a lock,
-//! a pool or the number of workers.
+//! Calls to a dependency of which only so many are in progress at a time, and the limit behind that number: a lock, a pool or the number of workers.
 //!
-//! *Calls to "subscriber" go out 5 at a time, though 20 workers have one to make: a pool of 5 connections is smaller than the workers that share it.*
+//! *Calls to "subscriber" go out 5 at a time, though 20 workers have one to make: a pool of 5 connections is too small for the workers that share it.*
 //!
-//! While work waits, every free worker picks some up. If the calls inside a stub then reach the same number second after second and never exceed it, that
-//! number is a limit of the callers. A bottleneck ahead of the callers leaves calls that come and go, and no such ceiling.
+//! While work waits, every free worker takes some of it. If the calls in a stub then reach the same number every second and never exceed it, that number
+//! is a limit of the callers. With a bottleneck before the callers, the number of calls varies.
 //!
-//! | what | limit |
+//! | condition | limit |
 //! |---|---|
-//! | seconds of the stretch that peak at the ceiling | at least 80 % |
-//! | seconds above it | at most 2 % |
-//! | average calls at once | at least half of the ceiling; from 80 % on, the calls alone take up the callers' time |
-//! | seconds | at least 10 |
-//! | requests of the load itself waiting for the stub's response | 1.5 times the ceiling; otherwise the load is the limit |
+//! | seconds with waiting work | 10 or more |
+//! | seconds that peak at the ceiling | 80 % or more |
+//! | seconds above the ceiling | 2 % or less |
+//! | mean number of calls | half of the ceiling or more |
+//! | requests of the load that wait for the stub's response | 1.5 times the ceiling or more; with fewer, the load is the limit |
 //!
-//! The PostgreSQL observer tells what it is:
+//! With `observe.postgres`, the finding names the limit:
 //!
-//! - **sessions wait for a lock, and the ceiling is one**: a **lock**
-//! - **a quarter more open, idle transactions than calls, those to other stubs included: workers hold their work and wait for a connection**: a **pool**
-//! - **as many open, idle transactions as calls (within 15 %)**: all **workers** are busy, or all connections of a database pool that they share: only
-//!   the pool's own metrics tell these apart, and without them the confidence is medium. It would take rate × time of each, `calls_max · started /
-//!   throughput`
-//! - **none of this**: the number alone, with the signals that stood at exactly that number (a pool size, a thread count from the system's own metrics)
+//! | finding | condition |
+//! |---|---|
+//! | `lock` | the ceiling is 1, and sessions wait for a lock |
+//! | `connection-pool` | 25 % more open, idle transactions than calls to all stubs: workers hold work and wait for a connection |
+//! | `workers` | as many open, idle transactions as calls, within 15 % |
+//! | `effective-concurrency` | otherwise: the number, and the signals that had this number throughout |
 //!
-//! *Alternatives:* a busy processor, disk or database, ruled out where calls take 80 % of the callers' time; a slower endpoint, ruled out by its hold
-//! times in both halves. Where they take less, and a resource was used up for half of that time, `workers` and `effective-concurrency` come after it:
-//! more callers would only share it.
+//! `workers` cannot distinguish busy workers from an exhausted database pool of the same size. The pool's own metrics can; without them, confidence is medium.
+//! The number of workers that the load needs is calls · arrival rate / throughput.
+//!
+//! Calls that take 80 % of the callers' time rule out a busy CPU, disk or database. If they take less, and another resource was exhausted for half of the
+//! stretch, `workers` and `effective-concurrency` rank behind it: additional callers would share that resource.
 
 use loadstone_metrics::Role;
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::calls_at_once::CallCeiling;
 use crate::facts::exhausted::Exhausted;
 use crate::facts::sessions::DatabaseSessions;
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
-/// A pool is too small where the workers are this many times the ceiling; all workers are busy where they differ from it by no more than this share.
-const MORE_WORKERS: f64 = 1.25;
-const SAME_WORKERS: f64 = 0.15;
-/// Ends without a beginning, over journeys that ended, from which the rate of these says little.
-const UNMATCHED_MAX: f64 = 0.05;
-/// Part of the stretch in which a resource must have been used up to be where the callers spend the rest of their time.
-const USED_UP_MIN: f64 = 0.5;
-/// The rule that is made of how many hold work without a connection.
-const POOL: &str = "connection-pool";
-/// Signals that are named because they stood at the ceiling.
+/// Workers for each call from which a pool is too small for them.
+const POOL_WORKERS_PER_CALL_MIN: f64 = 1.25;
+/// Difference between workers and calls, as a part of the calls, up to which all workers are busy.
+const BUSY_WORKERS_DIFFERENCE_MAX: f64 = 0.15;
+/// Finishes without a start, as a part of the journeys that finished, above which their rate does not show how many workers are needed.
+const UNMATCHED_PART_MAX: f64 = 0.05;
+/// Part of the stretch in which a resource must have been exhausted for the callers to spend the rest of their time there.
+const EXHAUSTED_PART_MIN: f64 = 0.5;
+/// The finding about workers that hold work without a connection.
+const POOL_RULE: &str = "connection-pool";
+/// Signals that are named because they had the ceiling's value throughout.
 const NAMES_MAX: usize = 4;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["lock", "connection-pool", "workers", "effective-concurrency"],
     title: "Calls to a dependency are limited",
-    says: "calls to a dependency go out only so many at a time, and why",
+    says: "only so many calls to a dependency are in progress at a time, and why",
     needs: &[],
     settings: &["pool", "connection", "worker", "thread", "lock", "concurrency"],
     precedence: 120,
     find: FindingSearch::One(find),
 };
 
-/// What lets only so many through: a lock, a pool, the number of workers; or, without the evidence to tell, the number alone.
+/// A lock, a pool or the number of workers; without evidence for one of them, the number alone.
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let ceiling = facts.call_ceiling.as_ref()?;
     let found = match &facts.sessions_at_ceiling {
         Some(sessions) if ceiling.calls_max < 1.5 && sessions.waiting_for_locks >= 1.0 => behind_a_lock(ceiling, sessions),
-        // A pool that tells of itself is found by what it tells, and who holds its connections is busy with these calls.
+        // The metrics of a pool show its shortage directly, and the holders of its connections are busy with these calls.
         _ if facts.pools.iter().any(|pool| pool.is_during(ceiling.from, ceiling.to)) => return None,
         sessions => {
             let found = match sessions {
                 Some(sessions) => among_workers(facts, ceiling, sessions),
                 None => unknown(facts, ceiling),
             };
-            match used_up_beside(facts, ceiling) {
-                Some(exhausted) if found.finding.rule != POOL => behind(ceiling, exhausted, found),
+            match exhausted_meanwhile(facts, ceiling) {
+                Some(exhausted) if found.finding.rule != POOL_RULE => behind_exhausted(ceiling, exhausted, found),
                 _ => found,
             }
         }
     };
-    // What is used up comes before what follows from it, whatever the generator did.
+    // A consequence must not rank before the exhausted resource, even if waits far exceed the generator's lateness.
     let is_sure = found.standing != Standing::Consequence && ceiling.waiting.dwarfs_generator(facts.tally);
     let uncertainty = if is_sure { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     Some(RankedFinding { uncertainty, ..with_alternatives(ceiling, found) })
 }
 
-/// Workers hold a transaction each. Those who do and make no call, to this endpoint or another, wait for a connection.
+/// Each worker holds a transaction. A worker that holds one and makes no call, to this endpoint or another, waits for a connection.
 fn among_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let calls = ceiling.calls_max + ceiling.calls_elsewhere;
-    if sessions.in_transaction >= MORE_WORKERS * calls && sessions.in_transaction >= calls + 1.5 {
+    if sessions.in_transaction >= POOL_WORKERS_PER_CALL_MIN * calls && sessions.in_transaction >= calls + 1.5 {
         pool(ceiling, sessions)
-    } else if (sessions.in_transaction - calls).abs() <= (SAME_WORKERS * calls).max(0.6) {
+    } else if (sessions.in_transaction - calls).abs() <= (BUSY_WORKERS_DIFFERENCE_MAX * calls).max(0.6) {
         all_busy(facts, ceiling, sessions)
     } else {
         unknown(facts, ceiling)
@@ -106,7 +108,8 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
     let chain = sessions.blocked.as_ref().map_or_else(String::new, |blocked| format!("; most wait in {}", blocked.phrase()));
     let locks = sessions.locks.iter().chain(sessions.blocked.as_ref().map(|blocked| &blocked.readings));
     let series = locks.map(|readings| readings.name()).collect();
-    begun(ceiling, "lock", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+    ceiling_finding(ceiling, "lock", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+        .with(Quantity::count("sessions_waiting", sessions.waiting_for_locks))
         .rests_on(
             format!(
                 "{:.1} sessions waited for a lock on average, in {} of the readings{chain}",
@@ -134,7 +137,8 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
         ceiling.endpoint.name, ceiling.calls_max, ceiling.calls_max
     );
     let elsewhere = elsewhere(ceiling).map_or_else(String::new, |calls| format!(", and {calls}"));
-    begun(ceiling, POOL, if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+    ceiling_finding(ceiling, POOL_RULE, if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+        .with(Quantity::count("workers", callers))
         .rests_on(
             format!(
                 "{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than \
@@ -149,7 +153,7 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
         .weigh(a_lock(sessions))
         .try_next(format!(
             "Give the client that calls \"{}\" as many connections as there are workers ({callers:.0}), and run again: throughput should rise \
-             from {} to what {callers:.0} can carry, about {}.",
+             from {} to about {}, which {callers:.0} connections can carry.",
             ceiling.endpoint.name,
             loadstone_units::rate(ceiling.waiting.throughput),
             loadstone_units::rate(ceiling.waiting.throughput * callers / ceiling.calls_max)
@@ -171,25 +175,31 @@ fn all_busy(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSes
         ),
         None => format!(
             "Calls to \"{}\" go out {callers:.0} at a time: all {callers:.0} workers are busy with one, or all {callers:.0} connections of a \
-             pool that each of them needs; {rates}",
+             pool that they need are in use; {rates}",
             ceiling.endpoint.name
         ),
     };
     let elsewhere = elsewhere(ceiling).map_or_else(String::new, |calls| format!(", and {calls}"));
-    begun(ceiling, "workers", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+    ceiling_finding(ceiling, "workers", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+        .with(Quantity::count("workers", callers + ceiling.calls_elsewhere))
+        .with(Quantity::rate("throughput", ceiling.waiting.throughput))
+        .with(Quantity::rate("started", ceiling.waiting.started))
         .rests_on(
             format!("{:.1} database transactions were open meanwhile: one per call{elsewhere}", sessions.in_transaction),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
-        .weigh(Alternative::ruled_out("A pool of connections to what is called", "no more transactions were open than there were calls"))
+        .weigh(Alternative::ruled_out(
+            "A pool of connections to the called endpoint",
+            "no more transactions were open than there were calls",
+        ))
         .weigh(database_pool(facts, ceiling))
         .weigh(a_lock(sessions))
         .try_next(more_workers(facts, ceiling, callers))
 }
 
-/// The workers: of the most calls at once and the transactions open in most readings, the smaller that the mean allows. A call that begins may be
-/// counted before the one that it follows has ended, and readings may fall on the instants at which work arrives.
+/// The number of workers: the calls at the ceiling, or one less where most readings show one transaction less and the mean allows it. A call may be
+/// counted before the previous call of its worker has ended, and readings may coincide with the arrival of work.
 fn callers(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> f64 {
     let mostly = sessions.in_transaction_mostly;
     let is_one_less = mostly >= 1.0 && (ceiling.calls_max - mostly - 1.0).abs() < 0.5 && ceiling.calls.0 <= mostly + 0.05;
@@ -202,11 +212,11 @@ fn elsewhere(ceiling: &CallCeiling<'_>) -> Option<String> {
 }
 
 fn a_lock(sessions: &DatabaseSessions<'_>) -> Alternative {
-    let told = format!("{:.1} sessions waited for one", sessions.waiting_for_locks);
-    if sessions.waiting_for_locks < 0.5 { Alternative::ruled_out("A lock", told) } else { Alternative::not_ruled_out("A lock", told) }
+    let waiting = format!("{:.1} sessions waited for one", sessions.waiting_for_locks);
+    if sessions.waiting_for_locks < 0.5 { Alternative::ruled_out("A lock", waiting) } else { Alternative::not_ruled_out("A lock", waiting) }
 }
 
-/// A database pool smaller than the number of workers: those without a connection have no transaction either. Only the pool itself tells.
+/// A database pool smaller than the number of workers. Workers without a connection have no transaction, so only the pool's metrics show them.
 fn database_pool(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> Alternative {
     const OTHER: &str = "A pool of database connections smaller than the number of workers";
     let waiting = facts.signals.parts_with(Role::PoolWaiting);
@@ -218,14 +228,14 @@ fn database_pool(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> Alternative {
     }
 }
 
-/// How many are needed follows from how many journeys end: where keys of the flow did not match, nobody knows.
+/// The number that is needed follows from the journeys that finish. Where keys of the flow did not match, it is unknown.
 fn more_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, callers: f64) -> String {
     let flow = facts.tally.flows().iter().find(|flow| ceiling.waiting.flow.as_deref() == Some(&*flow.merged.name));
-    let unmatched = flow.map(|flow| &flow.merged).filter(|merged| merged.unmatched as f64 > UNMATCHED_MAX * merged.finished as f64);
+    let unmatched = flow.map(|flow| &flow.merged).filter(|merged| merged.unmatched as f64 > UNMATCHED_PART_MAX * merged.finished as f64);
     if let Some(merged) = unmatched {
         return format!(
-            "Have more of them, or make the calls shorter. How many cannot be told: the keys of \"{}\" do not match, {} ended that \
-             never began, and {} that did.",
+            "Add workers, or make the calls shorter. The number needed is unknown, because keys of \"{}\" do not match: {} finished without a \
+             start, and {} with one.",
             merged.name,
             loadstone_units::count(merged.unmatched),
             loadstone_units::count(merged.finished)
@@ -233,8 +243,8 @@ fn more_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, callers: f64) -> S
     }
     let needed = ceiling.callers_needed() * callers / ceiling.calls_max;
     format!(
-        "Work that arrives at {} keeps {needed:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
-         spare. Or make the calls shorter.",
+        "Work that arrives at {} keeps {needed:.1} workers busy (rate × time per call). Use more than {:.0}, or about {:.0} for a reserve of a \
+         fifth. Or make the calls shorter.",
         loadstone_units::rate(ceiling.waiting.started),
         needed.floor().max(callers),
         (needed / 0.8).ceil()
@@ -249,28 +259,29 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
         "Calls to \"{}\" go out at most {:.0} at a time: workers, a pool or a lock limits them",
         ceiling.endpoint.name, ceiling.calls_max
     );
-    let mut found = begun(ceiling, "effective-concurrency", Confidence::Medium, claim);
+    let mut found = ceiling_finding(ceiling, "effective-concurrency", Confidence::Medium, claim);
     if ceiling.calls_max > 1.5 && !matches.is_empty() {
         let shown = matches[..matches.len().min(NAMES_MAX)].join(", ");
-        found = found.rests_on(format!("the same number throughout: {shown}"), matches, (ceiling.from, ceiling.to));
+        found = found.rests_on(format!("signals with this value throughout: {shown}"), matches, (ceiling.from, ceiling.to));
     }
-    found.weigh(Alternative::not_ruled_out("Workers, a pool or a lock", "what was observed does not tell which of them it is")).try_next(
+    found.weigh(Alternative::not_ruled_out("Workers, a pool or a lock", "the observations do not show which of them it is")).try_next(
         format!(
             "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
-             size, threads). If it is the workers, add some. {}",
+             size, threads). {}",
             more_workers(facts, ceiling, ceiling.calls_max)
         ),
     )
 }
 
-/// A resource that was used up while the calls left some of the callers' time.
-fn used_up_beside<'f, 'a>(facts: &'f Facts<'a>, ceiling: &CallCeiling<'_>) -> Option<&'f Exhausted<'a>> {
-    let is_beside = |of: &&Exhausted<'_>| of.to.min(ceiling.to) - of.from.max(ceiling.from) >= USED_UP_MIN * (ceiling.to - ceiling.from);
-    if ceiling.explains_all() { None } else { facts.used_up().find(is_beside) }
+/// A resource that was exhausted while the calls took only a part of the callers' time.
+fn exhausted_meanwhile<'f, 'a>(facts: &'f Facts<'a>, ceiling: &CallCeiling<'_>) -> Option<&'f Exhausted<'a>> {
+    let is_meanwhile =
+        |of: &&Exhausted<'_>| of.to.min(ceiling.to) - of.from.max(ceiling.from) >= EXHAUSTED_PART_MIN * (ceiling.to - ceiling.from);
+    if ceiling.explains_all() { None } else { facts.used_up().find(is_meanwhile) }
 }
 
-/// Callers that are all busy, but not with their calls alone: more of them would only share what is used up, so that it comes first.
-fn behind(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: RankedFinding) -> RankedFinding {
+/// Callers that are all busy, but not only with their calls. Additional callers would share the exhausted resource, so it ranks first.
+fn behind_exhausted(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: RankedFinding) -> RankedFinding {
     found.standing = Standing::Consequence;
     found.finding.claim = format!(
         "Calls to \"{}\" go out at most {:.0} at a time, and take {} of their callers' time",
@@ -280,15 +291,16 @@ fn behind(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: Ranke
     );
     let (from, to) = (clock(exhausted.from), clock(exhausted.to));
     found
+        .with(Quantity::share("callers_time", ceiling.busy()))
         .weigh(Alternative::not_ruled_out(
             exhausted.resource.name(),
-            format!("it was used up from {from} to {to}, and more callers would share it"),
+            format!("it was exhausted from {from} to {to}, and additional callers would share it"),
         ))
-        .try_next("Mend first what is used up. Have more callers if there are still as many calls at once after that.")
+        .try_next("Fix the exhausted resource first. Add callers if the number of calls at once is still the same after that.")
 }
 
-/// The finding with the evidence that all of them rest on.
-fn begun(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Confidence, claim: String) -> RankedFinding {
+/// A finding with the evidence about the calls.
+fn ceiling_finding(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Confidence, claim: String) -> RankedFinding {
     let waiting = &ceiling.waiting;
     let (standing, confidence) = match waiting.is_unstable() {
         true => (Standing::Cause, confidence),
@@ -333,14 +345,13 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Confidence, 
     } else {
         format!("{} waited for {}, and then no longer", waiting.what(), loadstone_units::seconds(waiting.to - waiting.from))
     };
-    RankedFinding::new(standing, rule, Subject::endpoint(ceiling.endpoint.name), confidence, claim).rests_on(text, series, (ceiling.from, ceiling.to)).rests_on(
-        waited,
-        waiting.columns(),
-        (waiting.from, waiting.load_to),
-    )
+    RankedFinding::new(standing, rule, Subject::endpoint(ceiling.endpoint.name), confidence, claim)
+        .with(Quantity::count("calls_at_once_max", ceiling.calls_max))
+        .rests_on(text, series, (ceiling.from, ceiling.to))
+        .rests_on(waited, waiting.columns(), (waiting.from, waiting.load_to))
 }
 
-/// What else could have held up the callers, with its numbers.
+/// Weighs the other causes that could hold up the callers.
 fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedFinding {
     let found = if ceiling.explains_all() {
         found.weigh(Alternative::ruled_out(

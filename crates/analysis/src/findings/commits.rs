@@ -1,31 +1,46 @@
-//! Many commits for each piece of work, and sessions that wait for them: auto-commit, where one transaction would do.
+//! Many commits per iteration of the load, and database sessions that wait for them: auto-commit, where one transaction would do.
 //!
-//! Made instead of [`database-waits`](database-waits.md) if what sessions wait for is their commit, until its log is on disk, in the binary log or at a
-//! replica, and there are three commits or more for each iteration of the load, excluding the observer's own. They are counted where nearly all
-//! iterations that had begun had ended; if there is no such stretch, the number is a bound from below ("at least"). Different events of a commit, one
-//! after the other, count as one wait. With it come how long a commit takes, by Little's law (sessions at commit / commits per second), how long an
-//! iteration waits for all of its own, and whether computing, missing indexes or a small pool could be the cause instead. Work in the background that
-//! commits counts as well.
+//! *At least 25.9 commits for each iteration hold up the work: 17.9 of 18.1 active sessions of the database wait at commit, on average.*
+//!
+//! The rule reports this instead of [`database-waits`](database-waits.md) if both of these hold:
+//!
+//! - database sessions wait for their commit: for the log on disk, the binary log or a replica. Consecutive wait events of a commit count as one wait.
+//! - the database commits three times or more per iteration of the load, without the observer's own commits.
+//!
+//! The rule counts commits where nearly all iterations that had begun had also ended. Without such a stretch, the number is a lower bound ("at least").
+//!
+//! The evidence gives the time of one commit by Little's law (sessions at commit / commits per second), and the time that an iteration waits for all of its
+//! commits.
+//!
+//! The finding weighs these alternatives:
+//!
+//! | alternative | ruled out if |
+//! |---|---|
+//! | the database's CPU | fewer sessions compute than wait at commit |
+//! | missing indexes, or too little memory | computing and reading sessions are at most 25 % of those at commit |
+//! | too few connections | half of the pool's connections or more wait at commit |
+//!
+//! The rule cannot distinguish commits of background work from those of the load.
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::Confidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
-use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::commits::Commits;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
 use crate::facts::session_waits::SessionWait;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use loadstone_metrics::Role;
 
-/// Share of the sessions at commit below which those that compute or read cannot be what they wait behind.
-const FEW: f64 = 0.25;
-/// Part of a pool's connections that wait at commit where more of them would do the same.
-const MOST: f64 = 0.5;
+/// Computing and reading sessions, as a part of those at commit, up to which indexes and memory are not the cause.
+const READING_PART_MAX: f64 = 0.25;
+/// Part of a pool's connections at commit from which additional connections would wait there as well.
+const WAITING_CONNECTIONS_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["commits"],
@@ -54,6 +69,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, Some(waiting)) => Standing::during(waiting),
     };
     let found = RankedFinding::new(standing, "commits", Subject::observed(&wait.readings.signal.observer), Confidence::High, claim)
+        .with(Quantity::count("commits_per_iteration", commits.per_iteration))
+        .with(Quantity::count("sessions_at_commit", wait.sessions))
+        .with(Quantity::count("sessions_active", wait.active))
         .rests_on(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch)
         .rests_on(each(wait, commits), vec![commits.series.clone()], stretch);
     let found = acquiring::add_evidence(facts, found, stretch)
@@ -66,19 +84,19 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
     Some(next_limit::add_evidence(facts, found, stretch, &is_it).beyond_the_generator(facts, stretch).try_next(
-        "Put what belongs together into one transaction (is auto-commit on?), and run again: each commit waits until its log is on disk, and one \
-         replaces them all. Where the work must stay apart, let more commits share a flush (group commit), or flush less often.",
+        "Combine related statements into one transaction (is auto-commit on?), and run again: each commit waits until its log is on disk. If the \
+         transactions must remain separate, let more commits share a flush (group commit), or flush less often.",
     ))
 }
 
-/// What the sessions at commit were in.
+/// The wait events of the sessions at commit.
 fn profile(wait: &SessionWait<'_>) -> String {
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
     let events: Vec<String> = wait.events.iter().map(|(event, sessions, _)| format!("{sessions:.1} in {event}")).collect();
     format!("{:.1} sessions were at commit while {waited} waited: {}", wait.sessions, events.join(", "))
 }
 
-/// By Little's law, sessions at commit over commits per second are the time that each takes.
+/// By Little's law, sessions at commit divided by commits per second is the time of one commit.
 fn each(wait: &SessionWait<'_>, commits: &Commits) -> String {
     let each_s = wait.sessions / commits.rate.max(1e-9);
     format!(
@@ -95,23 +113,27 @@ fn number(commits: &Commits, least: &str) -> String {
     format!("{}{:.1} commits", if commits.is_least { least } else { "" }, commits.per_iteration)
 }
 
-/// More connections would wait where those that there are do.
+/// A pool that is too small, as another cause. Additional connections would wait at commit as well.
 fn connections(wait: &SessionWait<'_>, pool: &PoolShortage<'_>) -> Alternative {
     const OTHER: &str = "Too few connections";
-    let told = format!("{:.1} of the {} that there are wait at commit", wait.sessions, loadstone_units::number(pool.size));
-    if wait.sessions >= MOST * pool.size { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+    let waiting = format!("{:.1} of the {} connections wait at commit", wait.sessions, loadstone_units::number(pool.size));
+    if wait.sessions >= WAITING_CONNECTIONS_PART_MIN * pool.size {
+        Alternative::ruled_out(OTHER, waiting)
+    } else {
+        Alternative::not_ruled_out(OTHER, waiting)
+    }
 }
 
-/// A statement without an index computes or reads; so does one whose pages are not in memory.
+/// A statement without an index computes or reads, as does a statement whose pages are not in memory.
 fn indexes_and_memory(wait: &SessionWait<'_>) -> Alternative {
     const OTHER: &str = "Missing indexes, or too little memory for the data";
     let Some(computing) = wait.computing else {
-        return Alternative::not_ruled_out(OTHER, "it was not read how many sessions compute");
+        return Alternative::not_ruled_out(OTHER, "the number of computing sessions was not observed");
     };
-    let told = format!("{computing:.1} of its sessions computed and {:.1} waited for data from disk", wait.reading);
-    if computing + wait.reading <= FEW * wait.sessions {
-        Alternative::ruled_out(OTHER, told)
+    let busy = format!("{computing:.1} of its sessions computed and {:.1} waited for data from disk", wait.reading);
+    if computing + wait.reading <= READING_PART_MAX * wait.sessions {
+        Alternative::ruled_out(OTHER, busy)
     } else {
-        Alternative::not_ruled_out(OTHER, told)
+        Alternative::not_ruled_out(OTHER, busy)
     }
 }

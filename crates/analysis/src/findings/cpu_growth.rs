@@ -1,29 +1,33 @@
-//! In which function the CPU time goes that a request takes more while work is held up.
+//! The function in which a request's CPU time grows while work waits.
 //!
-//! Made from the profiles of [runtimes](../observers.md#runtimes): a differential profile (Gregg, 2014), per request. A function's cores in use over the
-//! requests that end per second is what one request takes of it (utilisation law), so more load alone is no difference. Seconds in which requests took
-//! 1.5 times as long as at best, and 5 ms longer, are held against those in which they took less than 1.5 times as long.
+//! *While work waits, a request takes more CPU time of "shop" (3.1 → 9.8 ms), and 82 % of the growth is in `send`.*
 //!
-//! | what | limit |
+//! The rule computes a differential profile (Gregg 2014) from the profiles of [runtimes](../observers.md#runtimes). A function's cores in use divided by the
+//! requests that end per second are its CPU time per request (utilisation law). A higher load alone therefore makes no difference.
+//!
+//! Work waits in the seconds in which requests took 1.5 times as long as at best, and at least 5 ms longer. The rule compares these with the seconds in which
+//! requests took less than 1.5 times as long.
+//!
+//! | condition | limit |
 //! |---|---|
-//! | CPU time per request, in all functions | 1.25 times as much while work waits |
-//! | a function's part of that growth | 40 %; from 75 % on with medium confidence |
-//! | readings | 5 of either stretch, and 75 % of those with waiting above the mean without |
-//! | CPU time seen in the function while work waited | 0.5 s, some fifty samples |
-//! | requests | 30 of either stretch |
+//! | CPU time per request, all functions | 1.25 times as much while work waits |
+//! | the function's part of that growth | 40 %; medium confidence from 75 % on |
+//! | readings | 5 with waiting and 5 without; 75 % of those with waiting exceed the mean without |
+//! | CPU time seen in the function while work waited | 0.5 s, about 50 samples |
+//! | requests | 30 with waiting and 30 without |
 //!
-//! It comes after causes, and never with high confidence: what a request takes more may follow from the queue itself, and samples do not tell which came
-//! first.
+//! The finding ranks after causes and never has high confidence: stack samples cannot distinguish a function that causes the queue from one that costs more
+//! because of the queue.
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 
-/// Part of the growth from which it is one function's.
-const SURE: f64 = 0.75;
+/// Part of the growth in one function from which the finding has medium confidence.
+const MEDIUM_CONFIDENCE_PART_MIN: f64 = 0.75;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["cpu-growth"],
@@ -48,22 +52,23 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (from, to) = both(growth.whole, growth.digits.whole);
     let (part_from, part_to) = both(growth.part, growth.digits.part);
     let claim = format!(
-        "{} of the CPU time that a request takes more of \"{name}\" while work waits ({from} → {to}) is in {place}",
+        "While work waits, a request takes more CPU time of \"{name}\" ({from} → {to}), and {} of the growth is in {place}",
         loadstone_units::share_to(growth.share(), growth.digits.share)
     );
-    let confidence = if growth.share() >= SURE { Confidence::Medium } else { Confidence::Low };
+    let confidence = if growth.share() >= MEDIUM_CONFIDENCE_PART_MIN { Confidence::Medium } else { Confidence::Low };
     let text = format!(
-        "samples of the stack: {part_from} → {part_to} of CPU per request in {place}, of {} readings without waiting and {} with",
+        "stack samples: {part_from} → {part_to} of CPU time per request in {place}, from {} readings without waiting and {} with",
         growth.readings.0, growth.readings.1
     );
     let found = RankedFinding::new(Standing::Consequence, "cpu-growth", Subject::part(name, growth.function), confidence, claim)
+        .with(Quantity::share("growth_share", growth.share()))
+        .with(Quantity::seconds("cpu_per_request_before", growth.whole.0))
+        .with(Quantity::seconds("cpu_per_request", growth.whole.1))
         .rests_on(text, vec![growth.series.clone()], growth.span)
         .weigh(Alternative::not_ruled_out(
-            "A queue that costs CPU time itself, so that this follows from the wait",
-            "samples of the stack do not tell which of them came first",
+            "A queue that itself costs CPU time, so that the growth follows from the wait",
+            "stack samples do not show which of them came first",
         ))
-        .try_next(format!(
-            "Find out why {place} takes more for each request than before: what it walks through, tries again, or is called for more often."
-        ));
+        .try_next(format!("Find out why {place} takes more CPU time per request: it may scan more, retry, or be called more often."));
     Some(found)
 }

@@ -1,30 +1,33 @@
-//! What the database's active sessions do while work is held up: most wait for one thing, or compute.
+//! Database sessions that hold up work: most active sessions wait for one thing, or compute.
 //!
-//! Made if for 5 readings or more at least one session, and 40 % of the active ones, waited for the same thing, other than the client or a timer, while
-//! work was held up. For locks, the finding gives the statement that waits, and the last one of the session that holds the lock, which need not be the
-//! one that took it.
+//! *The database is holding up the work: 14.7 of 15.9 active sessions wait for Lock:transactionid, on average.*
 //!
-//! Where only the top of the load shows it, two readings are enough if they account for the wait: requests that take ΔR longer than under low load, at X
-//! per second, are X·ΔR more in the system (Little 1961), and sessions in the same wait must have become 60 to 170 % of that more, beyond what goes with
-//! throughput.
+//! | case | limits |
+//! |---|---|
+//! | work is held up | for 5 readings or more, at least one session and 40 % of the active ones wait for the same thing, except the client or a timer |
+//! | only the top of the load shows it | 2 readings; the sessions in this wait grew by 60 to 170 % of the requests that were added to the system |
+//! | nothing is held up | 60 % of the active sessions, and half as many as there are requests in the system, wait for one thing at high load |
+//! | sessions compute | 60 % of the active ones, and they fill the machine's cores, 70 % of a used-up pool, or half of the requests in the system |
 //!
-//! If nothing was held up, but 60 % of the active sessions and at least half as many as there were requests in the system waited for one thing at high
-//! load, the finding says that most of the time goes there, whatever the load.
+//! Requests that take ΔR longer at X per second are X·ΔR more in the system (Little 1961). Growth that follows throughput does not count.
 //!
-//! Sessions that compute are named if they are 60 % of the active ones, and fill the machine's cores, or 70 % of a pool that is used up, or half of all
-//! that is in the system; with the statement that half of them run.
+//! The evidence names the statement that half of the sessions run. For locks it names the waiting statement and the last statement of the session that holds
+//! the lock, which need not be the one that took it.
+//!
+//! Confidence is medium at most. The finding weighs the database's CPU against a wait. Many commits per iteration are a finding of
+//! [`commits`](commits.md).
 
 use loadstone_metrics::Role;
 
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::Confidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
-use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::next_limits::NextLimit;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
@@ -37,26 +40,28 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    // Those that wait for one of many commits have a rule of their own.
+    // Many commits per iteration have a separate rule.
     let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
     let claim = match (wait.role, statement) {
         (Role::SessionsOnCpu, Some((statement, running, _))) => format!(
-            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, and it takes them CPU time",
+            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
             wait.active
         ),
         (Role::SessionsOnCpu, None) => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
         }
         _ if !wait.holds_up => format!(
-            "Most of the time of requests goes to the database, whatever the load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
+            "Requests spend most of their time in the database at any load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
             wait.active
         ),
         _ => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
         }
     };
+    // The claim has the sessions that run one statement, where it names one.
+    let in_claim = statement.filter(|_| wait.role == Role::SessionsOnCpu).map_or(sessions, |(_, running, _)| *running);
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
     let doing = if wait.role == Role::SessionsOnCpu { "computed".to_owned() } else { format!("in {event}") };
     let standing = match (wait.holds_up, &wait.waiting) {
@@ -65,11 +70,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, Some(waiting)) => Standing::during(waiting),
     };
     let mut found =
-        RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim).rests_on(
-        format!("{sessions:.1} sessions {doing} while {waited} waited"),
-        vec![wait.readings.name()],
-        stretch,
-    );
+        RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim)
+            .with(Quantity::count("sessions", in_claim))
+            .with(Quantity::count("sessions_active", wait.active))
+            .rests_on(format!("{sessions:.1} sessions {doing} while {waited} waited"), vec![wait.readings.name()], stretch);
     if wait.role == Role::SessionsWaitingForLock
         && let Some(blocked) = &wait.blocked
     {
@@ -82,7 +86,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let found = acquiring::add_evidence(facts, found, stretch);
     let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(examined::computing_sessions(wait)) };
-    // What computes is on cores: the database's, which an observed process or the machine may be, are what the finding speaks of.
+    // Sessions that compute use the cores of an observed process or machine, which the finding already names.
     let is_cores = |role| matches!(role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu | Role::MachineIdle);
     let is_it = |limit: &NextLimit<'_>| {
         matches!(limit.role, Role::SessionsActive | Role::PoolInUse) || (wait.role == Role::SessionsOnCpu && is_cores(limit.role))
@@ -94,8 +98,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn advice(role: Role) -> &'static str {
     match role {
         Role::SessionsWaitingForCommit => {
-            "Each commit waits until its log is on disk: commit less often per operation (one transaction around what belongs \
-             together), or in batches."
+            "Each commit waits until its log is on disk: commit less often per operation (one transaction around related \
+             statements), or in batches."
         }
         Role::SessionsWaitingForLock => {
             "Shorten the transactions that hold the lock, always take locks in the same order, or skip locked rows."
@@ -104,7 +108,7 @@ fn advice(role: Role) -> &'static str {
             "Rows are being read from disk: check the active statements (is an index missing?) and the size of the buffer cache."
         }
         Role::SessionsOnCpu => {
-            "Look at the statement's plan (EXPLAIN ANALYZE): is an index missing, does it read ever more rows, or is it run too often?"
+            "Examine the statement's plan (EXPLAIN ANALYZE): is an index missing, does it read more and more rows, or does it run too often?"
         }
         _ => "Look up the wait event in the database's manual, and check which statements are active meanwhile.",
     }

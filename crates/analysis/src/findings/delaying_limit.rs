@@ -1,29 +1,45 @@
-//! Requests that are held back, but not so many at a time: a limiter that delays, or what is held for a part of the request.
+//! Requests that stop at a rate, but not at a whole number at a time: a rate limit that delays, or a lock or pool that is held for part of the request.
 //!
-//! Below one slot, no pool explains that: even a single place, held for the whole service time, lets more through. From one on, k places that are held
-//! for a share *s* of the service time let as many through as k/s slots (utilisation law), which need not be whole: then both are said.
+//! *The throughput of "Buy" stops at 50/s, however high the load is: the cause is a lock that each holds for 20.0 ms of its 45.0 ms, or a rate limit that
+//! delays.*
+//!
+//! The rule starts from throughput × service time without waiting, as [`effective-concurrency`](effective-concurrency.md) computes it:
+//!
+//! | number at a time | cause |
+//! |---|---|
+//! | below one | a rate limit that delays: one place that is held for the whole request would let more through |
+//! | not whole, at an even pace | a rate limit that delays, or a lock or pool that each request holds for the same part of its time |
+//! | unknown, at an even pace | places that each request holds for the same time, or a rate limit that delays |
+//! | not whole otherwise | a lock or pool held for part of the request, or a rate limit that delays |
+//!
+//! By the utilisation law, k places that are held for a share *s* of the service time let k/s requests through at a time, which need not be whole.
+//!
+//! The rule reports nothing if the generator is invalid, another limit explains the plateau, or other requests wait as well and cannot be counted. Unless the
+//! pace is even, as many requests must remain fast as became slow, or an observed CPU must be idle.
+//!
+//! Confidence is medium at most, and low where no control group was observed: a CPU quota looks the same.
 
 use loadstone_metrics::Role;
 
-use crate::finding::Alternative;
 use crate::evidence::examined;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::{Confidence, Grade};
 
-/// What lets so many through, going by how they come.
+/// How requests pass.
 #[derive(Clone, Copy, PartialEq)]
 enum Passage {
     /// Fewer than one place would let through.
     LessThanOne,
-    /// As many a second whatever each takes.
+    /// At an even rate, independent of the time of each.
     Even,
-    /// Evenly, but how long one takes alone was not seen.
+    /// At an even rate, but the time of a request without waiting is unknown.
     EvenUnseen,
-    /// At no whole number of places.
+    /// Not at a whole number of places.
     Part,
 }
 
@@ -49,10 +65,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         || !facts.pools.is_empty()
         || facts.busy_sessions.is_some()
         || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));
-    // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
+    // The processor is ruled out by as many requests that remained fast as there are others, by an observed idle processor, or by an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.ruled_out;
     let passage = passage(plateaus, concurrency)?;
-    // Others that wait as well may hold what these wait for: then these are only a part of what passes.
+    // Other requests that wait as well may hold the same place. The limited ones are then only a part of those that pass.
     let is_a_part = plateaus.grown > 0 && plateaus.paced().is_none();
     if is_other || is_a_part || (is_shared && plateaus.paced().is_none()) || facts.generator.grade() == Grade::Invalid {
         return None;
@@ -60,31 +76,38 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let names = plateaus.names();
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
-    let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };
-    let what = what(passage, plateaus);
-    let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", loadstone_units::rate(rate));
+    let together = if plateaus.limited.len() == 1 { "" } else { " together" };
+    let cause = cause(passage, plateaus);
+    let claim = format!(
+        "The throughput of {names}{together} stops at {}{pace}, however high the load is: the cause is {cause}",
+        loadstone_units::rate(rate)
+    );
     let quota = quota(facts);
     let confidence = if quota.ruled_out && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
     let limited = Subject::requests(plateaus.limited.iter().map(|plateau| plateau.name.as_str()));
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", limited, confidence, claim);
+    let found =
+        RankedFinding::new(Standing::Cause, "rate-limit", limited, confidence, claim).with(Quantity::rate("throughput", rate)).with(
+            Quantity::count("places", concurrency.slots)
+                .within((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half),
+        );
     let found = plateaus.limited.iter().fold(found, with_evidence);
-    let limiter = format!(
-        "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
-        loadstone_units::rate(rate)
-    );
+    let limiter =
+        format!("Look for a rate limiter (in a gateway, the service or its clients) that lets {} through", loadstone_units::rate(rate));
     let next = match passage {
         Passage::LessThanOne | Passage::Even => format!("{limiter}."),
         Passage::EvenUnseen => {
-            format!("{limiter}, and for what all of them do one after the other. Start with less load to tell them apart.")
+            format!("{limiter}, and for work that they do one after the other. Start with a lower load to distinguish the two.")
         }
         Passage::Part => format!("{limiter}, and for a lock, a connection or a worker that {names} holds for a part of its time."),
     };
     let cpu = match pace_text(plateaus) {
         _ if cpu.ruled_out => cpu,
-        Some(even) if is_shared => Alternative::ruled_out("A saturated CPU, which gives each request the time that it takes", even),
+        Some(even) if is_shared => {
+            Alternative::ruled_out("A saturated CPU, whose throughput would vary with the time of each request", even)
+        }
         _ => Alternative::ruled_out(
-            "A saturated CPU would slow everything down",
-            format!("{} others kept their times", plateaus.unaffected.len()),
+            "A saturated CPU, which would slow down every request",
+            format!("{} other requests remained as fast", plateaus.unaffected.len()),
         ),
     };
     Some(found.weigh(places(passage, plateaus, concurrency)).weigh(cpu).weigh(quota).try_next(next))
@@ -101,33 +124,33 @@ fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
     }
 }
 
-fn what(passage: Passage, plateaus: &Plateaus) -> String {
+fn cause(passage: Passage, plateaus: &Plateaus) -> String {
     match (passage, plateaus.limited.as_slice()) {
         (Passage::LessThanOne, _) => "a rate limit that delays".to_owned(),
-        (Passage::Even, _) => "a rate limit that delays, or a lock or pool that each holds for the same part of its time,".to_owned(),
+        (Passage::Even, _) => "a rate limit that delays, or a lock or pool that each holds for the same part of its time".to_owned(),
         (Passage::EvenUnseen, _) => match (plateaus.places_of_equal_times(), plateaus.places_at_most()) {
-            (Some(places), _) => format!("{places:.0} at a time, which all take the same time, or a rate limit that delays,"),
-            (None, Some(most)) => format!("{most:.0} at a time at most, which all take the same time, or a rate limit that delays,"),
-            (None, None) => "places that each holds for the same time, or a rate limit that delays,".to_owned(),
+            (Some(places), _) => format!("a limit of {places:.0} at a time, with equal times, or a rate limit that delays"),
+            (None, Some(most)) => format!("a limit of {most:.0} at a time at most, with equal times, or a rate limit that delays"),
+            (None, None) => "places that each holds for the same time, or a rate limit that delays".to_owned(),
         },
-        // There are not two places, so it is no pool.
+        // There are fewer than two places, so it is not a pool.
         (Passage::Part, [only]) if plateaus.concurrency().is_one() => format!(
-            "a lock that each holds for {} of its {}, or a rate limit that delays,",
+            "a lock that each holds for {} of its {}, or a rate limit that delays",
             loadstone_units::seconds(1.0 / only.high.throughput),
             loadstone_units::seconds(only.low.service)
         ),
         (Passage::Part, [only]) => format!(
-            "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",
+            "a lock that each holds for {} of its {}, a pool held for part of that time, or a rate limit that delays",
             loadstone_units::seconds(1.0 / only.high.throughput),
             loadstone_units::seconds(only.low.service)
         ),
-        (Passage::Part, _) => "a lock or pool that is held for a part of the request, or a rate limit that delays,".to_owned(),
+        (Passage::Part, _) => "a lock or pool that is held for part of the request, or a rate limit that delays".to_owned(),
     }
 }
 
 fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
     let text = format!(
-        "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
+        "\"{}\": throughput stopped at {} ({} of the requested load) while service times grew from {} to {}",
         plateau.name,
         loadstone_units::rate(plateau.high.throughput),
         loadstone_units::share(plateau.reached),
@@ -137,7 +160,7 @@ fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
     found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to))
 }
 
-/// How evenly they passed; `None` where they did not.
+/// How evenly requests passed; `None` where they did not pass evenly.
 fn pace_text(plateaus: &Plateaus) -> Option<String> {
     let pace = plateaus.paced()?;
     let apart = match plateaus.even() {
@@ -154,21 +177,22 @@ fn places(passage: Passage, plateaus: &Plateaus, concurrency: SlotEstimate) -> A
     match passage {
         Passage::LessThanOne => Alternative::ruled_out("A pool, a lock or workers, which let at least one through at a time", slots),
         Passage::Even => Alternative::ruled_out(
-            "A pool, a lock or workers, which give each request the time that it takes",
+            "A pool, a lock or workers, whose throughput would vary with the time of each request",
             pace_text(plateaus).unwrap_or(slots),
         ),
-        Passage::EvenUnseen => {
-            Alternative::not_ruled_out("A pool, a lock or workers", "how long a request takes alone was not seen: start with less load")
-        }
+        Passage::EvenUnseen => Alternative::not_ruled_out(
+            "A pool, a lock or workers",
+            "the time of a request without waiting is unknown: start with a lower load",
+        ),
         Passage::Part => {
             Alternative::ruled_out("A pool, a lock or workers that are held for the whole request: a whole number at a time", slots)
         }
     }
 }
 
-/// Under a quota a process is held back with cores to spare. Were its control group throttled, it would be among what is used up.
+/// A CPU quota throttles a process although cores are idle. A throttled control group would be an exhausted resource, which ends the rule earlier.
 fn quota(facts: &Facts<'_>) -> Alternative {
-    const OTHER: &str = "A CPU quota of the target's control group (a container's limit), which holds it back while it uses little";
+    const OTHER: &str = "A CPU quota of the target's control group (a container's limit), which throttles it while cores are idle";
     match facts.signals.parts_with(Role::GroupThrottled).next() {
         Some(group) => Alternative::ruled_out(OTHER, format!("\"{}\" was hardly throttled", group.observer)),
         None => Alternative::not_ruled_out(OTHER, "no control group was observed"),

@@ -1,42 +1,48 @@
-//! A queue that grows while the load stays the same: what had filled up when requests began to wait, or that a run was too short to know.
+//! A queue that grows under constant load while requests are still fast, or that had grown before requests began to wait.
 //!
 //! *Requests wait from 2:03 on, after 110 s at the same load: by then 15,400 look-ups of names had piled up in "decisions 1".*
 //!
-//! Where more comes than is done, a queue grows without end (Kleinrock, *Queueing Systems*, 1975), and requests that do not wait for it stay as fast as
-//! they were, until something that they need stands in it. What is looked at: work given to a runtime's threads, jobs of queues, those who wait for a
-//! member of a pool.
+//! If more work arrives than ends, a queue grows without bound (Kleinrock, *Queueing Systems*, 1975). Requests that do not need it remain fast until a
+//! resource that they need waits in it. The rule examines work for a runtime's threads, jobs in queues, and operations that wait for a pool.
 //!
-//! | what | limit |
+//! | condition | limit |
 //! |---|---|
-//! | the same load, before anything waited | 35 s and 24 readings |
-//! | growth | its 95 % interval lies above zero, in 6 of the 7 steps between eighths of that time, and the second half has at least half of the first's |
+//! | constant load before anything waited | 35 s and 24 readings |
+//! | growth | its 95 % interval is above zero; 6 of 7 steps between eighths rise; the second half grows at least half as much as the first |
 //! | length at the end | 50, and 3 times that of the first eighth |
 //!
-//! `late-onset` is made where requests began to wait afterwards; with high confidence if half as much had piled up as requests were in the system then.
-//! It is made with medium confidence where no second of the load was slow, but ten requests or more that ended after it took a second and five times as
-//! long as any before. `growing-backlog` is made where they did not wait, nor any journey for most of that time: the run cannot say that the load is
-//! carried. Where the test's own name server answered, the wait in the queue follows by Little's law, and when it reaches the time limit of a request.
+//! | finding | condition | confidence |
+//! |---|---|---|
+//! | `late-onset` | requests began to wait after it, and the queue was at least half as long as the number of requests in the system | high |
+//! | `late-onset` | the same with a shorter queue | medium |
+//! | `late-onset` | no second of the load was slow, but ten requests that ended later took 1 s and five times as long as any before | medium |
+//! | `growing-backlog` | requests did not wait, nor journeys for half of that time: the run is too short to show that the system carries the load | high |
+//!
+//! Where the test's own name server answered, the finding gives the wait in the queue (Little's law) and when it reaches the time limit of a request.
+//!
+//! The rule cannot distinguish a queue that requests will wait for from one that only takes memory; a longer run can.
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::growing::{GrowingBacklog, StuckRequests};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
-/// Part of what was in the system that must have piled up for it to be what the requests wait for.
-const OF_SYSTEM_SURE: f64 = 0.5;
-/// How much longer a run should be that was too short, and for how long at least. Seconds.
-const LONGER: f64 = 5.0;
-const LONG_MIN_S: f64 = 600.0;
-/// Part of the time in which a queue grew that journeys must have waited for it to be theirs.
-const SEEN_MIN: f64 = 0.5;
+/// Length of the queue, as a part of the requests in the system, from which the confidence is high.
+const SURE_QUEUE_PART_MIN: f64 = 0.5;
+/// Length of the run that is advised, as a multiple of the time in which the queue grew.
+const ADVISED_RUN_FACTOR: f64 = 5.0;
+/// And at least. Seconds.
+const ADVISED_RUN_MIN_S: f64 = 600.0;
+/// Part of the time in which a queue grew, from which waiting journeys already show that the system does not carry the load.
+const WAITING_JOURNEYS_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["late-onset", "growing-backlog"],
-    title: "Work piles up before it hurts",
+    title: "A queue grows before requests wait",
     says: "a queue grows while requests are still fast, or requests wait only after it has grown",
     needs: &["prometheus"],
     settings: &[],
@@ -56,24 +62,25 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
 }
 
-/// Journeys pile up meanwhile: the run was long enough to see that the load is not carried, whether they wait in this queue or another.
+/// Whether journeys wait meanwhile, in this queue or another. The run was then long enough to show that the system does not carry the load.
 fn is_seen_waiting(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> bool {
-    let shared = |from: f64, to: f64| to.min(backlog.to) - from.max(backlog.from) >= SEEN_MIN * (backlog.to - backlog.from);
+    let shared =
+        |from: f64, to: f64| to.min(backlog.to) - from.max(backlog.from) >= WAITING_JOURNEYS_PART_MIN * (backlog.to - backlog.from);
     facts.waiting.iter().any(|waiting| waiting.flow.is_some() && waiting.is_unstable() && shared(waiting.from, waiting.to))
 }
 
-/// Requests were as fast as ever until something had piled up.
+/// Requests remained fast until the queue had grown.
 fn late_onset(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> Option<RankedFinding> {
     let waiting = facts.waiting.iter().find(|waiting| waiting.flow.is_none() && waiting.from == onset)?;
     let in_system = facts.strain.in_system(onset, waiting.to)?;
-    let confidence = if backlog.last >= OF_SYSTEM_SURE * in_system { Confidence::High } else { Confidence::Medium };
+    let confidence = if backlog.last >= SURE_QUEUE_PART_MIN * in_system { Confidence::High } else { Confidence::Medium };
     let text =
         format!("{} requests were in the system on average from then on, {} before", number(in_system), before(facts, backlog, onset));
     let found = waits_from(backlog, onset, confidence).rests_on(text, waiting.columns(), (onset, waiting.to));
     Some(found.beyond_the_generator(facts, (onset, waiting.to)))
 }
 
-/// Requests begin to wait as the load ends: no second of it is slow, and the last of them take far longer than any before.
+/// Requests begin to wait as the load ends: no second of it is slow, and the last requests take far longer than any before.
 fn stuck_behind(backlog: &GrowingBacklog<'_>, stuck: StuckRequests) -> RankedFinding {
     let text = format!(
         "{} that began from then on took up to {}, ending after the load; until then none took longer than {}",
@@ -95,10 +102,12 @@ fn waits_from(backlog: &GrowingBacklog<'_>, onset: f64, confidence: Confidence) 
         backlog.observer
     );
     grew(RankedFinding::new(Standing::Cause, "late-onset", Subject::part(backlog.observer, &backlog.what), confidence, claim), backlog)
+        .with(Quantity::seconds("onset", onset))
+        .with(Quantity::seconds("constant_load", onset - backlog.from))
         .weigh(Alternative::ruled_out("More load", format!("it was the same from {} on", clock(backlog.from))))
         .try_next(format!(
-            "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
-             believed, and make one for many requests. A run shorter than {1} cannot show it.",
+            "Reduce the {0}, or speed them up, until no more arrive than end: cache results that do not change, and share one between many \
+             requests. A run shorter than {1} cannot show this.",
             backlog.what,
             loadstone_units::seconds(onset)
         ))
@@ -112,13 +121,13 @@ fn number(value: f64) -> String {
     loadstone_units::number(value)
 }
 
-/// Nothing waits yet.
+/// No request waits yet.
 fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
     let length = backlog.to - backlog.from;
-    let wanted = f64::max(LONGER * length, LONG_MIN_S);
+    let wanted = f64::max(ADVISED_RUN_FACTOR * length, ADVISED_RUN_MIN_S);
     let then = backlog.last + backlog.growth.0 * (wanted - length).max(0.0);
     let claim = format!(
-        "This run is too short to say that the load is carried: {} {} have piled up in \"{}\", {} more each second, while requests are as fast as ever",
+        "This run is too short to show that the system carries the load: {} {} have piled up in \"{}\", {} more each second, while requests remain fast",
         loadstone_units::count(backlog.last.round() as u64),
         backlog.what,
         backlog.observer,
@@ -132,15 +141,15 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         let reached = match (limit - wait) / slower {
             left if left > 0.0 => {
                 format!(
-                    "in another {} that is {}, the time limit of a request",
+                    "after another {} the wait is {}, the time limit of a request",
                     loadstone_units::seconds(left),
                     loadstone_units::seconds(limit)
                 )
             }
-            _ => format!("a request that needs one now runs into its time limit of {}", loadstone_units::seconds(limit)),
+            _ => format!("a request that needs one now reaches its time limit of {}", loadstone_units::seconds(limit)),
         };
         let text = format!(
-            "{} are done per second, so the last of them waits {} for its turn (Little's law), {} longer each second: {reached}",
+            "{} end per second, so the last one waits {} in the queue (Little's law), {} longer each second: {reached}",
             loadstone_units::number(done),
             loadstone_units::seconds(wait),
             loadstone_units::seconds(slower)
@@ -148,8 +157,8 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         found = found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to));
     }
     found.try_next(format!(
-        "Run for {} at the same load, where it comes to {} at this growth: either requests begin to wait for it, or memory alone grows. Or have no more {} \
-         come than are done, and see it level.",
+        "Run for {} at the same load, which gives {} at this growth: either requests begin to wait, or only memory grows. Or reduce the {} until no \
+         more arrive than end.",
         loadstone_units::seconds(wanted),
         loadstone_units::count(then.round() as u64),
         backlog.what
@@ -167,5 +176,8 @@ fn grew(found: RankedFinding, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         clock(backlog.from),
         clock(backlog.to)
     );
-    found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to))
+    found
+        .with(Quantity::count("backlog", backlog.last))
+        .with(Quantity::rate("growth", growth).within(growth - half, growth + half))
+        .rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to))
 }

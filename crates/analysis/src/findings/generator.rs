@@ -1,17 +1,24 @@
-//! The load generator itself: at its limit, or so late that most of what the run rests on may be its doing. Where it only may have added to some numbers,
-//! those are marked and validity says so: that limits nothing.
+//! The load generator at its limit: it sent less load than the test specifies, or most measured times may be due to its lateness.
 //!
-//! Made if the generator did not make the load that it was asked for, or if most of the times that the run rests on may be its own. Where it may have
-//! added to some of them, these are marked and the validity says so ([uncertainty](../validity.md#uncertainty)): that limits nothing, and is no finding. Its evidence
-//! ends with what explains it: late schedule, unread responses, starved or throttled workers, script stalls. It comes before all other findings, with the
-//! [exceptions](../how-findings-work.md#ranking).
+//! *The load generator reached its limit: the target received less load than the test specifies.*
 //!
-//! A growth between two stretches of one run is the target's unless the generator was later in the second by at least half of that growth: what it was
-//! late by in both says nothing about their difference.
+//! | case | confidence |
+//! |---|---|
+//! | the generator did not generate the requested load | high |
+//! | a validity check is invalid: most measured times may be due to the generator's lateness | medium |
+//!
+//! The evidence lists the failed [validity checks](../validity.md) and what explains them: a late schedule, unread responses, starved or throttled workers,
+//! script stalls.
+//!
+//! The finding ranks before all others, with the [exceptions](../how-findings-work.md#ranking). If the generator may have added time to some values only, no
+//! finding appears. Those values are marked, and the validity shows them ([uncertainty](../validity.md#uncertainty)).
+//!
+//! Other rules attribute growth between two stretches of a run to the target, unless the generator was later in the second stretch by at least half of that
+//! growth: lateness that is equal in both does not change their difference.
 
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::{Confidence, Grade};
 
@@ -29,14 +36,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.failed_checks();
     let worst = checks.first()?;
-    let certain = |confidence, claim: &str| {
+    let finding = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
         RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
-        certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")
+        finding(Confidence::High, "The load generator reached its limit: the target received less load than the test specifies")
     } else if worst.grade == Some(Grade::Invalid) {
-        certain(Confidence::Medium, "Most of the times that the run rests on may be the load generator's")
+        finding(Confidence::Medium, "Most measured times may be due to the load generator, not the target")
     } else {
         return None;
     };

@@ -2,7 +2,7 @@
 //!
 //! The rule reports the first of these cases:
 //!
-//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request. Several requests are reported together, since one
+//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests are reported together, since one
 //!   quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large has the same status.
 //! - **A stub rejects** at least 1 % of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to five
@@ -37,6 +37,10 @@ use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_SHARE_MIN: f64 = 0.01;
+/// Minimum number of rejections. A single one is no limit whose rate could be named.
+const REJECTIONS_MIN: u64 = 5;
+/// Fewer accepted requests per second would be shown as none.
+const ACCEPTED_MIN: f64 = 0.05;
 /// Seconds that are needed to detect an even pace.
 const PACE_SECONDS_MIN: usize = 15;
 /// Share of the seconds with the same maximum of calls at once, from which busy workers are not ruled out.
@@ -105,6 +109,9 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
         }
     }
     let count: u64 = refused.iter().map(|series| of(series)).sum();
+    if count < REJECTIONS_MIN {
+        return None;
+    }
     let all: u64 = refused.iter().map(|series| series.merged.count).sum();
     let how = refusal.name();
     // One quota may count all of them, so the limit is what was accepted of all together.
@@ -122,7 +129,11 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
+    // Where nothing was accepted, no limit is known.
+    let rejects_all = mean < ACCEPTED_MIN;
     let (is_limited, its) = match names.len() {
+        1 if rejects_all => ("is limited, to an unknown rate".to_owned(), "its requests"),
+        _ if rejects_all => ("are limited, to an unknown rate".to_owned(), "their requests"),
         1 => (format!("is limited to about {}", loadstone_units::rate(mean)), "its requests"),
         _ => (format!("are limited to about {} together", loadstone_units::rate(mean)), "their requests"),
     };
@@ -133,9 +144,12 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim)
-        .with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
-        .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64))
+    let confidence = if rejects_all { Confidence::Medium } else { Confidence::High };
+    let limit = Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half);
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim)
+        .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64));
+    let found = if rejects_all { found } else { found.with(limit) };
+    let found = found
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",

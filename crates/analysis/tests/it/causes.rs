@@ -394,6 +394,24 @@ fn responses_with_429_are_a_rate_limit() {
     assert_eq!(findings.findings[0].claim, "\"Pay\" is limited to about 30/s: 25.0 % of its requests were rejected with 429");
 }
 
+#[test]
+fn a_single_429_is_no_rate_limit() {
+    let of = |statuses: &dyn Fn(usize) -> Vec<(u16, u64)>| {
+        let mut run = slower_after_30_s();
+        for (second, slice) in run.slices.iter_mut().enumerate() {
+            slice.series[0].statuses = statuses(second);
+        }
+        let findings = conclude(&run).verdict.findings.findings;
+        findings.into_iter().find(|finding| finding.rule == "rate-limit")
+    };
+    // In one request in a hundred, but only once.
+    let once = of(&|second| if second == 40 { vec![(429, 1)] } else { vec![(201, 1)] });
+    assert!(once.is_none(), "{once:?}");
+    // A target that rejects everything has no known limit.
+    let all = of(&|_| vec![(429, 40)]).unwrap();
+    assert!(!all.claim.contains("limited to") && all.claim.contains("100 % of its requests were rejected with 429"), "{}", all.claim);
+}
+
 /// Thirty callers with turns of 0.4 s each make 2 or 3 calls per second, and 5 in two seconds: an even pace, although consecutive seconds
 /// differ. Calls with the same variation in random order are not even.
 #[test]

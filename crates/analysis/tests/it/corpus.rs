@@ -14,7 +14,7 @@ use loadstone_run_directory::Reader;
 #[expect(dead_code, unused_imports, reason = "the benchmark itself uses all of it")]
 mod judging;
 
-use judging::{Catalogue, Cell, Rating, Said, judge};
+use judging::{Catalogue, Cell, CellConclusion, Rating, judge};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
@@ -42,12 +42,12 @@ fn the_score_of_the_corpus() {
         let cell = Cell::parse(&folder.file_name().unwrap().to_string_lossy().replace('.', "/")).unwrap();
         let fault = catalogue.fault(&cell.fault).unwrap();
         let summary = serde_json::to_value(concluded(folder)).unwrap();
-        let said = Said::of(&cell.name(), &summary, "", "");
-        let rating = judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said);
+        let conclusion = CellConclusion::of(&cell.name(), &summary, "", "");
+        let rating = judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &conclusion);
         *counts.entry(rating).or_default() += 1;
-        let rule = said.findings.first().map_or("none".to_owned(), |first| format!("{}, {}", first.rule, first.confidence));
+        let rule = conclusion.findings.first().map_or("none".to_owned(), |first| format!("{}, {}", first.rule, first.confidence));
         // Only the first sentence of a remark: the rest has observations and advice.
-        let sentence = said.first().split(". ").next().unwrap_or_default();
+        let sentence = conclusion.first().split(". ").next().unwrap_or_default();
         lines += &format!("{}: {} ({rule})\n  {sentence}\n", cell.name(), rating.name());
     }
     let score: Vec<String> = counts.iter().map(|(rating, count)| format!("{count} {}", rating.name())).collect();

@@ -73,7 +73,7 @@ fn naive_holds(row: &Percentile, count: u64, truth: f64, rate: f64) -> bool {
     (row.value.unwrap() - truth).abs() <= half
 }
 
-/// Set `LOADSTONE_COVERAGE=400` for more runs; the figures in docs/metrics.md are those of `interval::coverage`.
+/// Set `LOADSTONE_COVERAGE=400` for more runs; the figures in docs/metrics/intervals.md are those of `interval::coverage`.
 #[test]
 fn intervals_cover_the_truth_where_those_for_independent_samples_do_not() {
     let repetitions = std::env::var("LOADSTONE_COVERAGE").ok().and_then(|text| text.parse().ok()).unwrap_or(60);

@@ -2,7 +2,7 @@
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::{Outcome, Phases, Role};
-use loadstone_run_directory::Run;
+use loadstone_run_directory::{Run, RunEnd};
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;
@@ -60,6 +60,23 @@ fn requests_that_never_end_while_others_do_are_reported_with_the_first() {
     assert!(verdict(&left_open(&[1, 1, 1])).0.iter().all(|finding| finding.rule != "unanswered"));
     // A single request cut off by the end of the run is no finding.
     assert!(verdict(&left_open(&[18])).0.iter().all(|finding| finding.rule != "unanswered"));
+}
+
+/// Requests of 20 s, and a run that the user ended after 3 s: nothing shows that they would not have been answered.
+#[test]
+fn requests_that_the_user_cut_off_are_no_finding() {
+    let mut slice = Slice::new(2).arrivals(4);
+    for seconds in [3, 3, 2, 2] {
+        slice = slice.request("Slow", 0, seconds * SECOND, Outcome::Interrupted);
+    }
+    let slices = vec![Slice::new(0).arrivals(2).done(), Slice::new(1).arrivals(2).done(), slice.done()];
+    let mut run = synthetic::run_of(plan(open(2.0, 30)), slices);
+    run.end = Some(RunEnd::Interrupted);
+    assert!(verdict(&run).0.iter().all(|finding| finding.rule != "unanswered"), "{:?}", verdict(&run).0);
+    // Where others of the name took a fraction of that time, it does.
+    let mut compared = left_open(&[18, 12, 7, 3]);
+    compared.end = Some(RunEnd::Interrupted);
+    assert_eq!(verdict(&compared).0[0].rule, "unanswered");
 }
 
 #[test]

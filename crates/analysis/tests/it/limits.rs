@@ -343,7 +343,7 @@ fn sessions_that_fluctuate_or_do_not_follow_the_load_are_no_places() {
 }
 
 /// A pool of ten in front of a system, with its own metrics: open requests beyond ten wait for a connection.
-fn pooled(fluid: &FluidRun, size: f64) -> Run {
+pub(crate) fn pooled(fluid: &FluidRun, size: f64) -> Run {
     let mut run = fluid.run.clone();
     let hikari = |metric, role| gauge("app", metric).role(role).part("shop");
     hikari("hikaricp_connections", Role::PoolSize).each_second(&mut run, |_| size);

@@ -33,6 +33,7 @@ mod onsets;
 mod parallel_loads;
 mod path;
 mod pipeline;
+mod pools;
 mod refusals;
 mod runtimes;
 mod services;

@@ -1,22 +1,22 @@
-//! The load of a test at another level.
+//! The load of a test at a different level.
 
 use loadstone_analysis::LoadUnit;
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 
 use crate::exit::UsageError;
 
-/// What a test asks for at its peak, and the shape of it.
+/// The peak load that a test requests, and the shape of the load.
 #[derive(Debug, Clone)]
 pub(crate) struct TestLoad {
     pub(crate) unit: LoadUnit,
-    /// The test's own level.
+    /// The level that the test itself requests.
     pub(crate) level: f64,
     load: Load,
 }
 
 impl TestLoad {
     /// # Errors
-    /// [`UsageError`]: a load that has no level.
+    /// [`UsageError`]: the load has no level that can be scaled.
     pub(crate) fn of(plan: &TestPlan) -> Result<Self, UsageError> {
         let name = |run: &ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
         let leaves: Vec<&ScenarioRun> = plan.load.leaves().into_iter().filter(|run| !run.runs_once()).collect();
@@ -27,7 +27,7 @@ impl TestLoad {
                 Some(Peak::Users(count)) => users += count,
                 None => {
                     return Err(UsageError(format!(
-                        "scenario \"{}\" runs a number of iterations, which has no level to search: give it arrivals or users",
+                        "scenario \"{}\" runs a fixed number of iterations, which has no level to search: use arrivals or users",
                         name(run)
                     )));
                 }
@@ -35,7 +35,7 @@ impl TestLoad {
         }
         if let Some((first, then)) = follows(&plan.load) {
             return Err(UsageError(format!(
-                "\"{}\" is followed by \"{}\": a search needs one load that goes on, beside what runs once before and after it",
+                "\"{}\" is followed by \"{}\": a search needs a single continuous load; only parts that run once may precede or follow it",
                 name(first),
                 name(then)
             )));
@@ -44,12 +44,12 @@ impl TestLoad {
             (true, false) => (LoadUnit::Arrivals, arrivals),
             (false, true) => (LoadUnit::Users, users),
             (true, true) => (LoadUnit::Times, 1.0),
-            (false, false) => return Err(UsageError("the test asks for no load: give it arrivals or users".to_owned())),
+            (false, false) => return Err(UsageError("the test has no load: add arrivals or users".to_owned())),
         };
         Ok(Self { unit, level, load: plan.load.clone() })
     }
 
-    /// The load at this level, held for so long; what runs once stays as it is.
+    /// The load at this level, held for the given time. Parts that run once are unchanged.
     pub(crate) fn at(&self, level: f64, seconds: f64) -> Load {
         at(&self.load, level / self.level, (seconds * 1e9) as u64)
     }
@@ -74,7 +74,7 @@ fn peak(profile: &LoadProfile) -> Option<Peak> {
     }
 }
 
-/// Two parts of a sequence that both make load.
+/// Finds two parts of a sequence that both generate load.
 fn follows(load: &Load) -> Option<(&ScenarioRun, &ScenarioRun)> {
     let loaded = |part: &'_ Load| part.leaves().into_iter().any(|run| !run.runs_once());
     match load {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_the_peak_and_its_shares_stay() {
+    fn scaling_the_peak_preserves_the_shares() {
         let buying = Load::Parallel(vec![run(1, ramp(30.0, Timing::Even)), run(2, ramp(10.0, Timing::Poisson))]);
         let load = TestLoad::of(&plan(Load::Sequence(vec![run(0, LoadProfile::burst(1)), buying]))).unwrap();
         assert_eq!((load.unit, load.level), (LoadUnit::Arrivals, 40.0));
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_level_is_refused() {
+    fn load_without_a_level_is_refused() {
         let refused = |load: Load| TestLoad::of(&plan(load)).unwrap_err().to_string();
         let counted = LoadProfile::Iterations { users: 5, count: 100, split: IterationSplit::Shared, duration_max_ns: None };
-        assert!(refused(run(1, counted)).contains("\"buy\" runs a number of iterations"));
+        assert!(refused(run(1, counted)).contains("\"buy\" runs a fixed number of iterations"));
         let one_after_another = Load::Sequence(vec![run(1, LoadProfile::users(3, S)), run(2, LoadProfile::users(3, S))]);
         assert!(refused(one_after_another).contains("\"buy\" is followed by \"look\""));
         assert!(refused(run(0, LoadProfile::burst(1))).contains("no load"));

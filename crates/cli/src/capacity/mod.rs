@@ -1,13 +1,13 @@
-//! A search for what a system can take: one probe after another in this process, each an ordinary run. Read [`CapacitySearch`].
+//! The search for a system's capacity: this process runs one probe after another, each an ordinary run. Read [`CapacitySearch`].
 //!
-//! What to do next and what it comes to stand in `analysis`; here are the load at a level (`load`), one probe (`probe`) and what is kept beside the runs
-//! (`kept`).
+//! `analysis` decides the next probe and computes the answer. This module has the load at a level (`load`), one probe (`probe`) and the stored state
+//! (`stored`).
 
-mod kept;
 mod load;
 mod probe;
 mod search;
+mod stored;
 
-pub(crate) use kept::answer;
 pub(crate) use load::TestLoad;
 pub(crate) use search::{CapacityRequest, CapacitySearch};
+pub(crate) use stored::answer;

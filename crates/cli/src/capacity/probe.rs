@@ -1,4 +1,4 @@
-//! One probe: a run of the test at a level of load, its directory concluded as any other's.
+//! One probe: a run of the test at one load level. Its directory is concluded like that of any run.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,12 +13,10 @@ use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{Exit, UsageError};
 use crate::series::{Series, SeriesRun, TargetUnreachable, name_of};
 
-/// Part of a probe that is warm-up.
-const WARM_UP: f64 = 1.0 / 6.0;
-/// What begins the evidence that names the limit after the one that is.
-const NEXT: &str = "after it";
+/// Share of a probe that is warm-up.
+const WARM_UP_SHARE: f64 = 1.0 / 6.0;
 
-/// What every probe of a search has in common.
+/// Settings shared by all probes of a search.
 pub(super) struct ProbeSetting<'a> {
     pub(super) objectives: &'a [Threshold],
     pub(super) tags: &'a [String],
@@ -27,14 +25,14 @@ pub(super) struct ProbeSetting<'a> {
 /// How a probe ended.
 pub(super) enum ProbeEnd {
     Done(Box<CapacityProbe>),
-    /// By the user; what it measured until then is in its directory and counts for nothing.
+    /// The user interrupted it. Its measurements stay in its directory and do not count.
     Interrupted,
-    /// The command ends so.
+    /// The command ends with this exit code.
     Stopped(Exit),
 }
 
 impl ProbeSetting<'_> {
-    /// Runs one. `load`: the whole load at `level`, held for `seconds`.
+    /// Runs one probe. `load`: the whole load at `level`, held for `seconds`.
     pub(super) fn run(
         &self,
         series: &mut Series<'_>,
@@ -43,7 +41,7 @@ impl ProbeSetting<'_> {
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<ProbeEnd> {
         let begun = Monotonic::start();
-        let after_seconds = (seconds * WARM_UP).round() as u32;
+        let after_seconds = (seconds * WARM_UP_SHARE).round() as u32;
         let thresholds: Vec<Threshold> =
             self.objectives.iter().map(|threshold| Threshold { after_seconds, abort: false, ..threshold.clone() }).collect();
         let change = |plan: &mut TestPlan| {
@@ -73,7 +71,7 @@ impl ProbeSetting<'_> {
         Ok(ProbeEnd::Done(Box::new(CapacityProbe { cost_seconds: begun.now() as f64 / 1e9, ..probe })))
     }
 
-    /// An objective on a request that the test does not make would fail at any load.
+    /// An objective on a request that the test never sends would fail at any load.
     fn check_names(&self, summary: &Summary) -> Result<(), UsageError> {
         let measured = || [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().filter(|row| row.count > 0);
         if measured().next().is_none() {
@@ -112,6 +110,5 @@ fn concluded(directory: &Path, (run, summary): (&Run, &Summary), level: f64, sec
 }
 
 fn next_limit(summary: &Summary) -> Option<String> {
-    let evidence = summary.verdict.findings.findings.iter().flat_map(|finding| &finding.evidence);
-    evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT)).cloned()
+    summary.verdict.findings.findings.iter().find_map(|finding| finding.next_limit.clone())
 }

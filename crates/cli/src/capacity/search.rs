@@ -1,4 +1,4 @@
-//! The search itself: probes until the answer is precise enough, the time is up, or Ctrl-C.
+//! The search loop: probes until the answer is precise enough, the time limit is reached, or Ctrl-C.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -11,19 +11,19 @@ use loadstone_metrics::clock::Monotonic;
 use loadstone_plan::Threshold;
 use loadstone_report::terminal::ColorChoice;
 
-use super::kept::{self, KeptSearch};
 use super::load::TestLoad;
 use super::probe::{ProbeEnd, ProbeSetting};
+use super::stored::{self, StoredSearch};
 use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupts;
 use crate::series::{RunSource, Series, name_of};
 use crate::terminal_progress::TerminalProgress;
 use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
-/// The longest that is waited for a system to drain. Seconds.
+/// Maximum time to wait for a system to drain. Seconds.
 const DRAIN_MAX_S: f64 = 60.0;
 
-/// What is asked of a search.
+/// The parameters of a search.
 pub(crate) struct CapacityRequest<'a> {
     pub(crate) source: RunSource<'a>,
     pub(crate) objectives: Vec<Threshold>,
@@ -39,7 +39,7 @@ pub(crate) struct CapacityRequest<'a> {
     pub(crate) watched: WatchedArgs,
 }
 
-/// A search under way.
+/// A search in progress.
 pub(crate) struct CapacitySearch<'a> {
     request: CapacityRequest<'a>,
     folder: PathBuf,
@@ -47,36 +47,36 @@ pub(crate) struct CapacitySearch<'a> {
 }
 
 impl<'a> CapacitySearch<'a> {
-    /// A new one, in a folder of its own.
+    /// A new search, in a new folder.
     pub(crate) fn begin(request: CapacityRequest<'a>) -> anyhow::Result<Self> {
-        let folder = kept::make(&request.runs, &request.test)?;
+        let folder = stored::make(&request.runs, &request.test)?;
         Ok(Self { request, folder, probes: Vec::new() })
     }
 
-    /// The newest of this test, which goes on where it stopped.
+    /// The newest search of this test, resumed where it stopped.
     pub(crate) fn resume(request: CapacityRequest<'a>) -> anyhow::Result<Self> {
-        let (folder, kept) = kept::newest(&request.runs, &request.test)?;
+        let (folder, stored) = stored::newest(&request.runs, &request.test)?;
         let differs = |what: &str| {
-            let problem = format!("--resume: {} was made with {what}: begin anew without it", folder.display());
+            let problem = format!("--resume: {} used {what}: start a new search without --resume", folder.display());
             Err(UsageError(problem).into())
         };
-        if kept.capacity.objectives != request.labels() {
+        if stored.capacity.objectives != request.labels() {
             return differs("other objectives");
         }
-        if kept.script != request.script {
+        if stored.script != request.script {
             return differs("another version of the script");
         }
-        if kept.settings.unit != request.settings.unit {
+        if stored.settings.unit != request.settings.unit {
             return differs("another kind of load");
         }
-        Ok(Self { request, folder, probes: kept.capacity.probes })
+        Ok(Self { request, folder, probes: stored.capacity.probes })
     }
 
     pub(crate) fn folder(&self) -> &std::path::Path {
         &self.folder
     }
 
-    /// Runs until it ends. What was learnt is in the folder after every probe.
+    /// Runs the search to its end. The folder holds the current result after every probe.
     pub(crate) fn run(&mut self) -> anyhow::Result<(Capacity, Exit)> {
         let interrupts = Interrupts::listen(self.request.watched.is_watched())?;
         let mut lines = self.request.watched.lines()?;
@@ -87,7 +87,7 @@ impl<'a> CapacitySearch<'a> {
                 CapacityStep::Probe { load, seconds, reason } => (load, seconds, reason),
                 CapacityStep::End(end) => return self.ended(Some(end)),
             };
-            self.tell(load, seconds, reason, &mut lines);
+            self.announce_probe(load, seconds, reason, &mut lines);
             match self.probe(load, seconds, &interrupts)? {
                 ProbeEnd::Done(mut probe) => {
                     self.say(&format!("  {}", loadstone_report::capacity::probe_line(self.request.settings.unit, &probe)));
@@ -115,7 +115,7 @@ impl<'a> CapacitySearch<'a> {
 
     fn ended(&self, end: Option<CapacityEnd>) -> anyhow::Result<(Capacity, Exit)> {
         let capacity = self.keep(end)?;
-        kept::write_page(&self.folder, &capacity)?;
+        stored::write_page(&self.folder, &capacity)?;
         let exit = match (end, capacity.verdict) {
             (None, _) => Exit::Interrupted,
             (_, CapacityVerdict::CannotTell) => Exit::Invalid,
@@ -131,12 +131,12 @@ impl<'a> CapacitySearch<'a> {
 
     fn keep(&self, end: Option<CapacityEnd>) -> anyhow::Result<Capacity> {
         let capacity = self.result(end);
-        let kept = KeptSearch { capacity, settings: self.request.settings.clone(), script: self.request.script.clone() };
-        kept.write(&self.folder)?;
-        Ok(kept.capacity)
+        let stored = StoredSearch { capacity, settings: self.request.settings.clone(), script: self.request.script.clone() };
+        stored.write(&self.folder)?;
+        Ok(stored.capacity)
     }
 
-    /// Waits until what the load left behind is done, and some more. Returns the seconds that it took.
+    /// Waits until the system has finished the work that the load left behind, plus a margin. Returns the seconds waited.
     fn drain(&self, probe: &CapacityProbe, interrupts: &Interrupts) -> f64 {
         let left = if probe.lean == ProbeLean::Holds { 0.0 } else { probe.reading.backlog / probe.reading.throughput.max(1e-9) };
         let wait = self.request.settings.pause_seconds + left.min(DRAIN_MAX_S);
@@ -162,10 +162,10 @@ impl<'a> CapacitySearch<'a> {
                 format!(" {} so far.", loadstone_units::counted(self.probes.len() as u64, "probe"))
             }
         ));
-        self.say(&format!("Every probe is a run in {}; Ctrl-C keeps what was learnt, --resume goes on.\n", self.folder.display()));
+        self.say(&format!("Every probe is a run in {}; Ctrl-C keeps the results, --resume continues.\n", self.folder.display()));
     }
 
-    fn tell(&self, load: f64, seconds: f64, reason: ProbeReason, lines: &mut ProgressLines) {
+    fn announce_probe(&self, load: f64, seconds: f64, reason: ProbeReason, lines: &mut ProgressLines) {
         let (spent, left) = self.spent_and_left();
         let why = match reason {
             ProbeReason::Ladder => "bracketing",
@@ -175,17 +175,17 @@ impl<'a> CapacitySearch<'a> {
         let words = self.request.settings.unit.words(load);
         let what = format!("Probe {}, {why}: {words} for {}", self.probes.len() + 1, loadstone_units::seconds(seconds));
         self.say(&format!("{what}; at most {} left", loadstone_units::seconds((self.request.settings.budget_seconds - spent).round())));
-        lines.tell(&WorkProgress::of(what, (spent, left), &name_of(&self.folder)));
+        lines.report(&WorkProgress::of(what, (spent, left), &name_of(&self.folder)));
     }
 
-    /// Seconds; what is left is what a search usually takes, and at least a probe.
+    /// Seconds. The remaining time is what a search usually takes, and at least one probe.
     fn spent_and_left(&self) -> (f64, f64) {
         let settings = &self.request.settings;
         let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
         (spent, (settings.usual_seconds() - spent).max(settings.probe_seconds))
     }
 
-    /// A convenience; a closed standard error is no reason to stop.
+    /// This output is optional: a closed standard error must not stop the search.
     fn say(&self, text: &str) {
         if !self.request.quiet {
             let _ = writeln!(std::io::stderr(), "{text}");

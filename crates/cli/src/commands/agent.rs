@@ -1,4 +1,4 @@
-//! `loadstone agent`: makes a part of the load of runs that are led from elsewhere.
+//! `loadstone agent`: generates part of the load of runs that a controller on another machine leads.
 
 use std::path::PathBuf;
 
@@ -17,26 +17,26 @@ Example:
   loadstone agent --join nats://10.0.0.5:4222
   loadstone run shop.load.ts --fleet nats://10.0.0.5:4222 --agents 8")]
 pub(crate) struct AgentArgs {
-    /// NATS server at which runs look for agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ where it asks for it. Waited for, 60 s at most, where it
-    /// is not there yet.
+    /// NATS server where runs find their agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ if the server requires it. The agent waits up to 60 s for
+    /// it.
     #[arg(long, value_name = "ADDRESS", env = "LOADSTONE_FLEET", hide_env_values = true)]
     join: String,
-    /// Name in reports.  [default: the machine's, and the process's number]
+    /// Name in reports.  [default: host name and process id]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What it says of itself, such as region=eu; may be given several times. An empty value says nothing.
+    /// Label of this agent, such as region=eu. Can be repeated. A label with an empty value is ignored.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_own_label)]
     labels: Vec<Option<(String, String)>>,
-    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(short, long)]
     quiet: bool,
-    /// End when standard input does: for programs that start agents, so that none outlives them.
+    /// Exit when standard input closes. For programs that start agents, so that no agent outlives them.
     #[arg(long)]
     stop_with_stdin: bool,
 }
@@ -46,19 +46,19 @@ impl AgentArgs {
         if self.stop_with_stdin {
             let end = stdin_guard::watch()?;
             std::thread::Builder::new().name("guard".to_owned()).spawn(move || {
-                // Nothing is ever sent: it returns when standard input has ended.
+                // Nothing is ever sent: this returns when standard input has closed.
                 let _ = end.recv();
                 std::process::exit(Exit::Interrupted as i32);
             })?;
         }
         let end = EndRequest::default();
         let asked = end.clone();
-        // As the first process of a container, it would not be ended by a signal that it does not ask for.
+        // As PID 1 of a container, the process ignores signals that have no handler.
         std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
             if interrupt::wait().is_ok() {
                 asked.ask();
             }
-            // Whoever asks again does not want to wait for its goodbye.
+            // After a second signal, do not wait for the agent's sign-off.
             if interrupt::wait().is_ok() {
                 std::process::exit(Exit::Interrupted as i32);
             }
@@ -75,7 +75,7 @@ impl AgentArgs {
     }
 }
 
-/// Where a cluster fills in a value that it does not know, nothing comes behind the sign.
+/// A cluster that does not know a value leaves the part after the `=` empty.
 fn parse_own_label(text: &str) -> Result<Option<(String, String)>, String> {
     match text.strip_suffix('=') {
         Some(key) => parse_label(&format!("{key}=x")).map(|_| None),
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_without_a_value_says_nothing() {
+    fn a_label_without_a_value_is_ignored() {
         assert_eq!(parse_own_label("region=eu"), Ok(Some(("region".to_owned(), "eu".to_owned()))));
         assert_eq!(parse_own_label("region="), Ok(None));
         assert!(parse_own_label("=").is_err() && parse_own_label("region").is_err());

@@ -1,4 +1,4 @@
-//! `loadstone capacity`: how much can it take?
+//! `loadstone capacity`: how much load can the system take?
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use super::demo::TEST as DEMO_TEST;
 use super::run::UrlArgs;
+use crate::argument;
 use crate::capacity::{CapacityRequest, CapacitySearch, TestLoad};
 use crate::command_run::{check_network, scratch_folder};
 use crate::comparison::ConcludedRun;
@@ -20,22 +21,21 @@ use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
-use crate::given;
 use crate::objective;
 use crate::script_run::ScriptRun;
 use crate::series::RunSource;
 use crate::url_run::UrlRun;
 use crate::watched::WatchedArgs;
 
-/// Times the test's own load that is asked for at most, unless `--most` says otherwise.
-const MOST: f64 = 64.0;
-/// Times the samples that a percentile needs at all, from which on its interval has two ends.
-const SAMPLES: f64 = 3.0;
-/// Part of a probe that one of the ladder takes.
-const LADDER: f64 = 0.4;
+/// Maximum load as a multiple of the test's own load, unless `--most` is set.
+const LOAD_FACTOR_MAX: f64 = 64.0;
+/// Multiple of the minimum sample count of a percentile from which its interval has two ends.
+const PERCENTILE_SAMPLES_FACTOR: f64 = 3.0;
+/// Length of a bracketing probe as a share of a full probe.
+const LADDER_PROBE_SHARE: f64 = 0.4;
 
-/// What means nothing where no load is made.
-const OF_A_SEARCH: [&str; 13] =
+/// Flags that have no effect where no load is generated.
+const SEARCH_FLAGS: [&str; 13] =
     ["what", "objectives", "params", "first", "most", "precision", "probe", "pause", "budget", "resume", "workers", "seed", "tags"];
 
 #[derive(Debug, Args)]
@@ -49,33 +49,33 @@ pub(crate) struct CapacityArgs {
     /// A test (*.load.ts), a URL, or `demo` for the built-in shop.
     #[arg(value_name = "FILE|URL|demo", required_unless_present = "of_run")]
     what: Option<String>,
-    /// Instead of a search: what a run under rising load, one that is over, says of the highest throughput.
-    #[arg(long, value_name = "RUN", conflicts_with_all = OF_A_SEARCH)]
+    /// Analyze a finished run with a rising load instead of searching: what was its highest throughput?
+    #[arg(long, value_name = "RUN", conflicts_with_all = SEARCH_FLAGS)]
     of_run: Option<String>,
-    /// What must hold: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'; may be given several times.  [default: the test's thresholds]
+    /// Objective: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'. Can be repeated.  [default: the test's thresholds]
     #[arg(long = "objective", value_name = "OBJECTIVE")]
     objectives: Vec<String>,
     #[command(flatten)]
     params: ParameterArgs,
-    /// Load of the first probe: arrivals per second or users of all scenarios together.  [default: a quarter of the test's]
+    /// Load of the first probe: arrivals per second or users, summed over all scenarios.  [default: a quarter of the test's]
     #[arg(long, value_name = "LOAD")]
     first: Option<String>,
-    /// The highest load that may be asked for.  [default: 64 times the test's]
+    /// Highest load to try.  [default: 64 times the test's]
     #[arg(long, value_name = "LOAD")]
     most: Option<String>,
-    /// How precisely: half of the 95 % interval, relative.
+    /// Target precision: half the width of the 95 % interval, relative.
     #[arg(long, value_name = "SHARE", default_value = "3%")]
     precision: String,
-    /// How long a probe lasts, a sixth of it warm-up; those that only bracket the answer take less, those of a low rate more.  [default: 1m]
+    /// Length of a probe, of which a sixth is warm-up. Probes that only bracket the answer are shorter, probes at a low rate are longer.  [default: 1m]
     #[arg(long, value_name = "DURATION")]
     probe: Option<String>,
-    /// Time between two probes; after a load that was too high, what the system needs to drain comes on top.  [default: 5s]
+    /// Pause between probes. After an overload, the time that the system needs to drain is added.  [default: 5s]
     #[arg(long, value_name = "DURATION")]
     pause: Option<String>,
-    /// All that the search may take. It ends earlier when the answer is precise enough.  [default: 20m]
+    /// Time limit of the search. It ends earlier once the answer is precise enough.  [default: 20m]
     #[arg(long, value_name = "DURATION")]
     budget: Option<String>,
-    /// Go on with the newest search of this test, which was interrupted or had no time left.
+    /// Resume the newest search of this test, which was interrupted or ran out of time.
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
@@ -90,19 +90,19 @@ pub(crate) struct CapacityArgs {
     /// Seed of all random draws; overrides the test's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Label the runs; may be given several times.
+    /// Label the runs. Can be repeated.
     #[arg(long = "tag", value_name = "TEXT")]
     tags: Vec<String>,
-    /// No progress; only the answer.
+    /// Print only the answer, no progress.
     #[arg(short, long)]
     quiet: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
+    /// Also write the answer as Markdown to this file. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Also write it as a page here, with the probes as a ladder, or with the stretches of the ramp.
+    /// Also write the answer as an HTML page to this file, with the probes as a ladder or the segments of the ramp.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub(crate) struct CapacityArgs {
 
 impl CapacityArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        given::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
+        argument::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
         if let Some(run) = &self.of_run {
             return self.of_ramp(run, context);
         }
@@ -122,8 +122,8 @@ impl CapacityArgs {
         let source = if what.contains("://") {
             self.of_url(what)?
         } else {
-            given::check_test(Path::new(what))?;
-            if let Some(flag) = self.url.first_given() {
+            argument::check_test(Path::new(what))?;
+            if let Some(flag) = self.url.first_set() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
             self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..inputs(&self.params.params)? })
@@ -131,7 +131,7 @@ impl CapacityArgs {
         self.search(source, &SearchPace::USUAL, context)
     }
 
-    /// Whether it can be made with this test.
+    /// Checks whether a search is possible with this test.
     pub(crate) fn check(&self, plan: &loadstone_plan::TestPlan) -> anyhow::Result<()> {
         let objectives = self.objectives(&plan.thresholds)?;
         self.settings(&TestLoad::of(plan)?, &objectives, &SearchPace::USUAL)?;
@@ -139,7 +139,7 @@ impl CapacityArgs {
     }
 
     fn of_url(&self, what: &str) -> anyhow::Result<RunSource<'_>> {
-        if let Some(flag) = self.url.length_given() {
+        if let Some(flag) = self.url.length_flag_set() {
             return Err(UsageError(format!("{flag}: a search decides how long its probes last, see --probe and --budget")).into());
         }
         let request = self.url.request(what)?;
@@ -155,10 +155,10 @@ impl CapacityArgs {
         self.workers.unwrap_or_else(loadstone_session::cores).max(1)
     }
 
-    /// What a run that is over says.
+    /// The analysis of a finished run.
     fn of_ramp(&self, run: &str, context: &CommandContext) -> anyhow::Result<Exit> {
-        if let Some(flag) = self.url.first_given() {
-            return Err(UsageError(format!("{flag}: no load is made with --of-run")).into());
+        if let Some(flag) = self.url.first_set() {
+            return Err(UsageError(format!("{flag} has no effect with --of-run, which generates no load")).into());
         }
         let run = ConcludedRun::read(&flags::find(&self.folder.runs, run)?)?;
         let (estimate, summary) = run.as_ramp();
@@ -175,7 +175,7 @@ impl CapacityArgs {
         Ok(Exit::Passed)
     }
 
-    /// The built-in shop, in two minutes.
+    /// Runs the search on the built-in shop, in two minutes.
     fn demo(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
         let folder = scratch_folder()?;
@@ -225,20 +225,20 @@ impl CapacityArgs {
         self.write_files(&loadstone_report::capacity::markdown(capacity), || loadstone_report::capacity::html(capacity))
     }
 
-    /// Where flags and the environment ask for them.
+    /// Writes the files that flags and the environment request.
     fn write_files(&self, markdown: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
         write_if_asked(self.markdown.as_deref(), || markdown.to_owned())?;
         write_if_asked(self.html.as_deref(), html)?;
         onto_job_page(markdown)
     }
 
-    /// As given, or else those of the test that a search can use.
+    /// The objectives from the flags, or else those thresholds of the test that a search can use.
     fn objectives(&self, of_test: &[Threshold]) -> Result<Vec<Threshold>, UsageError> {
         let refused = |threshold: &Threshold| loadstone_analysis::objective_problem(threshold);
         if self.objectives.is_empty() {
             let usable: Vec<Threshold> = of_test.iter().filter(|threshold| refused(threshold).is_none()).cloned().collect();
             let none =
-                || UsageError("what must hold? Give --objective 'p99 < 300ms': the test has no threshold on times or failures".to_owned());
+                || UsageError("no objective: give --objective 'p99 < 300ms', as the test has no threshold on times or failures".to_owned());
             return if usable.is_empty() { Err(none()) } else { Ok(usable) };
         }
         let read = |text: &String| {
@@ -262,7 +262,7 @@ impl CapacityArgs {
                 };
                 match read {
                     Ok(level) if level > 0.0 && level.is_finite() => Ok(level),
-                    Ok(_) => Err(UsageError(format!("{flag}: give a load above 0"))),
+                    Ok(_) => Err(UsageError(format!("{flag}: must be above 0"))),
                     Err(problem) => Err(UsageError(format!("{flag}: {problem}"))),
                 }
             }
@@ -283,21 +283,21 @@ impl CapacityArgs {
         }
         let first = load.unit.rounded(level("--first", &self.first, load.level / 4.0)?);
         let needed = |threshold: &Threshold| match threshold.aggregate {
-            Aggregate::Quantile(quantile) => SAMPLES * loadstone_analysis::samples_needed(quantile) as f64,
+            Aggregate::Quantile(quantile) => PERCENTILE_SAMPLES_FACTOR * loadstone_analysis::samples_needed(quantile) as f64,
             _ => 0.0,
         };
-        let ladder_seconds = (probe_seconds * LADDER).max(6.0).round();
+        let ladder_seconds = (probe_seconds * LADDER_PROBE_SHARE).max(6.0).round();
         let budget_seconds = seconds("--budget", &self.budget, pace.budget_seconds)?;
         if budget_seconds < ladder_seconds {
             let (budget, ladder) = (loadstone_units::seconds(budget_seconds), loadstone_units::seconds(ladder_seconds));
             return Err(UsageError(format!(
-                "--budget: {budget} is shorter than the first probe, {ladder}; give more, or a shorter --probe"
+                "--budget: {budget} is shorter than the first probe, {ladder}: increase it, or shorten --probe"
             )));
         }
         Ok(CapacitySettings {
             unit: load.unit,
             first,
-            most: level("--most", &self.most, load.level * MOST)?.max(first),
+            most: level("--most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first),
             precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
             ladder_seconds,
             probe_seconds,
@@ -310,7 +310,7 @@ impl CapacityArgs {
 
 const DEFAULT_PRECISION: &str = "3%";
 
-/// How much time a search takes unless flags say otherwise.
+/// Time limit of a search without flags.
 struct SearchPace {
     probe_seconds: f64,
     pause_seconds: f64,

@@ -1,4 +1,4 @@
-//! `loadstone compare`: is it better than before?
+//! `loadstone compare`: is a run better or worse than another?
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -18,27 +18,27 @@ Examples:
   loadstone compare last latest
   loadstone compare main latest --fail-if 'p99 worse by 5%' --markdown comparison.md")]
 pub(crate) struct CompareArgs {
-    /// What the other is held against: an id or its beginning, a run directory, a tag (the newest run of the test that has it), `latest~1`, or `last` (the
-    /// complete run of the test before the candidate).
+    /// The baseline: an id or its prefix, a run directory, a tag (the newest run of the test with this tag), `latest~1`, or `last` (the complete run of the
+    /// test before the candidate).
     #[arg(value_name = "BASELINE", default_value = "last")]
     baseline: String,
-    /// The run that is judged.
+    /// The run to judge.
     #[arg(value_name = "CANDIDATE", default_value = "latest")]
     candidate: String,
     #[command(flatten)]
     how: ComparisonArgs,
     #[command(flatten)]
     folder: RunsFolderArgs,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Also write it as Markdown here, for a pull request. GITHUB_STEP_SUMMARY is honoured.
+    /// Also write the comparison as Markdown to this file, for a pull request. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Also write it as a page here, with the shift of every quantile.
+    /// Also write the comparison as an HTML page to this file, with the shift of every quantile.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also write it as JUnit XML here.
+    /// Also write the comparison as JUnit XML to this file.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl CompareArgs {
         let (effect, gates) = (self.how.effect()?, self.how.gates()?);
         let directory = match flags::find(&self.folder.runs, &self.candidate) {
             Ok(directory) => directory,
-            // A tag is no part of an id.
+            // Tags are not part of an id.
             Err(unknown) => comparison::find(&self.folder.runs, &self.candidate, None, None).map_err(|_| unknown)?,
         };
         let candidate = ConcludedRun::read(&directory)?;

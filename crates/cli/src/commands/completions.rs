@@ -1,5 +1,7 @@
 //! `loadstone completions`: completion scripts for shells.
 
+use std::io::Write;
+
 use clap::Args;
 
 use crate::context::CommandContext;
@@ -13,7 +15,10 @@ pub(crate) struct CompletionsArgs {
 
 impl CompletionsArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        clap_complete::generate(self.shell, &mut (context.command_line)(), "loadstone", &mut std::io::stdout());
+        // The generator panics if writing fails, so it writes to memory.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut (context.command_line)(), "loadstone", &mut script);
+        std::io::stdout().write_all(&script)?;
         Ok(Exit::Passed)
     }
 }

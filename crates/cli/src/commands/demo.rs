@@ -1,4 +1,4 @@
-//! `loadstone demo`: a built-in shop with a planted limit, a test against it, and the verdict.
+//! `loadstone demo`: runs a test against a built-in shop with a planted limit, and shows the verdict.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,31 +8,31 @@ use clap::Args;
 use loadstone_script::Inputs;
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 
+use crate::argument;
 use crate::command_run::scratch_folder;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
-use crate::given;
 use crate::interrupt;
 use crate::script_run::ScriptRun;
 
-/// The test against the shop.
+/// The test that runs against the shop.
 pub(super) const TEST: &str = include_str!("../../../../examples/demo.load.ts");
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// How long the load lasts.
+    /// Duration of the load.
     #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
     duration: String,
-    /// Only serve the shop, for tests of your own, until Ctrl-C.  [default address: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = given::listen)]
+    /// Only serve the shop until Ctrl-C, for your own tests.  [default address: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = argument::listen)]
     serve: Option<SocketAddr>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 impl DemoArgs {
-    /// Runs the demo. Its thresholds are meant to fail, so that counts as passed.
+    /// Runs the demo. Its thresholds are meant to fail, so a failure counts as passed.
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         if let Some(listen) = self.serve {
             return serve(listen);
@@ -64,16 +64,16 @@ impl DemoArgs {
     }
 }
 
-/// What else can be asked of the same shop.
+/// Other commands that work with the same shop.
 fn offer() {
     let _ = writeln!(
         std::io::stderr(),
-        "\nNext:\n  loadstone experiment demo    # is that really the cause? Turns the pool there and back, in some two minutes\n  \
-         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # a first test of your own"
+        "\nNext:\n  loadstone experiment demo    # is that really the cause? Switches the pool size back and forth, for about two minutes\n  \
+         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # creates a first test"
     );
 }
 
-/// Only the shop, until Ctrl-C.
+/// Serves the shop until Ctrl-C.
 fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
         .with_context(|| format!("cannot serve the demo shop on {listen}"))?;
@@ -86,6 +86,6 @@ fn introduce(url: &str, duration: &str) {
     let _ = writeln!(
         std::io::stderr(),
         "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\n\
-         Visitors, and more and more buyers, arrive for {duration}; then Loadstone says what it saw.\n"
+         Visitors, and a growing number of buyers, arrive for {duration}. Then Loadstone reports what limits the shop.\n"
     );
 }

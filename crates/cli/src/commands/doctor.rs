@@ -1,4 +1,4 @@
-//! `loadstone doctor`: what this machine can carry.
+//! `loadstone doctor`: how much load this machine can generate.
 
 use std::io::{IsTerminal, Write};
 
@@ -6,11 +6,11 @@ use clap::Args;
 use loadstone_report::DoctorGrade;
 use loadstone_report::terminal::Style;
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::doctor::{IntendedLoad, examine, read_machine};
 use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
-use crate::given;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -19,18 +19,18 @@ Examples:
   loadstone doctor http://shop.test/ --rate 5000
   loadstone doctor --users 20000 --json
 
-Exit codes: 0 nothing is in the way, 4 this machine cannot make the load asked for.")]
+Exit codes: 0 no limit is too low, 4 this machine cannot generate the requested load.")]
 pub(crate) struct DoctorArgs {
-    /// Target whose name is looked up.
+    /// Target whose name is resolved.
     #[arg(value_name = "URL")]
     target: Option<String>,
-    /// Arrivals that the load is to have: 500, 90/min.
+    /// Intended arrival rate: 500, 90/min.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Users that it is to have at once.
+    /// Intended number of concurrent users.
     #[arg(long, value_name = "N")]
     users: Option<u64>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ impl DoctorArgs {
             .map(loadstone_units::rate::parse)
             .transpose()
             .map_err(|problem| UsageError(format!("--rate: {problem}")))?;
-        let target = self.target.as_deref().map(|target| given::url("", target)).transpose()?;
+        let target = self.target.as_deref().map(|target| argument::url("", target)).transpose()?;
         let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), IntendedLoad { rate, users: self.users });
         let mut out = std::io::stdout();
         let style = Style::detect(context.color, out.is_terminal());

@@ -10,6 +10,7 @@ use loadstone_report::terminal::Style;
 use loadstone_script::{Inputs, Knob, Loaded};
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 
+use crate::argument;
 use crate::command_run::scratch_folder;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
@@ -17,12 +18,11 @@ use crate::exit::{self, Exit, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, NetworkArgs, ParameterArgs};
 use crate::gate;
-use crate::given;
 use crate::script_run::ScriptRun;
 use crate::series::TargetUnreachable;
 use crate::watched::WatchedArgs;
 
-/// In place of a file: the built-in shop.
+/// Selects the built-in shop in place of a file.
 const DEMO: &str = "demo";
 const DEMO_TEST: &str = include_str!("../../../../examples/experiment.load.ts");
 
@@ -33,33 +33,33 @@ Examples:
   loadstone experiment shop.load.ts --knob pool --measure 'p95 of Check out'
   loadstone experiment shop.load.ts --finding 1
 
-Exit codes: 0 decided, 4 undecided, 130 interrupted; the others as everywhere.")]
+Exit codes: 0 decided, 4 undecided, 130 interrupted; others as for all commands.")]
 pub(crate) struct ExperimentArgs {
     /// A test (*.load.ts) that declares a knob, or `demo` for the built-in shop.
     #[arg(value_name = "FILE")]
     file: String,
-    /// Which knob to turn; needed where the test has several.
+    /// Knob to change. Required if the test has several.
     #[arg(long, value_name = "NAME")]
     knob: Option<String>,
-    /// Length of a block of load under one value.
+    /// Length of one block of load.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     block: String,
-    /// Rounds at most, each with a block for every value. It ends sooner when it is decided.
+    /// Maximum number of rounds, each with one block per value. The experiment ends earlier once the result is clear.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = rounds)]
     rounds: usize,
-    /// Relative change below which nobody cares.
+    /// Relative change that is too small to matter.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
     effect: String,
-    /// What decides: 'p95 of Check out', 'rate', 'mean of Search'.  [default: throughput, and p95 of the requests that take most of the time]
+    /// Metric that decides: 'p95 of Check out', 'rate', 'mean of Search'.  [default: throughput, and p95 of the requests that take most of the time]
     #[arg(long, value_name = "METRIC [of NAME]")]
     measure: Option<String>,
-    /// Put a finding of an earlier run to the test, by its number: turn the knob that it names.
+    /// Verify a finding of an earlier run, by its number: change the knob that the finding names.
     #[arg(long, value_name = "N")]
     finding: Option<usize>,
-    /// The run whose finding it is.
+    /// The run with the finding.
     #[arg(long, value_name = "RUN", default_value = "latest", requires = "finding")]
     run: String,
-    /// Only put the knob to its first value: after an experiment that could not do so itself.
+    /// Only set the knob to its first value, after an experiment that could not do so itself.
     #[arg(long, conflicts_with_all = ["finding", "json", "markdown", "html"])]
     put_back: bool,
     #[command(flatten)]
@@ -77,13 +77,13 @@ pub(crate) struct ExperimentArgs {
     /// Print the experiment as JSON (experiment.json) instead of text.
     #[arg(long)]
     json: bool,
-    /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
+    /// Also write the result as Markdown to this file. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Also write it as a page here, with the blocks in time.
+    /// Also write the result as an HTML page to this file, with the blocks over time.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// No progress; only the result.
+    /// Print only the result, no progress.
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -92,11 +92,11 @@ pub(crate) struct ExperimentArgs {
 
 impl ExperimentArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        given::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
+        argument::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
         if self.file != DEMO || Path::new(DEMO).exists() {
-            given::check_test(Path::new(&self.file))?;
+            argument::check_test(Path::new(&self.file))?;
             return self.perform_file(context, Path::new(&self.file), &self.file, inputs);
         }
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
@@ -107,15 +107,15 @@ impl ExperimentArgs {
         if !self.quiet {
             let _ = writeln!(
                 std::io::stderr(),
-                "A small shop listens on {}. Twelve buyers loop; its checkouts share a pool of four database connections.\n\
-                 Is it the pool? Loadstone turns it to eight and back.\n",
+                "A small shop listens on {}. Twelve buyers loop. Its checkouts share a pool of four database connections.\n\
+                 Is the pool the limit? Loadstone switches its size between four and eight.\n",
                 shop.url()
             );
         }
         self.perform_file(context, &file, "experiment.load.ts", inputs)
     }
 
-    /// Whether it can be made with this test.
+    /// Checks whether an experiment is possible with this test.
     pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
         self.chosen(loaded, None)?;
         let block_seconds = self.block_seconds()?;
@@ -145,11 +145,11 @@ impl ExperimentArgs {
         let knob = self.chosen(&loaded, about.as_ref().map(|(_, finding)| finding))?;
         if self.put_back {
             experiment::put_back(&loaded, knob)?;
-            writeln!(std::io::stderr(), "\"{}\" is put back to {}.", knob.name, knob.values[0].label)?;
+            writeln!(std::io::stderr(), "\"{}\" is restored to {}.", knob.name, knob.values[0].label)?;
             return Ok(Exit::Passed);
         }
         let experiment = ExperimentRun {
-            // The demo's shop ends with this process.
+            // The demo's shop ends with this process, so there is nothing to restore.
             puts_back: (script.path == Path::new(&self.file)).then(|| self.putting_back(&knob.name)),
             script,
             knob: knob.clone(),
@@ -165,7 +165,7 @@ impl ExperimentArgs {
         };
         let ExperimentEnd { experiment, record, failure } = experiment.perform()?;
         if let (Some((run, _)), Some(proof)) = (&about, &experiment.proof) {
-            record.put_beside(run, proof)?;
+            record.add_to_run(run, proof)?;
         }
         self.show(&experiment, record.directory(), context)?;
         match failure {
@@ -183,7 +183,7 @@ impl ExperimentArgs {
         words.into_iter().chain(self.params.params.iter().flat_map(|given| ["-p".to_owned(), given.clone()])).collect()
     }
 
-    /// The finding that is put to the test, and the run that made it.
+    /// The finding to verify, and the run that reported it.
     fn about(&self, test: &str) -> anyhow::Result<Option<(PathBuf, Finding)>> {
         let Some(number) = self.finding else { return Ok(None) };
         let directory = flags::find(&self.folder.runs, &self.run)?;
@@ -210,7 +210,7 @@ impl ExperimentArgs {
         if loaded.knobs.is_empty() {
             let remedy =
                 "declare one: knob(\"pool\", { values: [5, 10], apply: (size) => ({ command: `…${size}…` }) }); see docs/experiment.md";
-            return Err(UsageError(format!("the test has no knob to turn: {remedy}")));
+            return Err(UsageError(format!("the test has no knob: {remedy}")));
         }
         if let Some(name) = &self.knob {
             let known: Vec<&str> = loaded.knobs.iter().map(|knob| knob.name.as_str()).collect();
@@ -244,7 +244,7 @@ impl ExperimentArgs {
         let ns = loadstone_units::duration::parse(&self.block).map_err(|problem| UsageError(format!("--block: {problem}")))?;
         let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
         if rest > 0 || seconds < 4 {
-            return Err(UsageError(format!("--block: {} is not a whole number of seconds of at least four", self.block)));
+            return Err(UsageError(format!("--block: {} must be a whole number of seconds, at least 4", self.block)));
         }
         Ok(seconds)
     }
@@ -257,7 +257,7 @@ impl ExperimentArgs {
     fn measure(&self) -> Result<Option<(loadstone_analysis::ComparedMetric, Option<String>)>, UsageError> {
         let Some(text) = &self.measure else { return Ok(None) };
         let known = ["rate", "failures", "mean", "p50", "p95", "p99"];
-        // The language of --fail-if, without what is worse.
+        // The syntax of --fail-if without `worse by`.
         let gate = gate::parse(&format!("{text} worse")).ok();
         let read = gate.and_then(|gate| Some((gate.metric?, gate.name))).filter(|(metric, _)| known.contains(&metric.name()));
         read.map(Some)
@@ -279,7 +279,7 @@ impl ExperimentArgs {
     }
 }
 
-/// Fewer rounds than an interval needs decide nothing.
+/// With fewer rounds than an interval needs, nothing can be decided.
 fn rounds(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(rounds) if rounds >= 4 => Ok(rounds),

@@ -17,29 +17,29 @@ pub(crate) struct ExportArgs {
     run: StoredRunArgs,
     #[arg(long, value_parser = table_format(), default_value = "csv")]
     format: TableFormat,
-    /// What to write.
+    /// Table to write.
     #[arg(long, value_enum, default_value_t = ExportTable::Seconds)]
     table: ExportTable,
-    /// File to write; `-` is standard output (not for Parquet).
+    /// Output file; `-` is standard output (not for Parquet).
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTable {
-    /// A row per second and series.
+    /// One row per second and series.
     Seconds,
-    /// A row per series.
+    /// One row per series.
     Totals,
-    /// A row per second and flow.
+    /// One row per second and flow.
     Flows,
-    /// A row per second and metric of the test's own, and per part of it by tags.
+    /// One row per second and custom metric, and per tag set of the metric.
     Metrics,
-    /// A row per reading of an observer's signal.
+    /// One row per reading of an observer's signal.
     Signals,
-    /// Not a table: CPU time of observed runtimes by function, as folded stacks for flame graphs, in milliseconds.
+    /// Not a table: CPU time of observed runtimes by function, in milliseconds, as folded stacks for flame graphs.
     Folded,
-    /// Not a table: the same as a gzipped pprof profile.
+    /// Not a table: the same data as a gzipped pprof profile.
     Pprof,
 }
 

@@ -1,4 +1,4 @@
-//! `loadstone fleet`: agents in a Kubernetes cluster, and what agents have kept.
+//! `loadstone fleet`: agents in a Kubernetes cluster, and recovery of the seconds that agents stored.
 
 mod collect;
 
@@ -22,29 +22,29 @@ pub(crate) struct FleetCommandArgs {
 
 #[derive(Debug, Subcommand)]
 enum FleetCommand {
-    /// Start agents in a cluster, with a NATS server of their own.
+    /// Start agents in a cluster, with a dedicated NATS server.
     Up(UpArgs),
-    /// Say whether all agents are ready.
+    /// Show whether all agents are ready.
     Status(ClusterArgs),
-    /// Delete what `fleet up` made.
+    /// Delete the objects that `fleet up` created.
     Down(ClusterArgs),
-    /// Complete a run whose controller was killed with what its agents have kept.
+    /// Complete a run whose controller was killed, from the data that its agents stored.
     Collect(CollectArgs),
 }
 
-/// Which fleet, in which cluster.
+/// Selects a fleet in a cluster.
 #[derive(Debug, Args)]
 struct ClusterArgs {
-    /// In the cluster that kubectl is set up for.
+    /// Use the cluster that kubectl is configured for.
     #[arg(long, required = true)]
     kubernetes: bool,
-    /// Namespace, which must exist.  [default: the one of kubectl's context]
+    /// Namespace, which must exist.  [default: the namespace of kubectl's context]
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     namespace: Option<String>,
-    /// Context of kubectl.  [default: its current one]
+    /// Context of kubectl.  [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Name of the fleet: a second one in the same namespace needs another.
+    /// Name of the fleet. Each fleet in a namespace needs a different name.
     #[arg(long, value_name = "NAME", default_value = "loadstone", value_parser = parse_name)]
     name: String,
 }
@@ -58,34 +58,34 @@ Example:
 struct UpArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Agents, one to a pod.
+    /// Number of agents, one per pod.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     agents: u32,
-    /// Image of Loadstone, of this version, where the cluster can pull it.
+    /// Image of Loadstone in this version, from a registry that the cluster can pull from.
     #[arg(long, value_name = "IMAGE", default_value = concat!("loadstone:", env!("CARGO_PKG_VERSION")))]
     image: String,
-    /// Cores of each agent, requested and limited; it has as many workers.
+    /// Cores per agent (request and limit). Each agent has as many workers.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     cores: u32,
-    /// Memory of each agent, requested and limited.
+    /// Memory per agent (request and limit).
     #[arg(long, value_name = "QUANTITY", default_value = "1Gi", value_parser = parse_memory)]
     memory: String,
-    /// Nodes for the agents; may be given several times.
+    /// Node selector for the agents. Can be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     node_selector: Vec<(String, String)>,
-    /// Label of the agents, such as region=eu; may be given several times.  [default: node, and region and zone where known]
+    /// Label of the agents, such as region=eu. Can be repeated.  [default: node, and region and zone where known]
     #[arg(long = "label", visible_alias = "labels", value_name = "KEY=VALUE", value_parser = parse_label)]
     labels: Vec<(String, String)>,
-    /// Network that agents may reach beside NATS and name servers, such as 10.0.0.0/8; may be given several times.  [default: all]
+    /// Network that agents may reach in addition to NATS and name servers, such as 10.0.0.0/8. Can be repeated.  [default: all]
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     egress: Vec<String>,
-    /// NATS server that agents join, instead of one made for them: tls://USER:PASSWORD@HOST:4222.
+    /// Existing NATS server for the agents, instead of a dedicated one: tls://USER:PASSWORD@HOST:4222.
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     nats: Option<String>,
-    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of the image]
+    /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: those of the image]
     #[arg(long, value_name = "FILE", requires = "nats")]
     nats_ca: Option<PathBuf>,
-    /// Print the objects as YAML, and change nothing. They hold new passwords.
+    /// Print the objects as YAML and change nothing. The output contains new passwords.
     #[arg(long)]
     dry_run: bool,
 }
@@ -106,7 +106,7 @@ impl ClusterArgs {
         Kubectl { context: self.context.clone(), namespace: self.namespace.clone() }
     }
 
-    /// A command line that means the same fleet, for people.
+    /// A command line that selects the same fleet, for messages.
     fn hint(&self, command: &str) -> String {
         let mut line = format!("loadstone fleet {command} --kubernetes");
         let name = Some(&self.name).filter(|name| *name != "loadstone");
@@ -124,7 +124,7 @@ impl ClusterArgs {
     fn status(&self) -> anyhow::Result<Exit> {
         let state = self.state()?;
         if !state.exists() {
-            return Err(UsageError(format!("there is no fleet {} here: `{}` makes one", self.name, self.hint("up"))).into());
+            return Err(UsageError(format!("there is no fleet {} here: `{}` creates one", self.name, self.hint("up"))).into());
         }
         write!(std::io::stdout(), "{}", state.text(&self.name))?;
         Ok(if state.is_ready() { Exit::Passed } else { Exit::ThresholdsFailed })
@@ -132,11 +132,11 @@ impl ClusterArgs {
 
     fn down(&self) -> anyhow::Result<Exit> {
         let selector = FleetInCluster::selector(&self.name);
-        // With its pods, so that nothing makes load any more when it returns.
+        // Pods are deleted too, so no load is generated after this returns.
         let deletion = ["delete", KINDS, "-l", &selector, "--cascade=foreground", "--wait", "--timeout=120s"];
         let deleted = self.kubectl().call(&deletion, "")?;
-        let said = if deleted.trim().is_empty() { format!("There is no fleet {} here.\n", self.name) } else { deleted };
-        write!(std::io::stdout(), "{said}")?;
+        let message = if deleted.trim().is_empty() { format!("There is no fleet {} here.\n", self.name) } else { deleted };
+        write!(std::io::stdout(), "{message}")?;
         Ok(Exit::Passed)
     }
 }
@@ -153,12 +153,13 @@ impl UpArgs {
             let name = &self.cluster.name;
             let down = self.cluster.hint("down");
             return Err(
-                UsageError(format!("there is a fleet {name} already: end it with `{down}`, or give this one another --name")).into()
+                UsageError(format!("there is already a fleet {name}: delete it with `{down}`, or choose a different --name")).into()
             );
         }
-        // On the server's side: kubectl's own way would keep the passwords in an annotation, too.
+        // Server-side apply: client-side apply would store the passwords in an annotation as well.
         let applied = self.cluster.kubectl().call(&["apply", "--server-side", "--field-manager=loadstone", "-f", "-"], &yaml);
-        let applied = applied.with_context(|| format!("not all was made; `{}` deletes what was", self.cluster.hint("down")))?;
+        let applied =
+            applied.with_context(|| format!("some objects were not created; `{}` deletes the others", self.cluster.hint("down")))?;
         write!(std::io::stdout(), "{applied}\n{}", self.next_steps(&fleet))?;
         Ok(Exit::Passed)
     }
@@ -179,10 +180,10 @@ impl UpArgs {
         })
     }
 
-    /// How a run comes to these agents. Passwords are read from the cluster where they are needed, and never shown.
+    /// The `loadstone run` command for these agents. It reads passwords from the cluster when needed, and never shows them.
     fn next_steps(&self, fleet: &FleetInCluster) -> String {
         let (kubectl, agents) = (self.cluster.kubectl().shown(), self.agents);
-        let status = format!("When `{}` says that all are ready:\n\n", self.cluster.hint("status"));
+        let status = format!("When `{}` reports that all are ready:\n\n", self.cluster.hint("status"));
         if let Some(nats) = &fleet.nats {
             let address = loadstone_fleet::without_password(&nats.address);
             return format!("{status}  loadstone run TEST.load.ts --fleet {address} --agents {agents}\n");
@@ -197,7 +198,7 @@ impl UpArgs {
     }
 }
 
-/// A name that Kubernetes takes (RFC 1123), with room for what is appended to it.
+/// A valid Kubernetes name (RFC 1123), with room for suffixes.
 fn parse_name(text: &str) -> Result<String, String> {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_name = text.len() <= 40 && text.bytes().all(is_inner) && text.starts_with(|first: char| first.is_ascii_lowercase());
@@ -214,7 +215,7 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A quantity with a unit: without one, Kubernetes counts bytes.
+/// A quantity with a unit: Kubernetes counts bytes if there is none.
 fn parse_memory(text: &str) -> Result<String, String> {
     let digits = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let is_number = digits.parse::<u32>().is_ok_and(|number| number > 0);
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubernetes_would_refuse_is_refused_here() {
+    fn values_that_kubernetes_would_refuse_are_refused() {
         for good in ["loadstone", "a", "eu-west-1"] {
             assert!(parse_name(good).is_ok(), "{good}");
         }

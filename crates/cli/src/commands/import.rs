@@ -1,4 +1,4 @@
-//! `loadstone import`: a test from what another tool recorded, described or ran.
+//! `loadstone import`: generates a test from a recording, description or script of another tool.
 
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -12,35 +12,35 @@ use crate::exit::{Exit, UsageError};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// What the file is.
+    /// Format of the file.
     #[arg(value_name = "FORMAT", value_enum)]
     format: FormatName,
     /// The file; `-` reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the test; `-` for standard output. Default: the file's name with .load.ts, in this folder.
+    /// Output file; `-` is standard output. Default: the file's name with .load.ts, in the current folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace a test that is there already.
+    /// Overwrite an existing test.
     #[arg(long)]
     force: bool,
-    /// How to say what was left out or changed, on standard error.
+    /// Format of the report on standard error about what was omitted or changed.
     #[arg(long, value_enum, default_value = "text")]
     report: ReportFormat,
-    /// Leave think times out (har, gatling-recorder).
+    /// Omit think times (har, gatling-recorder).
     #[arg(long)]
     no_pauses: bool,
-    /// Leave styles, scripts, images and fonts out (har, gatling-recorder).
+    /// Omit styles, scripts, images and fonts (har, gatling-recorder).
     #[arg(long)]
     no_assets: bool,
-    /// Keep requests to other hosts than the first (har, gatling-recorder).
+    /// Keep requests to hosts other than the first (har, gatling-recorder).
     #[arg(long)]
     all_hosts: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormatName {
-    /// A recording of a browser or proxy (HAR 1.1, 1.2).
+    /// A recording by a browser or proxy (HAR 1.1, 1.2).
     Har,
     /// OpenAPI 3.0 or 3.1, JSON or YAML.
     Openapi,
@@ -50,7 +50,7 @@ enum FormatName {
     Curl,
     /// A k6 script.
     K6,
-    /// A simulation that Gatling's recorder wrote, in Scala, Java, Kotlin or JavaScript.
+    /// A simulation written by Gatling's recorder, in Scala, Java, Kotlin or JavaScript.
     GatlingRecorder,
 }
 
@@ -96,13 +96,13 @@ impl ImportArgs {
                 written.push(path.display().to_string());
             }
         }
-        self.tell(&imported, &written)?;
+        self.report(&imported, &written)?;
         Ok(Exit::Passed)
     }
 
     fn is_free(&self, path: &Path) -> anyhow::Result<()> {
         if path.exists() && !self.force {
-            return Err(UsageError(format!("{} is there already: give --force, or another name with -o", path.display())).into());
+            return Err(UsageError(format!("{} already exists: use --force, or choose a different name with -o", path.display())).into());
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl ImportArgs {
         })
     }
 
-    fn tell(&self, imported: &ImportedTest, written: &[String]) -> anyhow::Result<()> {
+    fn report(&self, imported: &ImportedTest, written: &[String]) -> anyhow::Result<()> {
         let mut err = std::io::stderr();
         if self.report == ReportFormat::Json {
             let report = serde_json::json!({ "written": written, "notes": imported.notes });
@@ -169,7 +169,7 @@ fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// From one folder to another, as paths in scripts have it; empty where they are the same.
+/// A relative path from one folder to another, in the form that scripts use. Empty if the folders are the same.
 fn way(from: &Path, to: &Path) -> anyhow::Result<String> {
     let whole = |path: &Path| {
         std::path::absolute(if path.as_os_str().is_empty() { Path::new(".") } else { path }).context("there is no current folder")
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_leads_from_folder_to_folder() {
+    fn relative_paths_lead_from_folder_to_folder() {
         for (from, to, expected) in [("/a/b", "/a/b", ""), ("/a/b", "/a/b/c", "c"), ("/a/b", "/a/x/y", "../x/y"), ("/", "/a", "a")] {
             assert_eq!(way(Path::new(from), Path::new(to)).unwrap(), expected, "{from} {to}");
         }

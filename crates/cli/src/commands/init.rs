@@ -1,4 +1,4 @@
-//! `loadstone init`: a first test that runs as it is, and types for the editor.
+//! `loadstone init`: writes a first test that runs as it is, and types for the editor.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::Exit;
-use crate::given;
 
 const TYPES: &str = include_str!("../../../../types/loadstone.d.ts");
 const TEST: &str = include_str!("init/first.load.ts");
 const TSCONFIG: &str = include_str!("init/tsconfig.json");
 
-/// Where the first test sends its load unless told otherwise.
+/// Default target of the first test.
 const DEFAULT_TARGET: &str = "http://127.0.0.1:8080";
 
 #[derive(Debug, Args)]
@@ -28,11 +28,11 @@ pub(crate) struct InitArgs {
 }
 
 impl InitArgs {
-    /// Writes the files; one that exists already is left as it is, except the types, which belong to this version.
+    /// Writes the files. Existing files are unchanged, except the types, which belong to this version.
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let mut out = std::io::stdout();
         let target = self.target.as_deref().unwrap_or(DEFAULT_TARGET);
-        let url = given::url("--target", target)?;
+        let url = argument::url("--target", target)?;
         let target = url.as_str().trim_end_matches('/');
         std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {}", self.folder.display()))?;
         let test = TEST.replace(DEFAULT_TARGET, target);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::ParameterArgs;
-use crate::given;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -21,11 +21,11 @@ pub(crate) struct InspectArgs {
 
 impl InspectArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
-        given::check_test(&self.file)?;
+        argument::check_test(&self.file)?;
         let plan = loadstone_script::load(&self.file, &self.params.inputs()?)?.plan;
         let secrets = plan.all_secrets();
         loadstone_session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
-        // Written at once: an error of JSON's writer would hide that the reader has left (`| head`).
+        // Written in one call: the JSON writer's error would hide that the reader has closed the pipe (`| head`).
         let text = serde_json::to_string_pretty(&plan.hiding(&secrets))?;
         writeln!(std::io::stdout(), "{text}")?;
         Ok(Exit::Passed)

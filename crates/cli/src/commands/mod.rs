@@ -1,4 +1,4 @@
-//! The commands, a file each with its flags. A new one is a file and its lines here.
+//! The commands, one file each with its flags. To add one, create a file and add its lines here.
 
 mod agent;
 pub(crate) mod capacity;
@@ -28,7 +28,7 @@ use clap::Subcommand;
 use crate::context::CommandContext;
 use crate::exit::Exit;
 
-/// Makes the subcommands and carries them out: `NAME(ARGUMENTS)`, where the arguments have a method `perform`.
+/// Declares the subcommands and dispatches them: `NAME(ARGUMENTS)`, where the arguments have a method `perform`.
 macro_rules! commands {
     ($($(#[$help:meta])* $name:ident($arguments:ty),)*) => {
         #[derive(Debug, Subcommand)]
@@ -55,19 +55,19 @@ commands! {
     Init(init::InitArgs),
     /// Write the types of gRPC services for your editor, from `.proto` files.
     Types(types::TypesArgs),
-    /// Write a test from a recording, an API's description, a collection, curl or a k6 script.
+    /// Generate a test from a recording, an API description, a collection, curl commands or a k6 script.
     Import(import::ImportArgs),
-    /// Show the resolved plan and parameters of a test as JSON. No load.
+    /// Show the resolved plan and parameters of a test as JSON. Generates no load.
     Inspect(inspect::InspectArgs),
     /// Watch a load test find the planted bottleneck of a built-in shop.
     Demo(demo::DemoArgs),
-    /// Say what this machine can carry: limits, cores, clock, names, and the command that raises each.
+    /// Show how much load this machine can generate: limits, cores, clock, name resolution, and how to raise each limit.
     Doctor(doctor::DoctorArgs),
-    /// Start tests from forms, watch them, and look through the runs, in a browser.
+    /// Start tests from forms, watch them, and browse runs, in a web page.
     Ui(ui::UiArgs),
-    /// Make part of the load of runs that are led from elsewhere: `loadstone run --fleet`.
+    /// Generate part of the load of runs that start elsewhere with `loadstone run --fleet`.
     Agent(agent::AgentArgs),
-    /// Start, look at and end agents in a Kubernetes cluster.
+    /// Start, inspect and stop agents in a Kubernetes cluster.
     Fleet(fleet::FleetCommandArgs),
     /// Serve a simulated HTTP endpoint with delays, faults and limits.
     Stub(stub::StubArgs),
@@ -75,15 +75,15 @@ commands! {
     Runs(runs::RunsArgs),
     /// Show the summary of a run again.
     Show(show::ShowArgs),
-    /// Say whether a run is better or worse than another, and fail where it is worse than allowed.
+    /// Compare a run with another, and fail if it is worse than allowed.
     Compare(compare::CompareArgs),
-    /// Turn a knob of the system there and back in short blocks of load, and say what hangs on it.
+    /// Switch a setting of the system back and forth in short blocks of load, and show which numbers depend on it.
     Experiment(experiment::ExperimentArgs),
-    /// Show a test over its runs: where its numbers changed, by how much, and with which run.
+    /// Show a test over all its runs: which numbers changed, by how much, and with which run.
     Trend(trend::TrendArgs),
-    /// Search for the highest load at which a system holds its objectives.
+    /// Search for the highest load at which a system meets its objectives.
     Capacity(capacity::CapacityArgs),
-    /// Write the report of a run again, even if it was cut short.
+    /// Write the report of a run again, even if the run was cut short.
     Report(report::ReportArgs),
     /// Write a run's measurements as CSV, JSON lines or Parquet.
     Export(export::ExportArgs),

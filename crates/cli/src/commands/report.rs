@@ -1,4 +1,4 @@
-//! `loadstone report`: the report of a run that is over, written anew.
+//! `loadstone report`: writes the report of a finished run again.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -7,12 +7,12 @@ use std::path::Path;
 use clap::Args;
 use loadstone_session::Session;
 
+use crate::argument;
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
-use crate::given;
 use crate::script_run::ScriptRun;
 use crate::url_run::UrlRun;
 pub(super) use url_load::UrlArgs;
@@ -37,16 +37,16 @@ pub(crate) struct RunArgs {
     output: OutputArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Threads that generate the load; each can open as many connections as the limit on open files allows.  [default: one per core]
+    /// Threads that generate the load. Each can open as many connections as the open-files limit allows.  [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     /// Seed of all random draws; overrides the test's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Stop, as on Ctrl-C, when standard input ends: for programs that start runs, so that no run outlives them.
+    /// Stop, as on Ctrl-C, when standard input closes. For programs that start runs, so that no run outlives them.
     #[arg(long)]
     stop_with_stdin: bool,
-    /// Label the run; may be given several times.
+    /// Label the run. Can be repeated.
     #[arg(long = "tag", value_name = "TEXT")]
     tags: Vec<String>,
 }
@@ -62,9 +62,7 @@ impl RunArgs {
             return Err(UsageError(problem).into());
         }
         if self.fleet.resolve(self.workers)?.is_some() {
-            return Err(
-                UsageError("--fleet runs scripts: write the request into a test (`loadstone init` makes a first one)".to_owned()).into()
-            );
+            return Err(UsageError("--fleet runs scripts only: put the request in a test (`loadstone init` creates one)".to_owned()).into());
         }
         let request = self.url.request(&self.what)?;
         let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
@@ -78,8 +76,8 @@ impl RunArgs {
     }
 
     fn run_script(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        given::check_test(Path::new(&self.what))?;
-        if let Some(flag) = self.url.first_given() {
+        argument::check_test(Path::new(&self.what))?;
+        if let Some(flag) = self.url.first_set() {
             return Err(UsageError(format!(
                 "{flag} is for a URL without a script; {} defines its own load: change it there, or give it parameters and set them with -p",
                 self.what
@@ -87,10 +85,8 @@ impl RunArgs {
             .into());
         }
         let fleet = self.fleet.resolve(self.workers)?.map(Box::new);
-        if let Some(flag) = self.network.first_given().filter(|_| fleet.is_some()) {
-            return Err(
-                UsageError(format!("{flag} does not go to the agents of a fleet: write it into the test (docs/protocols.md)")).into()
-            );
+        if let Some(flag) = self.network.first_set().filter(|_| fleet.is_some()) {
+            return Err(UsageError(format!("{flag} is not sent to the agents of a fleet: set it in the test (docs/protocols.md)")).into());
         }
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;

@@ -1,4 +1,4 @@
-//! `loadstone runs`: the runs of a folder.
+//! `loadstone runs`: lists the runs of a folder.
 
 mod prune;
 
@@ -20,7 +20,7 @@ pub(crate) struct RunsArgs {
     action: Option<RunsAction>,
     #[command(flatten)]
     folder: RunsFolderArgs,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +42,7 @@ impl RunsArgs {
         let mut out = std::io::stdout();
         let is_terminal = out.is_terminal();
         let style = Style::detect(context.color, is_terminal);
-        // What reads a pipe needs whole ids.
+        // A program that reads a pipe needs full ids.
         let style = if is_terminal { style } else { style.as_wide_as_needed() };
         let text = match rows.as_slice() {
             _ if self.json => loadstone_report::runs_json(&rows),
@@ -54,7 +54,7 @@ impl RunsArgs {
     }
 }
 
-/// A directory that cannot be read does not hide the others.
+/// An unreadable directory must not hide the others.
 fn warn(problem: &RunError) {
     let _ = writeln!(std::io::stderr(), "warning: {problem}");
 }

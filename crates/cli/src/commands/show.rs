@@ -1,4 +1,4 @@
-//! `loadstone show`: the summary of a run that is over.
+//! `loadstone show`: shows the summary of a finished run.
 
 use std::io::{IsTerminal, Write};
 
@@ -15,10 +15,10 @@ use crate::flags::StoredRunArgs;
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     run: StoredRunArgs,
-    /// As JSON (summary.json).
+    /// Print JSON (summary.json).
     #[arg(long)]
     json: bool,
-    /// Columns of its table, as for `loadstone run`.
+    /// Columns of the table, as for `loadstone run`.
     #[arg(long = "summary", value_name = "COLUMNS")]
     columns: Option<TimeColumns>,
 }

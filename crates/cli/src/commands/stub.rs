@@ -1,4 +1,4 @@
-//! `loadstone stub`: a simulated HTTP server from flags or a file, what it sees while it serves, and a summary at Ctrl-C.
+//! `loadstone stub`: a simulated HTTP server, from flags or a file. It reports calls while it serves, and a summary at Ctrl-C.
 
 mod description;
 mod numbers;
@@ -17,19 +17,19 @@ use numbers::{add, live, summary};
 
 pub(crate) use description::StubArgs;
 
-/// Without a terminal, a line for so many seconds together.
+/// Without a terminal, one line covers this many seconds.
 const LINE_SECONDS: usize = 10;
 
 impl StubArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let spec = self.spec()?;
         let server = spec.start().map_err(|problem| UsageError(problem.to_string()))?;
-        let (told, interrupted) = sync_channel(1);
+        let (sender, interrupted) = sync_channel(1);
         let watch = std::thread::Builder::new().name("interrupt".to_owned());
-        watch.spawn(move || drop(told.send(interrupt::wait()))).context("cannot start the thread that waits for Ctrl-C")?;
+        watch.spawn(move || drop(sender.send(interrupt::wait()))).context("cannot start the thread that waits for Ctrl-C")?;
         let mut err = std::io::stderr();
         let terminal = err.is_terminal();
-        // A closed standard error is no reason not to serve.
+        // This output is optional: a closed standard error must not stop the stub.
         let _ = writeln!(err, "Stub listens on {}. Ctrl-C ends it.", server.url(""));
         server.count_seconds(now_ns());
         let mut pending = Vec::new();

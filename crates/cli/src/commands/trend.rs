@@ -1,4 +1,4 @@
-//! `loadstone trend`: a test over its runs.
+//! `loadstone trend`: shows a test over its runs.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -21,18 +21,18 @@ pub(crate) struct TrendArgs {
     /// Name of the test.  [default: that of the newest run]
     #[arg(value_name = "TEST")]
     test: Option<String>,
-    /// How many runs, the newest.
+    /// How many of the newest runs to include.
     #[arg(long, value_name = "N", default_value_t = 200)]
     last: usize,
     #[command(flatten)]
     folder: RunsFolderArgs,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
+    /// Also write the trend as Markdown to this file. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Also write it as a page here, with each number as a series.
+    /// Also write the trend as an HTML page to this file, with each number as a series.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ impl TrendArgs {
         };
         out.write_all(text.as_bytes())?;
         if let Some(left_out) = history.left_out() {
-            // A convenience; a closed standard error is no reason to stop.
+            // This output is optional: a closed standard error must not stop the command.
             let _ = writeln!(std::io::stderr(), "Left out: {left_out}.");
         }
         let markdown = loadstone_report::trend::markdown(&trend);

@@ -1,4 +1,4 @@
-//! `loadstone try`: each scenario once, every request, response, message and check shown, nothing recorded.
+//! `loadstone try`: runs each scenario once and shows every request, response, message and check. Nothing is recorded.
 
 mod aftermath;
 
@@ -20,17 +20,17 @@ use loadstone_script::{
 };
 use loadstone_secrets::Secrets;
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError, hiding, unreachable};
 use crate::flags::{NetworkArgs, ParameterArgs};
-use crate::given;
 use crate::interrupt;
 use crate::script_run::{console_text, start_proxies};
 use aftermath::Aftermath;
 
-/// After this time, the load ends for a scenario that loops for ever (a paced one).
-const LOOP_NS: u64 = 5_000_000_000;
-/// An iteration may take this much longer before it is interrupted.
+/// Ends the load after this time for a scenario that loops forever (a paced one).
+const LOOP_LIMIT_NS: u64 = 5_000_000_000;
+/// Extra time that an iteration may take before it is interrupted.
 const GRACE_NS: u64 = 60_000_000_000;
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct TryArgs {
     /// A test (*.load.ts).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only this scenario.
+    /// Run only this scenario.
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct TryArgs {
 
 impl TryArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        given::check_test(&self.file)?;
+        argument::check_test(&self.file)?;
         let mut loaded = loadstone_script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         let secrets = loaded.plan.all_secrets();
@@ -108,7 +108,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", loadstone_units::counted(iterations, "iteration")));
     match ending {
         LoadEnding::Stopped(StopReason::SetUp(_)) => {
-            say("The set-up failed, so what comes after it did not run.");
+            say("The set-up failed, so the rest of the test did not run.");
             return Ok(Exit::SetUpFailed);
         }
         LoadEnding::Stopped(_) => return Ok(Exit::Interrupted),
@@ -120,13 +120,13 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     Ok(if counts.failed + aftermath.unfinished() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
 }
 
-/// What a try counts.
+/// Counts of a try.
 #[derive(Debug, Default)]
 struct TryCounts {
     iterations: u64,
     iterations_failed: u64,
     checks_failed: u64,
-    /// Whatever failed: requests, groups, checks, iterations, and what scripts threw outside these.
+    /// All failures: requests, groups, checks, iterations, and exceptions thrown outside of these.
     failed: u64,
 }
 
@@ -157,21 +157,22 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
         let known: Vec<_> = leaves.iter().map(|run| format!("\"{}\"", name(run))).collect();
         return Err(UsageError(format!("--scenario: no scenario is named \"{only}\"; the test runs {}", known.join(", "))));
     }
-    // A set-up that the chosen scenario needs runs too: whatever the test itself runs once.
+    // A set-up that the chosen scenario needs must run too: keep everything that the test runs once.
     let is_once = |run: &ScenarioRun| run.profile == LoadProfile::burst(1);
     let mut seen = std::collections::HashSet::new();
     let parts = leaves
         .into_iter()
         .filter(|run| only.is_none_or(|only| name(run) == only || is_once(run)) && seen.insert(run.scenario))
         .map(|run| {
-            let profile = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) };
+            let profile =
+                LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_LIMIT_NS) };
             Load::Run(ScenarioRun { graceful_stop_ns: Some(GRACE_NS), role: run.role, ..ScenarioRun::new(run.scenario, profile) })
         })
         .collect();
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
 }
 
-/// Shows everything that a worker reports, without secrets.
+/// Prints every event of a worker, with secrets masked.
 fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks {
     let secrets = Rc::new(secrets.clone());
     let [of_console, of_errors, of_misuse, of_messages, of_checks] = std::array::from_fn(|_| Rc::clone(&secrets));
@@ -184,7 +185,7 @@ fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks 
         console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
         exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {
-            // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
+            // Mask before formatting, so that truncation and wrapping cannot split a secret. Mask again after it, because layout can change a string.
             let shown = loadstone_report::exchange(&masked(view(traced), &secrets), &style);
             say(secrets.hide(&shown).trim_end_matches('\n'));
             say("");
@@ -267,7 +268,7 @@ fn expectation_view(traced: TracedExpectation) -> ExpectationView {
     ExpectationView { wanted: traced.wanted, found: traced.found, holds: traced.holds }
 }
 
-/// A closed standard output ends only the showing.
+/// A closed standard output only ends the printing.
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

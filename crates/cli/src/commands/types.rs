@@ -1,4 +1,4 @@
-//! `loadstone types`: what `.proto` files declare, for the editor.
+//! `loadstone types`: writes the declarations of `.proto` files for the editor.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ pub(crate) struct TypesArgs {
     /// A `.proto` file, or a folder of them.
     #[arg(value_name = "PROTO")]
     path: PathBuf,
-    /// Folder that imports start from; may be repeated.
+    /// Root folder for imports. Can be repeated.
     #[arg(long = "import", value_name = "FOLDER")]
     imports: Vec<PathBuf>,
-    /// File to write. Default: the name of PROTO with `.d.ts`, in this folder.
+    /// Output file. Default: the name of PROTO with `.d.ts`, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 impl TypesArgs {
-    /// Writes the file; one that exists already belongs to the same services, and is replaced.
+    /// Writes the file. An existing file is replaced, as it is generated from the same services.
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let types = loadstone_script::grpc_types(&self.path, &self.imports)?;
         let named = || PathBuf::from(self.path.file_stem().unwrap_or(self.path.as_os_str())).with_extension("d.ts");

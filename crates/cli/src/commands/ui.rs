@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::Exit;
 use crate::flags::RunsFolderArgs;
-use crate::given;
 use crate::ui;
 
 #[derive(Debug, Args)]
@@ -17,8 +17,8 @@ pub(crate) struct UiArgs {
     folder: PathBuf,
     #[command(flatten)]
     runs: RunsFolderArgs,
-    /// Address to serve the page on; port 0 picks a free one. Anyone who can reach it can look; changes need the token in the address shown.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580", value_parser = given::listen)]
+    /// Address to serve the page on. Port 0 picks a free port. Anyone who can reach it can read; changes need the token in the address shown.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580", value_parser = argument::listen)]
     listen: std::net::SocketAddr,
 }
 

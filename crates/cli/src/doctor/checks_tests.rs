@@ -1,9 +1,9 @@
-//! Made-up machines, on both sides of each limit.
+//! Synthetic machines, on both sides of each limit.
 
 use super::super::readings::Lookup;
 use super::*;
 
-/// A machine that carries whatever a desk asks of it.
+/// A machine that can carry any typical load.
 fn machine() -> MachineReadings {
     MachineReadings {
         descriptors: 524_288,
@@ -11,6 +11,7 @@ fn machine() -> MachineReadings {
         port_reuse: Some(2),
         tracked: None,
         cores: (4, 4),
+        reads_limits: true,
         cpu_limit: None,
         memory: Some(8 << 30),
         memory_limit: None,
@@ -21,7 +22,7 @@ fn machine() -> MachineReadings {
         name_servers: vec!["10.0.0.53".to_owned()],
         lookup: None,
         disk: Some(("runs".to_owned(), 20 << 30)),
-        reads_others: true,
+        reads_others: Some(true),
         perf_paranoid: Some(2),
     }
 }
@@ -47,14 +48,14 @@ fn found(readings: &MachineReadings, asked: IntendedLoad, name: &str) -> (Doctor
 }
 
 #[track_caller]
-fn check(readings: &MachineReadings, asked: IntendedLoad, name: &str, grade: DoctorGrade, said: &str) {
+fn check(readings: &MachineReadings, asked: IntendedLoad, name: &str, grade: DoctorGrade, expected: &str) {
     let (got, text) = found(readings, asked, name);
     assert_eq!(got, grade, "{text}");
-    assert!(text.contains(said), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
-fn a_good_machine_has_nothing_in_the_way_of_a_small_load() {
+fn a_good_machine_has_no_warnings_for_a_small_load() {
     for asked in [NOTHING, users_of(1_000), rate_of(400.0)] {
         let lines = examine(&machine(), asked);
         assert!(lines.iter().all(|line| line.grade == DoctorGrade::Good), "{lines:?}");
@@ -65,9 +66,9 @@ fn a_good_machine_has_nothing_in_the_way_of_a_small_load() {
 fn connections_need_descriptors_and_ports() {
     use DoctorGrade::{Good, Note, TooLittle};
     let small = MachineReadings { descriptors: 1_024, cores: (2, 2), ..machine() };
-    check(&small, users_of(1_848), "descriptors", Good, "room for 1,848 connections");
+    check(&small, users_of(1_848), "descriptors", Good, "enough for 1,848 connections");
     check(&small, users_of(2_000), "descriptors", TooLittle, "ulimit -n 1100");
-    check(&small, rate_of(5_000.0), "descriptors", TooLittle, "keep 5,000 users waiting if each takes a second");
+    check(&small, rate_of(5_000.0), "descriptors", TooLittle, "keep 5,000 users busy if each response takes a second");
     check(&machine(), users_of(28_232), "ports", Good, "28,232");
     check(&machine(), users_of(28_233), "ports", TooLittle, "ip_local_port_range");
     // 28,232 ports, each held for a minute.
@@ -80,10 +81,10 @@ fn connections_need_descriptors_and_ports() {
 }
 
 #[test]
-fn a_rate_needs_cores_that_it_may_use() {
+fn a_rate_needs_available_cores() {
     use DoctorGrade::{Good, Note, TooLittle};
     check(&machine(), rate_of(80_000.0), "cores", Good, "");
-    check(&machine(), rate_of(80_001.0), "cores", Note, "see what validity says");
+    check(&machine(), rate_of(80_001.0), "cores", Note, "check the run's validity");
     check(&machine(), rate_of(400_001.0), "cores", TooLittle, "larger machine");
     check(&MachineReadings { cores: (8, 2), ..machine() }, NOTHING, "cores", Note, "taskset");
     let half = MachineReadings { cpu_limit: Some(1.5), ..machine() };
@@ -93,30 +94,30 @@ fn a_rate_needs_cores_that_it_may_use() {
 }
 
 #[test]
-fn users_need_memory_and_the_group_counts_where_it_has_less() {
+fn users_need_memory_and_the_tighter_limit_applies() {
     use DoctorGrade::{Good, TooLittle};
     let group = MachineReadings { memory_limit: Some(400 << 20), ..machine() };
-    check(&group, users_of(9_600), "memory", Good, "in the control group; room for some 9,600 users");
+    check(&group, users_of(9_600), "memory", Good, "in the control group; enough for about 9,600 users");
     check(&group, users_of(9_601), "memory", TooLittle, "memory.max");
     let roomy = MachineReadings { memory_limit: Some(16 << 30), memory: Some(400 << 20), ..machine() };
     check(&roomy, users_of(9_601), "memory", TooLittle, "larger machine");
 }
 
 #[test]
-fn what_spoils_times_is_noted_with_its_remedy() {
+fn conditions_that_distort_times_are_listed_with_a_remedy() {
     use DoctorGrade::{Good, Note};
     check(&MachineReadings { clock_source: Some("hpet".to_owned()), ..machine() }, NOTHING, "clock", Note, "clocksource0");
     check(&MachineReadings { governors: vec!["performance".to_owned()], ..machine() }, NOTHING, "governor", Good, "");
     let mixed = vec!["performance".to_owned(), "powersave".to_owned()];
     check(&MachineReadings { governors: mixed, ..machine() }, NOTHING, "governor", Note, "cpupower");
-    check(&MachineReadings { stolen: Some(0.06), ..machine() }, NOTHING, "steal", Note, "not shared");
+    check(&MachineReadings { stolen: Some(0.06), ..machine() }, NOTHING, "steal", Note, "dedicated machine");
     check(&MachineReadings { busy: Some(0.51), ..machine() }, NOTHING, "other load", Note, "top");
     check(&MachineReadings { disk: Some(("runs".to_owned(), 1 << 20)), ..machine() }, NOTHING, "disk", Note, "prune");
-    check(&MachineReadings { reads_others: false, ..machine() }, NOTHING, "/proc", Note, "cap_sys_ptrace");
+    check(&MachineReadings { reads_others: Some(false), ..machine() }, NOTHING, "/proc", Note, "cap_sys_ptrace");
 }
 
 #[test]
-fn a_target_without_an_address_is_in_the_way() {
+fn a_target_without_an_address_is_a_problem() {
     let looked = |found| MachineReadings { lookup: Some(Lookup { host: "shop".to_owned(), found, seconds: 0.002 }), ..machine() };
     check(&looked(Ok(2)), NOTHING, "names", DoctorGrade::Good, "shop has 2 addresses (found in 2.00 ms)");
     check(&looked(Err("unknown".to_owned())), NOTHING, "names", DoctorGrade::TooLittle, "shop has no address: unknown");
@@ -124,8 +125,13 @@ fn a_target_without_an_address_is_in_the_way() {
 }
 
 #[test]
-fn what_could_not_be_read_is_left_out() {
+fn unreadable_values_are_left_out_or_unknown() {
     let dark = MachineReadings { descriptors: 1_024, cores: (1, 1), ..MachineReadings::default() };
     let names: Vec<&str> = examine(&dark, NOTHING).iter().map(|line| line.name).collect();
-    assert_eq!(names, ["descriptors", "cores", "CPU limit", "governor", "names", "/proc"]);
+    assert_eq!(names, ["descriptors", "cores", "CPU limit", "memory", "governor", "names", "/proc"]);
+    for name in ["CPU limit", "memory", "/proc"] {
+        check(&dark, NOTHING, name, DoctorGrade::Note, "");
+        let line = examine(&dark, NOTHING).into_iter().find(|line| line.name == name).unwrap();
+        assert_eq!(line.found, "unknown", "{line:?}");
+    }
 }

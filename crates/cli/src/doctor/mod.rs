@@ -1,7 +1,6 @@
-//! `loadstone doctor`: what this machine can carry, what that means for the load asked for, and how to raise it.
+//! `loadstone doctor`: how much load this machine can generate, whether the intended load fits, and how to raise the limits.
 //!
-//! Read [`readings`] (what is read, and by whom), then [`checks`] (what it means; pure). Deliberately absent: load, and any change of the
-//! machine.
+//! Read [`readings`] (the data), then [`checks`] (their meaning; pure). Deliberately absent: load, and any change to the machine.
 
 mod checks;
 mod probe;

@@ -1,4 +1,4 @@
-//! Reads the machine. Nothing is changed, and nobody is asked but the kernel and the resolver.
+//! Reads the machine. It changes nothing, and only queries the kernel and the resolver.
 
 use std::collections::BTreeSet;
 use std::net::ToSocketAddrs;
@@ -12,23 +12,25 @@ use url::Url;
 use super::readings::{Lookup, MachineReadings};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// How long the machine is watched for what others take of it.
-const WATCHED: Duration = Duration::from_millis(500);
+/// How long the CPU use of other processes is observed.
+const CPU_OBSERVATION: Duration = Duration::from_millis(500);
 /// CAP_SYS_PTRACE (linux/capability.h).
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// `target`: whose name is looked up. `runs`: the folder of run directories.
+/// `target`: the name to resolve. `runs`: the folder of run directories.
 pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings {
     let (stolen, busy) = watched().unzip();
     let limit = getrlimit(Resource::Nofile);
-    let (cpu_limit, memory_limit) = group_limits();
+    let own_group = text("/proc/self/cgroup");
+    let (cpu_limit, memory_limit) = own_group.as_deref().map_or((None, None), group_limits);
     MachineReadings {
         descriptors: limit.maximum.or(limit.current).unwrap_or(u64::MAX),
         ports: pair("/proc/sys/net/ipv4/ip_local_port_range")
             .and_then(|(first, last)| Some((first.try_into().ok()?, last.try_into().ok()?))),
         port_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count").zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        cores: (machine_cores(), loadstone_session::cores()),
+        cores: (machine_cores().unwrap_or_else(loadstone_session::cores), loadstone_session::cores()),
+        reads_limits: own_group.is_some() && Path::new(CGROUPS).is_dir(),
         cpu_limit,
         memory: text("/proc/meminfo").and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:").map(str::to_owned))?;
@@ -42,12 +44,12 @@ pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings
         name_servers: name_servers(&text("/etc/resolv.conf").unwrap_or_default()),
         lookup: target.and_then(look_up),
         disk: disk(runs),
-        reads_others: getuid().is_root() || text("/proc/self/status").is_some_and(|status| has_capability(&status, CAP_SYS_PTRACE)),
+        reads_others: text("/proc/self/status").map(|status| getuid().is_root() || has_capability(&status, CAP_SYS_PTRACE)),
         perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
     }
 }
 
-/// Without the space around it; `None` where it cannot be read.
+/// The trimmed contents of a file. `None` if it cannot be read.
 fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
@@ -62,16 +64,15 @@ fn pair(path: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-fn machine_cores() -> u32 {
-    let stat = text("/proc/stat").unwrap_or_default();
+fn machine_cores() -> Option<u32> {
+    let stat = text("/proc/stat")?;
     let is_core = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    (stat.lines().filter(is_core).count() as u32).max(1)
+    Some(stat.lines().filter(is_core).count() as u32).filter(|cores| *cores > 0)
 }
 
-/// Of the control group of this process and those around it, the least that has a limit: cores, and bytes that are left. Version 2, and version 1
-/// with a folder for each controller.
-fn group_limits() -> (Option<f64>, Option<u64>) {
-    let own = text("/proc/self/cgroup").unwrap_or_default();
+/// The tightest limit among the control group of this process and its ancestors: cores, and available bytes. Supports version 2, and version 1 with one
+/// folder per controller. `own`: the text of /proc/self/cgroup.
+fn group_limits(own: &str) -> (Option<f64>, Option<u64>) {
     let below = |mount: &str, path: Option<&str>| {
         let root = Path::new(CGROUPS).join(mount);
         let group = root.join(path.unwrap_or_default().trim_start_matches('/'));
@@ -79,21 +80,26 @@ fn group_limits() -> (Option<f64>, Option<u64>) {
     };
     let unified = own.lines().find_map(|line| line.strip_prefix("0::"));
     let quotas = below("", unified).into_iter().filter_map(|group| cores_of_quota(&text(group.join("cpu.max"))?));
-    let quotas = quotas.chain(below("cpu", controller(&own, "cpu")).into_iter().filter_map(|group| {
-        // Negative: none.
+    let quotas = quotas.chain(below("cpu", controller(own, "cpu")).into_iter().filter_map(|group| {
+        // A negative quota means no limit.
         let quota = number::<f64>(group.join("cpu.cfs_quota_us")).filter(|quota| *quota > 0.0)?;
         Some(quota / number::<f64>(group.join("cpu.cfs_period_us"))?)
     }));
     let left = |group: PathBuf, most: &str, now: &str| -> Option<u64> {
-        Some(number::<u64>(group.join(most))?.saturating_sub(number(group.join(now))?))
+        Some(limited(number(group.join(most))?)?.saturating_sub(number(group.join(now))?))
     };
     let memory = below("", unified).into_iter().filter_map(|group| left(group, "memory.max", "memory.current"));
-    let first = below("memory", controller(&own, "memory")).into_iter();
+    let first = below("memory", controller(own, "memory")).into_iter();
     let memory = memory.chain(first.filter_map(|group| left(group, "memory.limit_in_bytes", "memory.usage_in_bytes")));
     (quotas.reduce(f64::min), memory.min())
 }
 
-/// Of `/proc/PID/cgroup`: the path under a controller of version 1.
+/// Version 1 writes the largest number of whole pages if there is no limit (memory.limit_in_bytes). No machine has that much memory.
+fn limited(bytes: u64) -> Option<u64> {
+    (bytes < 1 << 60).then_some(bytes)
+}
+
+/// The path under a version 1 controller, from `/proc/PID/cgroup`.
 fn controller<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -113,14 +119,14 @@ fn governors() -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Shares of the machine's time that the hypervisor took, and that was used, while nothing was done here.
+/// Shares of the machine's CPU time that the hypervisor took and that other processes used, while this process was idle.
 fn watched() -> Option<(f64, f64)> {
     let before = Ticks::of(&text("/proc/stat")?)?;
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(CPU_OBSERVATION);
     Ticks::of(&text("/proc/stat")?)?.since(&before)
 }
 
-/// Of `/proc/stat`, all cores together.
+/// From `/proc/stat`, summed over all cores.
 struct Ticks {
     all: u64,
     idle: u64,
@@ -129,7 +135,7 @@ struct Ticks {
 
 impl Ticks {
     fn of(stat: &str) -> Option<Self> {
-        // user nice system idle iowait irq softirq steal; guests are counted in user.
+        // Fields: user nice system idle iowait irq softirq steal. `user` includes guest time.
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|ticks| ticks.parse().ok()).collect();
         (ticks.len() == 8).then(|| Self { all: ticks.iter().sum(), idle: ticks[3] + ticks[4], stolen: ticks[7] })
@@ -155,7 +161,7 @@ fn look_up(target: &Url) -> Option<Lookup> {
     Some(Lookup { host: host.to_owned(), found, seconds: clock.now() as f64 / 1e9 })
 }
 
-/// Of the nearest folder that exists.
+/// Free space of the nearest existing folder.
 fn disk(runs: &Path) -> Option<(String, u64)> {
     let absolute = std::path::absolute(runs).ok()?;
     let existing = absolute.ancestors().find(|folder| folder.exists())?;
@@ -163,7 +169,7 @@ fn disk(runs: &Path) -> Option<(String, u64)> {
     Some((runs.display().to_string(), room.f_bavail * room.f_frsize))
 }
 
-/// Of `/proc/PID/status`: an effective capability.
+/// An effective capability, from `/proc/PID/status`.
 fn has_capability(status: &str, capability: u32) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set >> capability & 1 == 1)
@@ -174,18 +180,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_the_kernel_are_read() {
+    fn files_of_the_kernel_are_parsed() {
         assert_eq!(cores_of_quota("150000 100000"), Some(1.5));
         assert_eq!(cores_of_quota("max 100000"), None);
         assert_eq!(controller("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/x\n", "cpu"), Some("/a/b"));
         assert_eq!(controller("0::/x\n", "cpu"), None);
         assert_eq!(name_servers("# mine\nsearch x\nnameserver 10.0.0.1\n nameserver ::1\n"), ["10.0.0.1", "::1"]);
+        assert_eq!((limited(9_223_372_036_854_771_712), limited(1 << 40)), (None, Some(1 << 40)));
         assert!(has_capability("Name:\tx\nCapEff:\t0000000000080000\n", CAP_SYS_PTRACE));
         assert!(!has_capability("CapEff:\t00000000fff7ffff\n", CAP_SYS_PTRACE));
     }
 
     #[test]
-    fn a_moment_is_what_lies_between_two_readings() {
+    fn shares_come_from_the_difference_of_two_readings() {
         let at = |line: &str| Ticks::of(&format!("cpu  {line}\ncpu0 1 2 3\n")).unwrap();
         let (stolen, busy) = at("20 0 20 140 20 0 0 100 7 7").since(&at("10 0 10 100 10 0 0 70 7 7")).unwrap();
         // 100 ticks: 20 used, 50 idle, 30 stolen.

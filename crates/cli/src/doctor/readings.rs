@@ -1,45 +1,47 @@
-//! What is read of the machine. Plain data, so that the checks can be tried with any machine.
+//! What was read from the machine. Plain data, so tests can describe any machine.
 
-/// `None` wherever it could not be read.
+/// `None`: it could not be read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MachineReadings {
-    /// Files that this process may open once it has raised its limit as far as it goes.
+    /// Maximum number of open files after this process has raised its limit.
     pub(crate) descriptors: u64,
-    /// First and last port that the kernel gives out.
+    /// First and last ephemeral port.
     pub(crate) ports: Option<(u16, u16)>,
     /// `net.ipv4.tcp_tw_reuse`: 1 everywhere, 2 on loopback, 0 never.
     pub(crate) port_reuse: Option<u8>,
-    /// Entries of connection tracking: now, and at most.
+    /// Connection tracking entries: current, maximum.
     pub(crate) tracked: Option<(u64, u64)>,
-    /// Cores that the machine has online, and that this process may use.
+    /// Cores online in the machine, and cores available to this process.
     pub(crate) cores: (u32, u32),
-    /// Of the control group. Cores.
+    /// Whether the limits of the control group could be read.
+    pub(crate) reads_limits: bool,
+    /// CPU limit of the control group. Cores. `None`: no limit, if the limits could be read.
     pub(crate) cpu_limit: Option<f64>,
-    /// Bytes that processes can still have, by the kernel's estimate.
+    /// Available memory, estimated by the kernel. Bytes.
     pub(crate) memory: Option<u64>,
-    /// What the control group has left. Bytes.
+    /// Memory left in the control group. Bytes.
     pub(crate) memory_limit: Option<u64>,
     pub(crate) clock_source: Option<String>,
-    /// Of all cores, each once.
+    /// CPU models of all cores, without duplicates.
     pub(crate) governors: Vec<String>,
-    /// Shares of the machine's time over a moment: taken by the hypervisor, used by others.
+    /// Shares of CPU time over a short interval: stolen by the hypervisor, used by other processes.
     pub(crate) stolen: Option<f64>,
     pub(crate) busy: Option<f64>,
     pub(crate) name_servers: Vec<String>,
     pub(crate) lookup: Option<Lookup>,
-    /// The folder of run directories, and the bytes free there.
+    /// The folder of run directories, and its free space in bytes.
     pub(crate) disk: Option<(String, u64)>,
-    /// May read what `/proc` tells of other users' processes: root, or CAP_SYS_PTRACE.
-    pub(crate) reads_others: bool,
+    /// Whether this process may read `/proc` entries of other users' processes: root, or CAP_SYS_PTRACE.
+    pub(crate) reads_others: Option<bool>,
     /// `kernel.perf_event_paranoid`.
     pub(crate) perf_paranoid: Option<i64>,
 }
 
-/// How the target's name was looked up.
+/// The result of resolving the target's name.
 #[derive(Debug, Clone)]
 pub(crate) struct Lookup {
     pub(crate) host: String,
-    /// Addresses, or why there are none.
+    /// Addresses, or the error.
     pub(crate) found: Result<usize, String>,
     pub(crate) seconds: f64,
 }

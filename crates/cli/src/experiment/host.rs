@@ -1,4 +1,4 @@
-//! What is done to processes of this machine: fewer CPUs, or none for a while.
+//! Changes to processes of this machine: limit their CPUs, or pause them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,36 +7,36 @@ use loadstone_script::KnobTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// The kernel's own period. µs.
+/// The kernel's default period. µs.
 const PERIOD_US: f64 = 100_000.0;
 
-/// Stops the processes, or lets them go on.
+/// Stops or resumes the processes.
 pub(super) fn pause(paused: bool, of: &KnobTarget) -> anyhow::Result<()> {
     let signal = if paused { Signal::STOP } else { Signal::CONT };
     for pid in pids(of)? {
         let sent = i32::try_from(pid).ok().and_then(Pid::from_raw).map(|pid| kill_process(pid, signal));
         match sent {
             Some(Ok(())) => {}
-            // One that has ended meanwhile is at rest.
+            // The process has ended meanwhile, so there is nothing to stop.
             Some(Err(rustix::io::Errno::SRCH)) => {}
-            _ => bail!("cannot signal process {pid}: it belongs to somebody else"),
+            _ => bail!("cannot signal process {pid}: it belongs to another user"),
         }
     }
     Ok(())
 }
 
-/// Lets a control group use so many CPUs; `None`: all that there are.
+/// Limits a control group to this many CPUs. `None` removes the limit.
 pub(super) fn allow_cpus(cpus: Option<f64>, of: &KnobTarget) -> anyhow::Result<()> {
     let group = match of {
         KnobTarget::Cgroup(path) if Path::new(path).starts_with(CGROUPS) => PathBuf::from(path),
         KnobTarget::Cgroup(path) => existing(path)?,
         _ => {
-            let pid = *pids(of)?.first().context("no process is meant")?;
+            let pid = *pids(of)?.first().context("no process is selected")?;
             let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))
                 .with_context(|| format!("cannot read the control group of {pid}"))?;
             let none = || {
                 format!(
-                    "process {pid} has no control group of its own for CPU time: start it in one (a container, or `systemd-run --scope`)"
+                    "process {pid} shares its control group for CPU time: start it in a separate one (a container, or `systemd-run --scope`)"
                 )
             };
             existing(&cpu_path(&text).with_context(none)?)?
@@ -53,13 +53,13 @@ fn set_quota(group: &Path, cpus: Option<f64>) -> anyhow::Result<()> {
     }
     let quota = group.join("cpu.cfs_quota_us");
     if !quota.exists() {
-        bail!("it has neither cpu.max nor cpu.cfs_quota_us: the root group has no quota, and cannot be held back");
+        bail!("it has neither cpu.max nor cpu.cfs_quota_us: the root group has no quota and cannot be throttled");
     }
     std::fs::write(group.join("cpu.cfs_period_us"), format!("{PERIOD_US:.0}"))?;
     Ok(std::fs::write(quota, cpus.map_or("-1".to_owned(), |cpus| format!("{:.0}", cpus * PERIOD_US)))?)
 }
 
-/// Below the mount of version 2, or of version 1's controller.
+/// A path below the mount of version 2, or of a version 1 controller.
 fn existing(path: &str) -> anyhow::Result<PathBuf> {
     let below = path.trim_start_matches('/');
     let places = [Path::new(CGROUPS).join(below), Path::new(CGROUPS).join("cpu").join(below)];
@@ -67,7 +67,8 @@ fn existing(path: &str) -> anyhow::Result<PathBuf> {
     found.with_context(|| format!("there is no control group {path} with a CPU quota below {CGROUPS}"))
 }
 
-/// Of `/proc/PID/cgroup`: the path of version 1's cpu controller, else of version 2. The root group is nobody's: a quota on it would hold back the machine.
+/// The path of the version 1 cpu controller, or else of version 2, from `/proc/PID/cgroup`. The root group is rejected: a quota on it would throttle the
+/// whole machine.
 fn cpu_path(text: &str) -> Option<String> {
     let fields = || {
         text.lines().filter_map(|line| {
@@ -92,7 +93,7 @@ fn pids(of: &KnobTarget) -> anyhow::Result<Vec<u32>> {
         }
     };
     match found {
-        found if found.is_empty() => bail!("nobody is there: {of:?}"),
+        found if found.is_empty() => bail!("no such process: {of:?}"),
         found if found.contains(&own) => bail!("{of:?} is Loadstone itself"),
         found => Ok(found),
     }
@@ -110,25 +111,25 @@ mod tests {
         assert_eq!(cpu_path("1:cpu:/\n0::/\n"), None, "never the whole machine");
     }
 
-    /// A group below the mount, of either version; `None` where this user may not make one.
+    /// Creates a group below the mount, of either version. `None` if this user lacks permission.
     fn group_of_own() -> Option<PathBuf> {
         let name = format!("loadstone-test-{}", std::process::id());
         let places = [PathBuf::from(CGROUPS), Path::new(CGROUPS).join("cpu")].map(|place| place.join(&name));
         places.into_iter().find(|place| {
-            let made = std::fs::create_dir(place).is_ok();
+            let created = std::fs::create_dir(place).is_ok();
             let has_quota = place.join("cpu.max").exists() || place.join("cpu.cfs_quota_us").exists();
-            if made && !has_quota {
+            if created && !has_quota {
                 let _ = std::fs::remove_dir(place);
             }
-            made && has_quota
+            created && has_quota
         })
     }
 
-    /// The kernel holds back a process that never waits, and lets it go again.
+    /// The kernel throttles a busy process, and stops throttling it when the limit is removed.
     #[test]
-    fn a_quota_holds_back_a_process_of_a_real_group() {
+    fn a_quota_throttles_a_process_of_a_real_group() {
         let Some(group) = group_of_own() else {
-            println!("skipped: no control group with a CPU quota can be made here");
+            println!("skipped: no control group with a CPU quota can be created here");
             return;
         };
         let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_written_as_the_kernel_reads_them() {
+    fn quotas_of_both_versions_have_the_kernels_format() {
         let folder = tempfile::tempdir().unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(set_quota(folder.path(), Some(1.0)).is_err());

@@ -1,6 +1,6 @@
-//! An experiment as a command makes it: blocks of load with a knob turned between them. What it means is `loadstone_analysis::KnobTrial`'s to say.
+//! Runs an experiment: blocks of load, with a knob changed between them. `loadstone_analysis::KnobTrial` interprets the result.
 //!
-//! Read [`ExperimentRun`] first; `turn` does to the system what a knob says, and undoes it; `progress` tells how far it is; `record` keeps what was learnt.
+//! Read [`ExperimentRun`] first. `turn` changes the knob and restores it, `progress` shows the progress, `record` stores the result.
 
 mod guardian;
 mod host;

@@ -1,4 +1,4 @@
-//! How far an experiment is, on standard error.
+//! Progress of an experiment, on standard error.
 
 use std::io::{IsTerminal, Write};
 
@@ -9,28 +9,28 @@ use loadstone_session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 /// Ignores errors: an experiment does not depend on its terminal.
 pub(super) struct ExperimentProgress {
     quiet: bool,
-    /// A line is drawn over and over; in a pipe, only rounds are told.
+    /// A terminal redraws one line. A pipe gets a line per round only.
     redraws: bool,
     block_seconds: u64,
-    /// What is going on now, before the seconds.
+    /// The current activity, before the seconds.
     now: String,
     left: Option<TimeLeft>,
     clock: Monotonic,
 }
 
-/// How long the rounds that are left will take, as it was guessed when a round ended.
+/// Estimated duration of the remaining rounds, as of the end of a round.
 #[derive(Clone, Copy)]
 struct TimeLeft {
-    /// "about", or "at most".
+    /// "about" or "at most".
     how: &'static str,
     seconds: f64,
-    told_at: Nanos,
+    estimated_at: Nanos,
 }
 
 impl TimeLeft {
-    /// In parentheses; nothing once that time is over.
+    /// Shown in parentheses, and omitted once the estimate has passed.
     fn at(self, now: Nanos) -> String {
-        let seconds = self.seconds - now.saturating_sub(self.told_at) as f64 / 1e9;
+        let seconds = self.seconds - now.saturating_sub(self.estimated_at) as f64 / 1e9;
         if seconds > 0.0 { format!("  ({} {} left)", self.how, rough(seconds)) } else { String::new() }
     }
 }
@@ -49,21 +49,21 @@ impl ExperimentProgress {
         }
     }
 
-    /// A block is about to begin.
+    /// A block is about to start.
     pub(super) fn block(&mut self, next: NextBlock, (knob, label): (&str, &str)) {
         self.now = format!("round {}  {knob} {label}", next.round + 1);
         self.draw("turning");
     }
 
-    /// A round is over. `round_seconds`: what a round has taken so far, with its knob.
+    /// A round has ended. `round_seconds`: average duration of a round so far, including the knob changes.
     pub(super) fn round(&mut self, round: usize, contrasts: &[KnobContrast], trial: &KnobTrial, round_seconds: f64) {
         let left = trial.rounds_left() as f64 * round_seconds;
-        // One round says nothing of how rounds scatter: what is left then is all that is allowed.
+        // One round does not show the variation between rounds, so the estimate is the maximum number of rounds.
         let how = if round < 2 { "at most" } else { "about" };
-        self.left = Some(TimeLeft { how, seconds: left, told_at: self.clock.now() });
-        let told: Vec<String> =
+        self.left = Some(TimeLeft { how, seconds: left, estimated_at: self.clock.now() });
+        let parts: Vec<String> =
             contrasts.iter().map(|contrast| format!("{} → {}: {}", contrast.from, contrast.to, contrast.headline)).collect();
-        self.line(&format!("round {round}  {}{}", told.join("; "), self.left()));
+        self.line(&format!("round {round}  {}{}", parts.join("; "), self.left()));
     }
 
     fn left(&self) -> String {
@@ -84,7 +84,7 @@ impl ExperimentProgress {
     }
 }
 
-/// To ten seconds: nobody knows better.
+/// Rounded to ten seconds, because the estimate is not more precise.
 pub(super) fn rough(seconds: f64) -> String {
     loadstone_units::duration::format((seconds / 10.0).ceil() as u64 * 10_000_000_000)
 }
@@ -111,9 +111,9 @@ mod tests {
     use super::TimeLeft;
 
     #[test]
-    fn what_is_left_shrinks_within_a_round_and_ends() {
-        let left = TimeLeft { how: "about", seconds: 50.0, told_at: 7_000_000_000 };
-        let told = [7, 28, 56, 57, 60].map(|second| left.at(second * 1_000_000_000));
-        assert_eq!(told, ["  (about 50s left)", "  (about 30s left)", "  (about 10s left)", "", ""]);
+    fn the_remaining_time_shrinks_within_a_round_and_ends() {
+        let left = TimeLeft { how: "about", seconds: 50.0, estimated_at: 7_000_000_000 };
+        let lines = [7, 28, 56, 57, 60].map(|second| left.at(second * 1_000_000_000));
+        assert_eq!(lines, ["  (about 50s left)", "  (about 30s left)", "  (about 10s left)", "", ""]);
     }
 }

@@ -1,4 +1,4 @@
-//! What was learnt, on disk: a folder with the experiment and the run of each block, and a line beside the run whose finding it was about.
+//! Stores an experiment: a folder with its result and the runs of its blocks, and a line in the directory of the run whose finding was verified.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +6,15 @@ use anyhow::Context;
 use loadstone_analysis::{Experiment, FindingProof};
 use loadstone_run_directory::files;
 
-/// Below the folder of runs: lists of runs do not look deeper, so that no block is taken for a run of its test.
+/// A subfolder of the runs folder. Listings of runs do not descend into it, so no block is taken for a run of its test.
 const FOLDER: &str = "experiments";
 const FILE: &str = "experiment.json";
 const MARKDOWN: &str = "experiment.md";
 
-/// What experiments said of the findings of a run.
+/// Results of experiments that verified findings of a run.
 ///
 /// # Errors
-/// A file that is not what was written.
+/// The file is damaged or has an unknown format.
 pub(crate) fn proofs(run: &Path) -> anyhow::Result<Vec<FindingProof>> {
     let path = run.join(files::PROOFS);
     match std::fs::read(&path) {
@@ -24,12 +24,12 @@ pub(crate) fn proofs(run: &Path) -> anyhow::Result<Vec<FindingProof>> {
     }
 }
 
-/// Folder of all experiments, in that of the runs.
+/// Folder of all experiments, within the runs folder.
 pub(crate) fn folder(runs: &Path) -> PathBuf {
     runs.join(FOLDER)
 }
 
-/// What an experiment's folder says; `None`: it is none.
+/// The result in an experiment's folder. `None` if it is not one.
 pub(crate) fn answer(folder: &Path) -> anyhow::Result<Option<Experiment>> {
     let Some(bytes) = loadstone_run_directory::Reader::conclusion(folder, FILE)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).with_context(|| format!("cannot read {}", folder.join(FILE).display()))
@@ -40,7 +40,7 @@ pub(crate) struct ExperimentRecord {
 }
 
 impl ExperimentRecord {
-    /// Makes `experiments/TIME-TEST-KNOB` in the folder of runs.
+    /// Creates `experiments/TIME-TEST-KNOB` in the folder of runs.
     pub(crate) fn create(runs: &Path, test: &str, knob: &str) -> anyhow::Result<Self> {
         let time: String =
             loadstone_session::now().chars().take("2026-11-20T18:30:05".len()).map(|c| if c == ':' { '-' } else { c }).collect();
@@ -64,7 +64,7 @@ impl ExperimentRecord {
         format!("{FOLDER}/{}", self.id())
     }
 
-    /// The page, once it is over.
+    /// Writes the page, after the experiment has ended.
     pub(crate) fn write_page(&self, experiment: &Experiment) -> anyhow::Result<()> {
         loadstone_run_directory::Writer::conclusion(
             &self.directory,
@@ -74,7 +74,7 @@ impl ExperimentRecord {
         Ok(())
     }
 
-    /// What is known so far, in place of what was.
+    /// Replaces the stored result with the current one.
     pub(crate) fn write(&self, experiment: &Experiment) -> anyhow::Result<()> {
         for (file, text) in
             [(FILE, loadstone_report::experiment::json(experiment)), (MARKDOWN, loadstone_report::experiment::markdown(experiment))]
@@ -84,8 +84,8 @@ impl ExperimentRecord {
         Ok(())
     }
 
-    /// Adds what became of a finding to the run that made it.
-    pub(crate) fn put_beside(&self, run: &Path, proof: &FindingProof) -> anyhow::Result<()> {
+    /// Adds the outcome for a finding to the run that reported it.
+    pub(crate) fn add_to_run(&self, run: &Path, proof: &FindingProof) -> anyhow::Result<()> {
         let mut proofs = proofs(run)?;
         proofs.retain(|known| (&known.rule, &known.subject, &known.knob) != (&proof.rule, &proof.subject, &proof.knob));
         proofs.push(FindingProof { experiment: self.id(), ..proof.clone() });

@@ -1,4 +1,4 @@
-//! The loop: turn, load, read, until it is decided; then back to the first value.
+//! The experiment loop: set the knob, run load and read the run until the result is clear, then restore the first value.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ use crate::script_run::{self, ScriptRun};
 use crate::series::{RunSource, Series, SeriesRun, TargetUnreachable};
 use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
-/// An experiment as it is asked for.
+/// The parameters of an experiment.
 pub(crate) struct ExperimentRun<'a> {
     pub(crate) script: ScriptRun<'a>,
-    /// The same file, read once.
+    /// The same test file, read once.
     pub(crate) loaded: Loaded,
     pub(crate) knob: Knob,
     pub(crate) block_seconds: u64,
@@ -33,20 +33,20 @@ pub(crate) struct ExperimentRun<'a> {
     /// Folder of run directories.
     pub(crate) runs: PathBuf,
     pub(crate) quiet: bool,
-    /// Arguments of this binary that put the knob back, should this process be killed.
+    /// Arguments of this binary that restore the knob, in case this process is killed.
     pub(crate) puts_back: Option<Vec<String>>,
     pub(crate) watched: WatchedArgs,
 }
 
-/// How it went.
+/// How the experiment ended.
 pub(crate) struct ExperimentEnd {
     pub(crate) experiment: loadstone_analysis::Experiment,
     pub(crate) record: ExperimentRecord,
-    /// What broke it; what was learnt until then is kept.
+    /// The error that ended it. The results until then are stored.
     pub(crate) failure: Option<anyhow::Error>,
 }
 
-/// Puts a knob to its first value, and nothing else.
+/// Sets a knob to its first value, and does nothing else.
 pub(crate) fn put_back(loaded: &Loaded, knob: &Knob) -> anyhow::Result<()> {
     TurnedKnob::new(knob.clone(), loaded.folder().to_owned(), Vec::new(), loaded.plan.all_secrets())?.put_back()
 }
@@ -93,7 +93,7 @@ impl ExperimentRun<'_> {
     }
 
     fn not_put_back(&self) -> String {
-        format!("\"{}\" was NOT put back to {}", self.knob.name, self.knob.values[0].label)
+        format!("\"{}\" was NOT restored to {}", self.knob.name, self.knob.values[0].label)
     }
 
     fn settings(&self) -> TrialSettings {
@@ -110,7 +110,7 @@ impl ExperimentRun<'_> {
     }
 }
 
-/// Only of a delay that Loadstone itself adds is it known that it is one.
+/// The amount of a change is only known for a delay that Loadstone itself adds, or if the test states it.
 fn scale(value: &loadstone_script::KnobValue) -> KnobScale {
     let delays = value.changes.iter().map(|change| match change {
         KnobChange::Proxy { delay_ns, bytes_per_second: None, resets, .. } if *resets == 0.0 => Some(*delay_ns as f64 / 1e9),
@@ -139,7 +139,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Until it is decided, or interrupted.
+    /// Runs until the result is clear or the user interrupts.
     fn run(&mut self, turned: &mut TurnedKnob, record: &ExperimentRecord) -> anyhow::Result<()> {
         let knob = &self.asked.knob;
         let clock = Monotonic::start();
@@ -165,21 +165,21 @@ impl Blocks<'_> {
                 return Ok(());
             }
             ran += 1;
-            self.told(next, record, clock.now() as f64 / 1e9 / f64::from(ran))?;
+            self.report_round(next, record, clock.now() as f64 / 1e9 / f64::from(ran))?;
         }
         Ok(())
     }
 
-    /// Tells whoever watches. `so_far`: seconds, and blocks.
+    /// Reports progress to the terminal and to the parent process. `so_far`: seconds, and blocks.
     fn watched(&mut self, next: NextBlock, label: &str, so_far: (f64, u32)) {
         let (seconds, ran) = so_far;
         let values = self.asked.knob.values.len();
         let each = if ran == 0 { (self.asked.block_seconds + 1) as f64 } else { seconds / f64::from(ran) };
-        // Within a round, its other blocks are still to come.
+        // Within a round, the remaining blocks of that round still have to run.
         let rounds = if next.round == 0 { self.asked.rounds_max } else { self.trial.rounds_left() };
         let left = (rounds * values) as f64 - f64::from(ran % values as u32);
         let text = format!("Round {}: {} {label}", next.round + 1, self.asked.knob.name);
-        self.lines.tell(&WorkProgress::of(text, (seconds, left.max(1.0) * each), &self.answer));
+        self.lines.report(&WorkProgress::of(text, (seconds, left.max(1.0) * each), &self.answer));
     }
 
     /// Whether it ran to its end.
@@ -189,7 +189,7 @@ impl Blocks<'_> {
         let seed = asked.script.inputs.seed.unwrap_or(asked.loaded.plan.options.seed) + next.round as u64;
         let tags = [format!("{}={label}", asked.knob.name), format!("round={}", next.round + 1)];
         let steady = |plan: &mut TestPlan| {
-            // That it can be held was checked before the first block.
+            // It was checked before the first block that the load can be held.
             if let Ok(load) = plan.steady_load(duration_ns) {
                 plan.load = load;
             }
@@ -223,8 +223,8 @@ impl Blocks<'_> {
         Ok(true)
     }
 
-    /// After each round: what is known now, kept and told.
-    fn told(&mut self, next: NextBlock, record: &ExperimentRecord, block_seconds: f64) -> anyhow::Result<()> {
+    /// After each round: stores the current result and reports it.
+    fn report_round(&mut self, next: NextBlock, record: &ExperimentRecord, block_seconds: f64) -> anyhow::Result<()> {
         let values = self.asked.knob.values.len();
         let last = if next.round.is_multiple_of(2) { values - 1 } else { 0 };
         if next.value != last {
@@ -237,7 +237,7 @@ impl Blocks<'_> {
             || experiment.contrasts.iter().flat_map(|contrast| &contrast.subjects).flat_map(|subject| &subject.rows).any(|row| row.decides);
         if let (Some((metric, name)), false) = (&self.asked.measure, experiment.contrasts.is_empty() || decides()) {
             let of = name.as_ref().map_or_else(String::new, |name| format!(" of \"{name}\""));
-            return Err(UsageError(format!("--measure: nothing in the blocks is the {}{of}", metric.name())).into());
+            return Err(UsageError(format!("--measure: the blocks contain no {}{of}", metric.name())).into());
         }
         Ok(())
     }

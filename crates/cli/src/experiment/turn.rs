@@ -1,4 +1,4 @@
-//! Turning a knob, and turning it back whatever happens. Read [`TurnedKnob`].
+//! Sets a knob, and restores it on every exit path. Read [`TurnedKnob`].
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,36 +15,37 @@ use url::Url;
 
 use super::{host, shell};
 
-/// Between two questions whether the system is ready.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
-/// Of an answer that refuses, the beginning.
-const ANSWER_BYTES: usize = 64 << 10;
-const ANSWER_SHOWN: usize = 200;
+/// Interval between readiness checks.
+const READINESS_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum length of a refusing response in the error message.
+const RESPONSE_BYTES_MAX: usize = 64 << 10;
+const RESPONSE_CHARACTERS_SHOWN_MAX: usize = 200;
 
-/// A knob that is turned. Dropping it goes back to the first value, also when a panic unwinds.
+/// A knob that may be changed. Dropping it restores the first value, also when a panic unwinds.
 pub(super) struct TurnedKnob {
     knob: Knob,
-    /// What its commands and files are relative to.
+    /// Base folder for its commands and files.
     folder: PathBuf,
     proxies: Vec<TcpProxy>,
     runtime: Runtime,
     secrets: Secrets,
-    /// It may be at another value than the first.
+    /// Whether the knob may be at a value other than the first.
     turned: bool,
 }
 
 impl TurnedKnob {
     /// # Errors
-    /// Where this machine allows no event loop.
+    /// The machine does not allow an event loop.
     pub(super) fn new(knob: Knob, folder: PathBuf, proxies: Vec<TcpProxy>, secrets: Secrets) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { knob, folder, proxies, runtime, secrets, turned: false })
     }
 
-    /// Turns it, and waits until the system is ready. Each block begins so, also one with the value of the block before: no value may have warmer caches.
+    /// Sets the knob and waits until the system is ready. Every block starts this way, even if the value does not change, so that no value has warmer
+    /// caches.
     ///
     /// # Errors
-    /// What did not work. The knob may be anywhere then.
+    /// What failed. The knob may then be in any state.
     pub(super) fn turn(&mut self, value: usize, stops: &dyn Fn() -> bool) -> anyhow::Result<()> {
         self.turned = true;
         self.apply(value)?;
@@ -53,10 +54,10 @@ impl TurnedKnob {
         Ok(())
     }
 
-    /// Goes back to the first value, if it was ever turned.
+    /// Restores the first value, if the knob was ever changed.
     ///
     /// # Errors
-    /// What did not work.
+    /// What failed.
     pub(super) fn restore(&mut self) -> anyhow::Result<()> {
         if !std::mem::take(&mut self.turned) {
             return Ok(());
@@ -64,10 +65,10 @@ impl TurnedKnob {
         self.apply(0)
     }
 
-    /// To the first value, whether it was turned or not: after a process that was killed.
+    /// Sets the first value unconditionally: for use after a process was killed.
     ///
     /// # Errors
-    /// What did not work.
+    /// What failed.
     pub(super) fn put_back(&mut self) -> anyhow::Result<()> {
         self.turned = true;
         self.restore()
@@ -76,7 +77,7 @@ impl TurnedKnob {
     fn apply(&self, value: usize) -> anyhow::Result<()> {
         let value = &self.knob.values[value];
         let done = value.changes.iter().try_for_each(|change| self.change(change));
-        done.with_context(|| format!("cannot turn \"{}\" to {}", self.knob.name, value.label))
+        done.with_context(|| format!("cannot set \"{}\" to {}", self.knob.name, value.label))
     }
 
     fn change(&self, change: &KnobChange) -> anyhow::Result<()> {
@@ -105,8 +106,8 @@ impl TurnedKnob {
         if (200..300).contains(&status) {
             return Ok(());
         }
-        let shown: String = text.trim().chars().take(ANSWER_SHOWN).collect();
-        bail!("{method} {} was answered with {status}: {shown}", self.secrets.hide(url))
+        let shown: String = text.trim().chars().take(RESPONSE_CHARACTERS_SHOWN_MAX).collect();
+        bail!("{method} {} returned {status}: {shown}", self.secrets.hide(url))
     }
 
     async fn call(&self, url: &str, method: &str, headers: &[(String, String)], body: &str) -> anyhow::Result<(u16, String)> {
@@ -119,7 +120,7 @@ impl TurnedKnob {
         let answer = within(limit, async {
             let response = target.send(request).await?;
             let status = response.status().as_u16();
-            Ok((status, response.into_body().bytes(ANSWER_BYTES).await?))
+            Ok((status, response.into_body().bytes(RESPONSE_BYTES_MAX).await?))
         });
         let (status, bytes) = answer.await?;
         Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
@@ -142,7 +143,7 @@ impl TurnedKnob {
                 let waited = loadstone_units::duration::format(self.knob.within_ns);
                 bail!("the system is not ready after {waited}: GET {}: {problem}", self.secrets.hide(url));
             }
-            std::thread::sleep(ASK_AGAIN);
+            std::thread::sleep(READINESS_POLL_INTERVAL);
         }
     }
 }
@@ -150,8 +151,8 @@ impl TurnedKnob {
 impl Drop for TurnedKnob {
     fn drop(&mut self) {
         if let Err(problem) = self.restore() {
-            // Nothing more can be done than to say so.
-            let _ = writeln!(std::io::stderr(), "error: \"{}\" was NOT put back: {problem:#}", self.knob.name);
+            // All that remains is to report it.
+            let _ = writeln!(std::io::stderr(), "error: \"{}\" was NOT restored: {problem:#}", self.knob.name);
         }
     }
 }
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_puts_it_back() {
+    fn a_panic_restores_the_knob() {
         let folder = tempfile::tempdir().unwrap();
         let read = || std::fs::read_to_string(folder.path().join("cache.conf")).unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -192,25 +193,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_turned_is_left_alone() {
+    fn a_knob_that_was_never_set_is_not_restored() {
         let folder = tempfile::tempdir().unwrap();
         drop(turned(folder.path(), file));
         assert!(!folder.path().join("cache.conf").exists());
     }
 
     #[test]
-    fn a_command_that_fails_says_what_it_said_and_one_that_hangs_is_killed() {
+    fn a_failed_command_reports_its_output_and_a_hanging_one_is_killed() {
         let folder = tempfile::tempdir().unwrap();
-        let said = |line: &'static str, within_ns: u64| format!("{:#}", shell::run(line, folder.path(), within_ns).unwrap_err());
-        assert!(said("echo no such pool >&2; exit 3", 5_000_000_000).ends_with("exit status: 3: no such pool"));
-        assert!(said("sleep 100", 50_000_000).contains("did not end within 50ms"));
-        // What it leaves running in the background is not waited for.
+        let error_of = |line: &'static str, within_ns: u64| format!("{:#}", shell::run(line, folder.path(), within_ns).unwrap_err());
+        assert!(error_of("echo no such pool >&2; exit 3", 5_000_000_000).ends_with("exit status: 3: no such pool"));
+        assert!(error_of("sleep 100", 50_000_000).contains("did not end within 50ms"));
+        // Processes that the command leaves in the background are not waited for.
         shell::run("sleep 5 & true", folder.path(), 5_000_000_000).unwrap();
     }
 
-    /// A process stands still, and goes on when the knob is put back.
+    /// A process is paused, and resumes when the knob is restored.
     #[test]
-    fn a_paused_process_goes_on_afterwards() {
+    fn a_paused_process_resumes_afterwards() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
         let state = || {

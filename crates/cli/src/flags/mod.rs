@@ -1,4 +1,4 @@
-//! Flags that several commands share, a file for each group.
+//! Flags that several commands share, one file per group.
 
 mod against;
 mod network;

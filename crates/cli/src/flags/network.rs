@@ -1,4 +1,4 @@
-//! How a target is reached.
+//! How the target is reached over the network.
 
 use std::path::PathBuf;
 
@@ -18,17 +18,17 @@ fn connection_rate(text: &str) -> Result<f64, String> {
     if rate > 0.0 { Ok(rate) } else { Err("must be above 0".to_owned()) }
 }
 
-/// How the network is reached; added to what a script says itself.
+/// Network settings, in addition to those of a script.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArgs {
     /// Accept any TLS certificate.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// PEM file of a certificate authority to trust; may be given several times.
+    /// PEM file of a certificate authority to trust. Can be repeated.
     #[arg(long = "root", value_name = "FILE")]
     pub(crate) roots: Vec<PathBuf>,
-    /// PEM file of a client certificate, with its chain; --key has its key.
+    /// PEM file of a client certificate, with its chain. Requires --key.
     #[arg(long = "cert", value_name = "FILE", requires = "key")]
     pub(crate) certificate: Option<PathBuf>,
     /// PEM file of the client certificate's private key.
@@ -40,7 +40,7 @@ pub(crate) struct NetworkArgs {
     /// Make a full TLS handshake for every connection instead of resuming sessions.
     #[arg(long)]
     pub(crate) no_tls_resumption: bool,
-    /// Local address, range (127.0.0.1-127.0.0.20) or block (10.0.0.0/28) to connect from; may be given several times, all are used in turn.
+    /// Local address, range (127.0.0.1-127.0.0.20) or block (10.0.0.0/28) to connect from. Can be repeated; all are used in turn.
     #[arg(long = "source", value_name = "ADDRESSES")]
     pub(crate) sources: Vec<SourceRange>,
     /// Use HTTP/2 where TLS negotiates it (auto), or always, even without TLS (only).
@@ -49,20 +49,20 @@ pub(crate) struct NetworkArgs {
     /// HTTP proxy, as http://user:password@host:port. The environment's proxy is never used.
     #[arg(long, value_name = "URL", value_parser = Proxy::parse)]
     pub(crate) proxy: Option<Proxy>,
-    /// Unix socket to connect to, whatever the host.
+    /// Unix socket to connect to, for every host.
     #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
     pub(crate) unix: Option<PathBuf>,
-    /// Maximum new connections per second, such as 200 or "90/m"; requests that need more wait.
+    /// Maximum new connections per second, such as 200 or "90/m". Requests that need more wait.
     #[arg(long, value_name = "RATE", value_parser = connection_rate)]
     pub(crate) connect_rate: Option<f64>,
-    /// Send a traceparent header with every request, so that traces connect; slow and failed requests show their trace id.
+    /// Send a traceparent header with every request, so that traces connect. Slow and failed requests show their trace id.
     #[arg(long)]
     pub(crate) traceparent: bool,
 }
 
 impl NetworkArgs {
-    /// One that was given.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
+    /// The first of these flags that is set.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
         let given = [
             ("--insecure", self.insecure),
             ("--root", !self.roots.is_empty()),
@@ -79,7 +79,7 @@ impl NetworkArgs {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
     }
 
-    /// Adds what the flags say; they win over a script. `seed` is that of the run's random draws.
+    /// Applies the flags, which override the script. `seed`: the seed of the run's random draws.
     pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
         network.insecure |= self.insecure;
         network.roots.extend(self.roots.iter().cloned());

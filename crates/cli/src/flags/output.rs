@@ -1,4 +1,4 @@
-//! Where a run goes, and how it is shown.
+//! Where results of a run are written, and how it is displayed.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use loadstone_report::terminal::TimeColumns;
 use loadstone_session::OutputSettings;
 
 use super::AgainstArgs;
+use crate::argument;
 use crate::exit::UsageError;
-use crate::given;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -20,35 +20,35 @@ pub(crate) struct OutputArgs {
     /// Write nothing to disk.
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it. Findings come while it goes on.
+    /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it. Findings appear during the run.
     #[arg(long)]
     pub(crate) live: bool,
-    /// Write the live page's address to this file, too: for programs that start runs.
+    /// Also write the live page's address to this file, for programs that start runs.
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) live_address: Option<PathBuf>,
-    /// Also send each second's numbers here; may be given several times. KIND is prometheus, prometheus-native (both remote
-    /// write), otlp, influx, statsd or dogstatsd. See docs/outputs.md.
+    /// Also send each second's numbers here. Can be repeated. KIND is prometheus, prometheus-native (both remote write), otlp, influx, statsd or dogstatsd.
+    /// See docs/outputs.md.
     #[arg(long, value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
     pub(crate) out: Vec<String>,
-    /// Header for outputs over HTTP, such as an authorization; may be given several times, or one on each line of the variable.
+    /// Header for outputs over HTTP, such as an authorization. Can be repeated, or listed one per line in the variable.
     #[arg(long = "out-header", value_name = "NAME: VALUE", env = "LOADSTONE_OUT_HEADERS", hide_env_values = true, value_delimiter = '\n')]
     pub(crate) out_headers: Vec<String>,
-    /// Serve /metrics here for Prometheus to scrape while the run lasts.
+    /// Serve /metrics on this address for Prometheus to scrape during the run.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics_listen: Option<std::net::SocketAddr>,
-    /// No progress; only the summary.
+    /// Print only the summary, no progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Also write JUnit XML here (the run directory always has one).
+    /// Also write JUnit XML to this file (the run directory always has one).
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Also write the HTML report here (the run directory always has one).
+    /// Also write the HTML report to this file (the run directory always has one).
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Also write the Markdown summary here. GITHUB_STEP_SUMMARY is honoured.
+    /// Also write the Markdown summary to this file. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Columns of the summary's table, such as count,failed,p50,p99.9,max; also: rate, mean, min, p75, p90, p95, p99, p99.99, interval (of p99).
+    /// Columns of the summary's table, such as count,failed,p50,p99.9,max. Also: rate, mean, min, p75, p90, p95, p99, p99.99, interval (of p99).
     #[arg(long = "summary", value_name = "COLUMNS")]
     pub(crate) columns: Option<TimeColumns>,
     /// Print the summary as JSON (summary.json) instead of text.
@@ -59,12 +59,12 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Whether the files that are asked for can be there.
+    /// Checks whether the requested files can be written.
     ///
     /// # Errors
-    /// [`UsageError`]: the folder of one is missing.
+    /// [`UsageError`]: the parent folder of a file does not exist.
     pub(crate) fn check_files(&self) -> Result<(), UsageError> {
-        given::check_files(
+        argument::check_files(
             &self.runs,
             &[
                 ("--junit", self.junit.as_deref()),
@@ -75,10 +75,10 @@ impl OutputArgs {
         )
     }
 
-    /// Where the run's numbers go besides its directory. A variable of the environment that is empty asks for nothing.
+    /// Outputs for the run's numbers in addition to its directory. An empty environment variable counts as unset.
     ///
     /// # Errors
-    /// [`UsageError`]: an unknown kind, a wrong address, a line that is not a header.
+    /// [`UsageError`]: an unknown kind, an invalid address, or a line that is not a header.
     pub(crate) fn settings(&self) -> Result<OutputSettings, UsageError> {
         let destinations = self.out.iter().filter(|text| !text.is_empty()).map(|text| text.parse::<Destination>());
         let destinations = destinations.collect::<Result<Vec<_>, _>>().map_err(|problem| UsageError(format!("--out: {problem}")))?;
@@ -88,7 +88,7 @@ impl OutputArgs {
 }
 
 fn header(line: &str) -> Result<(String, String), UsageError> {
-    // The value may be a secret: it is not shown.
+    // The value may be a secret, so it is not shown.
     let wrong = || UsageError("--out-header: write it as \"NAME: VALUE\"".to_owned());
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))

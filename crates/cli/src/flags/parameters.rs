@@ -6,13 +6,13 @@ use loadstone_script::{Inputs, ScriptError};
 /// Parameters of a script, for every command that takes one.
 #[derive(Debug, Args)]
 pub(crate) struct ParameterArgs {
-    /// Set a parameter of the test. Also: LOADSTONE_NAME in the environment.
+    /// Set a parameter of the test. The environment variable LOADSTONE_NAME works too.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     pub(crate) params: Vec<String>,
 }
 
 impl ParameterArgs {
-    /// What the test is given: these parameters, and the environment's.
+    /// The test's inputs: these parameters, and the environment's.
     ///
     /// # Errors
     /// A parameter without a name or a value.
@@ -21,7 +21,7 @@ impl ParameterArgs {
     }
 }
 
-/// What a test is given by this process; observers are checked where the test names them.
+/// The inputs that this process passes to a test. Observers are validated where the test names them.
 ///
 /// # Errors
 /// A parameter without a name or a value.

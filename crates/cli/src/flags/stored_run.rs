@@ -1,4 +1,4 @@
-//! Which run is meant, of those in a folder.
+//! Selects a run in a folder.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) struct RunsFolderArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoredRunArgs {
-    /// An id or its beginning, `latest` or `last`, `latest~1`, a tag, or a run directory.
+    /// An id or its prefix, `latest` or `last`, `latest~1`, a tag, or a run directory.
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) struct StoredRunArgs {
 }
 
 impl StoredRunArgs {
-    /// The run, read and concluded anew, and its directory.
+    /// The run with conclusions computed again, and its directory.
     pub(crate) fn read(&self) -> anyhow::Result<(PathBuf, Run, Summary)> {
         let directory = self.directory()?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
@@ -34,7 +34,7 @@ impl StoredRunArgs {
         Ok((directory, run, summary))
     }
 
-    /// All that was kept of the run, second by second where seconds were kept.
+    /// All stored data of the run, per second where seconds are stored.
     pub(crate) fn as_kept(&self) -> anyhow::Result<Run> {
         Ok(Reader::open(&self.directory()?).and_then(Reader::run_as_kept)?)
     }
@@ -44,7 +44,7 @@ impl StoredRunArgs {
     }
 }
 
-/// The directory of the run that is meant, which may lie outside the folder, or in that of an experiment or a search.
+/// The directory of the selected run. It may be outside the folder, or in the folder of an experiment or a search.
 pub(crate) fn find(runs: &Path, asked: &str) -> Result<PathBuf, UsageError> {
     let path = Path::new(asked);
     if path.join(loadstone_run_directory::files::RUN).is_file() {

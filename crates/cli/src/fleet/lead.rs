@@ -1,4 +1,4 @@
-//! A run over a fleet: gathers its agents, hands them the test, and leads them.
+//! A run over a fleet: finds its agents, sends them the test, and leads them.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,36 +11,36 @@ use loadstone_run_directory::AgentInfo;
 use loadstone_script::{CommonData, Inputs, Loaded};
 use loadstone_session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
 
+use super::host_message::HostMessage;
 use super::local::LocalFleet;
-use super::said::AgentSaid;
 use super::share_flag::{WrittenShare, parse_share, shares};
 use super::test::FleetTest;
 use super::{authorities, unique_id};
 use crate::exit::UsageError;
 
-/// How long agents are waited for.
-const GATHER_WAIT: Duration = Duration::from_secs(30);
+/// How long to wait for agents.
+const GATHER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Values of a label that are shown.
-const VALUES_MAX: usize = 6;
+/// Maximum number of label values to show.
+const LABEL_VALUES_SHOWN_MAX: usize = 6;
 
 /// Load from several machines.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Fleet")]
 pub(crate) struct FleetArgs {
-    /// Let agents make the load: those at a NATS server (nats://HOST:4222, tls://…), or N processes on this machine (local:N). See docs/fleet.md.
+    /// Let agents generate the load: those at a NATS server (nats://HOST:4222, tls://…), or N processes on this machine (local:N). See docs/fleet.md.
     #[arg(long, value_name = "ADDRESS|local:N", value_parser = parse_place)]
     fleet: Option<FleetPlace>,
-    /// Agents that the run needs.
+    /// Number of agents that the run needs.
     #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u32).range(1..))]
     agents: Option<u32>,
-    /// Share of the load by the agents' labels: region=eu:0.7,region=us:0.3, or whole numbers beside each other (7 and 3).
+    /// Share of the load by agent label: region=eu:0.7,region=us:0.3, or proportions in whole numbers (7 and 3).
     #[arg(long, value_name = "LABEL=VALUE:SHARE,…", requires = "fleet", value_delimiter = ',', value_parser = parse_share)]
     fleet_share: Vec<WrittenShare>,
-    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", requires = "fleet")]
     fleet_ca: Option<PathBuf>,
-    /// What becomes of the run when an agent is lost.
+    /// What happens to the run when an agent is lost.
     #[arg(long, value_enum, value_name = "WHAT", requires = "fleet", default_value_t)]
     on_agent_loss: OnAgentLoss,
 }
@@ -53,12 +53,12 @@ enum FleetPlace {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum OnAgentLoss {
-    /// The others go on; the run says what is missing, and is SUSPECT.
+    /// The others continue. The run reports what is missing, and is SUSPECT.
     #[default]
     Continue,
     /// The run ends as failed.
     Stop,
-    /// The others make its part, too; the run says what is missing until then, and is SUSPECT.
+    /// The others take over its part. The run reports what is missing until then, and is SUSPECT.
     Replace,
 }
 
@@ -66,7 +66,7 @@ fn parse_place(text: &str) -> Result<FleetPlace, String> {
     if let Some(number) = text.strip_prefix("local:") {
         return match number.parse() {
             Ok(agents) if agents > 0 => Ok(FleetPlace::Local(agents)),
-            _ => Err("write the number of agents behind it, such as local:4".to_owned()),
+            _ => Err("add the number of agents, such as local:4".to_owned()),
         };
     }
     match text.split_once("://") {
@@ -76,10 +76,10 @@ fn parse_place(text: &str) -> Result<FleetPlace, String> {
 }
 
 impl FleetArgs {
-    /// `None`: this machine's workers make the load. `workers`: threads of each agent, where it is a fleet on this machine.
+    /// `None`: this machine's workers generate the load. `workers`: threads per agent, for a fleet on this machine.
     ///
     /// # Errors
-    /// [`UsageError`]: flags that do not go together.
+    /// [`UsageError`]: the flags exclude each other.
     pub(crate) fn resolve(&self, workers: Option<u32>) -> Result<Option<FleetRun>, UsageError> {
         let policy = match self.on_agent_loss {
             OnAgentLoss::Continue => LossPolicy::Continue,
@@ -94,34 +94,32 @@ impl FleetArgs {
                 return Err(UsageError("--agents is for a NATS server; local:N says how many".to_owned()));
             }
             (Some(FleetPlace::Local(_)), ..) if authorities.is_some() => {
-                return Err(UsageError("--fleet-ca is for a NATS server; the one of local:N is reached on this machine alone".to_owned()));
+                return Err(UsageError("--fleet-ca applies to an existing NATS server; local:N starts one on loopback".to_owned()));
             }
             (Some(FleetPlace::Local(_)), ..) if !shares.is_empty() => {
-                return Err(UsageError("--fleet-share goes by labels, and the agents of local:N have none".to_owned()));
+                return Err(UsageError("--fleet-share selects agents by label, and the agents of local:N have none".to_owned()));
             }
             (Some(FleetPlace::Local(agents)), None, workers) => {
                 let workers = workers.unwrap_or(loadstone_session::cores() / agents).max(1);
                 Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, shares })
             }
             (Some(FleetPlace::Server(_)), None, _) => {
-                return Err(UsageError("--fleet: say with --agents how many the run needs".to_owned()));
+                return Err(UsageError("--fleet: set --agents to the number that the run needs".to_owned()));
             }
             (Some(FleetPlace::Server(_)), Some(_), Some(_)) => {
-                return Err(UsageError(
-                    "--workers: the agents say themselves how many threads they have (`loadstone agent --workers`)".to_owned(),
-                ));
+                return Err(UsageError("--workers: each agent sets its own number of threads (`loadstone agent --workers`)".to_owned()));
             }
             (Some(place), Some(agents), None) => Some(FleetRun { place: place.clone(), agents, workers: 0, policy, authorities, shares }),
         })
     }
 }
 
-/// How a run's load is made by a fleet.
+/// How a fleet generates a run's load.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetRun {
     place: FleetPlace,
     agents: u32,
-    /// Of each, where they are started here.
+    /// Threads per agent, for agents that this process starts.
     workers: u32,
     policy: LossPolicy,
     authorities: Option<PathBuf>,
@@ -129,10 +127,10 @@ pub(crate) struct FleetRun {
 }
 
 impl FleetRun {
-    /// Whether agents could make the load of this test.
+    /// Checks whether agents could generate the load of this test.
     ///
     /// # Errors
-    /// They would not reach its proxies or name servers; or its secrets would go over the network in clear.
+    /// Agents could not reach the test's proxies or name servers, or its secrets would cross the network unencrypted.
     pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
         if let (FleetPlace::Server(address), Some(refused)) = (&self.place, loaded.reachable_here_only())
             && !is_here(address)
@@ -141,7 +139,7 @@ impl FleetRun {
         }
         match &self.place {
             FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
-                "the test has secrets, and {} would carry them in clear: use tls://, or a server on this machine",
+                "the test has secrets, and {} would transmit them unencrypted: use tls://, or a server on this machine",
                 without_password(address)
             ))
             .into()),
@@ -170,28 +168,28 @@ impl FleetRun {
         };
         let id = unique_id();
         let mut fleet =
-            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_WAIT)?;
+            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_TIMEOUT)?;
         if !self.shares.is_empty() {
             fleet.divide(&self.shares).map_err(|problem| UsageError(format!("--fleet-share: {problem}")))?;
         }
         let whose = if local.is_some() { " on this machine, over a nats-server started for this run:" } else { " at" };
         let workers = fleet.workers();
-        // A convenience; a closed standard error is no reason not to run.
+        // This output is optional: a closed standard error must not prevent the run.
         let _ = writeln!(std::io::stderr(), "Fleet  {} agents{whose} {} ({workers} workers)", self.agents, without_password(&address));
         let _ = writeln!(std::io::stderr(), "{}", by_label(fleet.agents()));
         session.workers = workers;
-        let made_by = FleetOfRun { id: Some(id), agents: infos(&fleet) };
-        let mut on_disk = OnDisk { fleet: fleet.on_disk(), told: Vec::new() };
+        let fleet_of_run = FleetOfRun { id: Some(id), agents: infos(&fleet) };
+        let mut on_disk = OnDisk { fleet: fleet.on_disk(), reported: Vec::new() };
         let mut all: Vec<&mut dyn Subscriber> = vec![&mut on_disk];
         all.extend(subscribers.iter_mut().map(|subscriber| &mut **subscriber as &mut dyn Subscriber));
         let lead = |handle| fleet.lead(&test, handle, self.policy, HostOfTest { printed, common: loaded.common_data() });
-        let finished = session.run_fleet(made_by, lead, &mut all);
+        let finished = session.run_fleet(fleet_of_run, lead, &mut all);
         drop(local);
         Ok(finished)
     }
 }
 
-/// What users on all agents have in common is on this machine.
+/// The controller holds the data that users on all agents share.
 struct HostOfTest {
     printed: LineSender,
     common: CommonData,
@@ -207,13 +205,13 @@ impl TestHost for HostOfTest {
     }
 
     fn receive(&mut self, _agent: usize, text: &str) {
-        match AgentSaid::parse(text) {
-            Some(AgentSaid::Common(text)) => {
+        match HostMessage::parse(text) {
+            Some(HostMessage::Common(text)) => {
                 if let Err(error) = self.common.take(&text) {
                     self.printed.fail(error.render());
                 }
             }
-            Some(AgentSaid::Misuse(problem)) => self.printed.fail(problem),
+            Some(HostMessage::Misuse(problem)) => self.printed.fail(problem),
             None => {}
         }
     }
@@ -223,18 +221,18 @@ impl TestHost for HostOfTest {
     }
 }
 
-/// Tells agents what they need not keep any more: what is on disk when the next second comes.
+/// Reports to agents which seconds they need not store any more: those that are on disk when the next second arrives.
 struct OnDisk {
     fleet: WrittenSeconds,
-    /// Agents, and their seconds up to the last that was written.
-    told: Vec<(u32, u32)>,
+    /// For each agent, its seconds up to the last one written.
+    reported: Vec<(u32, u32)>,
 }
 
 impl Subscriber for OnDisk {
     fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Snapshot { snapshot, .. } = event {
-            self.told.drain(..).for_each(|(agent, before)| self.fleet.written(agent, before));
-            self.told.extend(snapshot.agents.iter().filter(|agent| !agent.lost).map(|agent| (agent.agent, agent.seconds_received)));
+            self.reported.drain(..).for_each(|(agent, before)| self.fleet.written(agent, before));
+            self.reported.extend(snapshot.agents.iter().filter(|agent| !agent.lost).map(|agent| (agent.agent, agent.seconds_received)));
         }
         Ok(())
     }
@@ -257,7 +255,7 @@ fn infos(fleet: &GatheredFleet) -> Vec<AgentInfo> {
     infos
 }
 
-/// A line for each label: how many agents have which value.
+/// One line per label: how many agents have each value.
 fn by_label(agents: &[AgentFacts]) -> String {
     let mut labels: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (label, value) in agents.iter().flat_map(|agent| &agent.labels) {
@@ -265,19 +263,23 @@ fn by_label(agents: &[AgentFacts]) -> String {
     }
     let mut lines = String::new();
     for (label, values) in labels {
-        let shown: Vec<String> = values.iter().take(VALUES_MAX).map(|(value, agents)| format!("{value} {agents}")).collect();
-        let more = if values.len() > VALUES_MAX { format!(", and {} more", values.len() - VALUES_MAX) } else { String::new() };
+        let shown: Vec<String> = values.iter().take(LABEL_VALUES_SHOWN_MAX).map(|(value, agents)| format!("{value} {agents}")).collect();
+        let more = if values.len() > LABEL_VALUES_SHOWN_MAX {
+            format!(", and {} more", values.len() - LABEL_VALUES_SHOWN_MAX)
+        } else {
+            String::new()
+        };
         lines += &format!("       {label}: {}{more}\n", shown.join(", "));
     }
     lines
 }
 
-/// The server is reached over a network, without TLS.
+/// Whether the server is reached over a network without TLS.
 fn is_clear(address: &str) -> bool {
     !address.starts_with("tls://") && !is_here(address)
 }
 
-/// The server is on this machine.
+/// Whether the server is on this machine.
 fn is_here(address: &str) -> bool {
     let Ok(url) = url::Url::parse(address) else { return false };
     match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
@@ -292,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_server_or_a_number_here() {
+    fn a_fleet_address_is_a_server_or_a_local_number() {
         assert_eq!(parse_place("local:4"), Ok(FleetPlace::Local(4)));
         assert_eq!(parse_place("nats://h:4222"), Ok(FleetPlace::Server("nats://h:4222".to_owned())));
         for wrong in ["local", "local:", "local:0", "local:x", "http://h", "h:4222", "nats://"] {
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_counted_by_what_they_say_of_themselves() {
+    fn agents_are_counted_by_label() {
         let agent = |number: usize| {
             let region = if number < 2 { "eu" } else { "us" };
             let labels = [("node".to_owned(), format!("n{number}")), ("region".to_owned(), region.to_owned())];
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_go_in_clear_only_to_this_machine() {
+    fn secrets_are_sent_unencrypted_only_to_this_machine() {
         for (address, clear) in [
             ("nats://127.0.0.1:1", false),
             ("nats://localhost:1", false),

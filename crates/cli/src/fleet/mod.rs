@@ -1,12 +1,12 @@
 //! Runs over several machines: what the binary adds to the crate `fleet`, which knows no tests.
 //!
-//! `lead` is a run's side, `serve` an agent's, [`test::FleetTest`] what goes from the one to the other, `local` a fleet on this machine,
-//! `kubernetes` one in a cluster.
+//! `lead` is the controller's side of a run, `serve` the agent's side, [`test::FleetTest`] what the controller sends to agents, `local` a fleet on this
+//! machine, `kubernetes` a fleet in a cluster.
 
+mod host_message;
 pub(crate) mod kubernetes;
 mod lead;
 mod local;
-mod said;
 mod serve;
 mod share_flag;
 mod test;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::UsageError;
 
-/// A label of an agent, as a flag has it: `region=eu`.
+/// A label of an agent, in the flag's syntax: `region=eu`.
 pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     match text.split_once('=') {
@@ -28,7 +28,7 @@ pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Where a NATS server is, as a flag has it.
+/// Address of a NATS server, in the flag's syntax.
 pub(crate) fn parse_address(text: &str) -> Result<String, String> {
     match text.split_once("://") {
         Some(("nats" | "tls", host)) if !host.is_empty() => Ok(text.to_owned()),
@@ -36,10 +36,10 @@ pub(crate) fn parse_address(text: &str) -> Result<String, String> {
     }
 }
 
-/// The file of authorities that a flag names.
+/// Reads the authorities' file that a flag names.
 ///
 /// # Errors
-/// It cannot be read, or has no certificate.
+/// The file cannot be read, or contains no certificate.
 pub(crate) fn authorities(flag: &str, file: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
     let Some(file) = file else { return Ok(None) };
     let wrong = |problem: &str| UsageError(format!("{flag}: {}: {problem}", file.display()));
@@ -50,9 +50,9 @@ pub(crate) fn authorities(flag: &str, file: Option<&Path>) -> Result<Option<Path
     Ok(Some(file.to_owned()))
 }
 
-/// A text that no other process has.
+/// A string that is unique to this process.
 fn unique_id() -> String {
-    // The standard hasher's keys come from the operating system.
+    // The standard hasher takes its keys from the operating system.
     format!("{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_is_a_word_for_a_word() {
+    fn labels_are_parsed() {
         assert_eq!(parse_label("region=eu-1"), Ok(("region".to_owned(), "eu-1".to_owned())));
         for wrong in ["", "region", "region=", "=eu", "a=b=c", "a=b c", "a=b,c=d"] {
             assert!(parse_label(wrong).is_err(), "{wrong}");
@@ -72,10 +72,10 @@ mod tests {
     fn a_file_without_certificates_is_refused_by_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.pem");
-        let said = |file: &Path| authorities("--fleet-ca", Some(file)).unwrap_err().to_string();
-        assert!(said(&file).contains("x.pem: cannot be read"));
+        let message = |file: &Path| authorities("--fleet-ca", Some(file)).unwrap_err().to_string();
+        assert!(message(&file).contains("x.pem: cannot be read"));
         std::fs::write(&file, "-----BEGIN PRIVATE KEY-----").unwrap();
-        assert!(said(&file).contains("x.pem: has no certificate"));
+        assert!(message(&file).contains("x.pem: has no certificate"));
         assert_eq!(authorities("--fleet-ca", None).unwrap(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! An agent: it joins a fleet and makes its part of one run after another.
+//! An agent: joins a fleet and generates its part of one run after another.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use loadstone_metrics::Snapshot;
 use loadstone_script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
 use loadstone_secrets::Secrets;
 
-use super::said::AgentSaid;
+use super::host_message::HostMessage;
 use super::test::FleetTest;
 use super::unique_id;
 use crate::command_run::{check_network, scratch_folder};
 use crate::script_run::console_text;
 
-/// How an agent is set up.
+/// Settings of an agent.
 pub(crate) struct AgentSettings<'a> {
     pub(crate) server: NatsServer,
     pub(crate) name: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct AgentSettings<'a> {
 /// Serves until it is asked to end.
 ///
 /// # Errors
-/// The NATS server refuses, or is not there for too long at the start.
+/// The NATS server refuses, or is not reachable for too long at the start.
 pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::Result<()> {
     let hostname = loadstone_session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
@@ -44,7 +44,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::R
     };
     let say = |text: &str| {
         if !settings.quiet {
-            // A closed standard error is no reason not to serve.
+            // This output is optional: a closed standard error must not stop the agent.
             let _ = writeln!(std::io::stderr(), "agent {name}: {text}");
         }
     };
@@ -57,7 +57,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::R
     Ok(())
 }
 
-/// What the test's users share with those of other agents, by way of the controller.
+/// Data that the test's users share with those of other agents, through the controller.
 struct ByWayOf(AgentLink);
 
 impl CallLeases for ByWayOf {
@@ -72,7 +72,7 @@ impl CommonHome for ByWayOf {
     }
 
     fn send(&self, text: String) {
-        self.0.send_to_host(AgentSaid::Common(text).to_text());
+        self.0.send_to_host(HostMessage::Common(text).to_text());
     }
 }
 
@@ -117,7 +117,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(link)).map_err(|error| error.render()),
         |report| {
             let report = match report {
-                // What an agent keeps is no secret: it may be written by whoever collects it.
+                // The stored seconds must contain no secrets: the collecting machine writes them to disk.
                 AgentReport::Snapshot(second) => AgentReport::Snapshot(Box::new(hidden(*second, &secrets))),
                 other => other,
             };
@@ -130,18 +130,18 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Without what must not be shown; events of journeys are on their way, and hold nothing of the kind.
+/// Masks secrets. Journey events that are still being sent contain none.
 fn hidden(mut second: Snapshot, secrets: &Secrets) -> Snapshot {
     let flow_events = std::mem::take(&mut second.flow_events);
     Snapshot { flow_events, ..Snapshot::hiding(Cow::Owned(second), secrets).into_owned() }
 }
 
-/// Sends what a worker's scripts print, and do wrong, to whoever runs the test.
+/// Sends a worker's script output and errors to the controller.
 fn sinks(link: &AgentLink) -> Sinks {
     let (lines, failures) = (link.clone(), link.clone());
     Sinks {
         console: Some(Rc::new(move |line: &ConsoleLine| lines.line(console_text(line)))),
-        misuse: Some(Rc::new(move |error: &ScriptError| failures.send_to_host(AgentSaid::Misuse(error.render()).to_text()))),
+        misuse: Some(Rc::new(move |error: &ScriptError| failures.send_to_host(HostMessage::Misuse(error.render()).to_text()))),
         ..Sinks::default()
     }
 }

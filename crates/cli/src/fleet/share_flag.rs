@@ -1,11 +1,11 @@
-//! `--fleet-share`: which part of the load agents with a label make.
+//! `--fleet-share`: which part of the load the agents with a label generate.
 
 use loadstone_fleet::LabelShare;
 
 use super::parse_label;
 use crate::exit::UsageError;
 
-/// A share as it was written, in thousandths.
+/// A share as written, in thousandths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenShare {
     share: LabelShare,
@@ -24,10 +24,10 @@ pub(super) fn parse_share(text: &str) -> Result<WrittenShare, String> {
     Ok(WrittenShare { share: LabelShare { label, value, weight }, is_whole: weight % 1_000 == 0 })
 }
 
-/// Parts of one, or whole numbers beside each other.
+/// Either parts of one, or proportions in whole numbers.
 ///
 /// # Errors
-/// [`UsageError`]: they do not add up.
+/// [`UsageError`]: they do not add up to one.
 pub(super) fn shares(written: &[WrittenShare]) -> Result<Vec<LabelShare>, UsageError> {
     let shares: Vec<LabelShare> = written.iter().map(|written| written.share.clone()).collect();
     let sum: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();

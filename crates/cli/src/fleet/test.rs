@@ -1,5 +1,5 @@
-//! A test as it goes to the agents: its files, and what it is given from outside. It is held in memory and sent; only the files are ever written
-//! to disk, into a folder of one user that goes with the run.
+//! A test as sent to the agents: its files, and its external inputs. It is held in memory and sent. Only the files are written to disk, into a private
+//! folder that is deleted with the run.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::UsageError;
 
-/// Most bytes of a test's files together.
-const BYTES_MAX: usize = 64 << 20;
+/// Maximum total size of a test's files. Bytes.
+const FILES_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct FleetTest {
@@ -22,14 +22,14 @@ pub(super) struct FleetTest {
     parameters: Vec<(String, String)>,
     environment: Vec<(String, String)>,
     seed: u64,
-    /// Where its stubs listen, on the controller's machine.
+    /// Addresses of its stubs, on the controller's machine.
     stub_urls: Vec<String>,
-    /// What it must come to on the agents, too: the digest of its modules, and its plan as JSON, which holds no secrets.
+    /// For verification on the agents: the digest of its modules, and its plan as JSON, which contains no secrets.
     digest: String,
     plan: String,
 }
 
-/// A file, by its path below the folder that all files have in common.
+/// A file, by its path relative to the common parent folder.
 #[derive(Serialize, Deserialize)]
 struct SentFile {
     path: PathBuf,
@@ -37,7 +37,7 @@ struct SentFile {
 }
 
 impl FleetTest {
-    /// # Errors
+    /// A file cannot be read, or the files are too large.
     /// A file cannot be read, or they are too large.
     pub(super) fn of(loaded: &Loaded, inputs: &Inputs) -> anyhow::Result<Self> {
         let files = loaded.files();
@@ -46,10 +46,10 @@ impl FleetTest {
         for file in &files {
             let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
             bytes += content.len();
-            if bytes > BYTES_MAX {
+            if bytes > FILES_BYTES_MAX {
                 return Err(UsageError(format!(
                     "the test's files are larger than {} MB together: agents get them over NATS",
-                    BYTES_MAX >> 20
+                    FILES_BYTES_MAX >> 20
                 ))
                 .into());
             }
@@ -74,19 +74,19 @@ impl FleetTest {
     }
 
     /// # Errors
-    /// It is not what a controller of this version sends.
+    /// The message does not come from a controller of this version.
     pub(super) fn parse(json: &str) -> anyhow::Result<Self> {
-        serde_json::from_str(json).context("the test that came is not complete")
+        serde_json::from_str(json).context("the received test is incomplete")
     }
 
-    /// Writes its files below `folder`, and loads it from there.
+    /// Writes its files to `folder`, and loads the test from there.
     ///
     /// # Errors
-    /// Also where it comes to something else than on the controller.
+    /// Loading fails, or the result differs from the controller's.
     pub(super) fn load(&self, folder: &Path) -> anyhow::Result<Loaded> {
         for SentFile { path, base64 } in &self.files {
             if path.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
-                bail!("the test that came names a file outside of its folder: {}", path.display());
+                bail!("the received test refers to a file outside its folder: {}", path.display());
             }
             let file = folder.join(path);
             if let Some(parent) = file.parent() {
@@ -104,18 +104,16 @@ impl FleetTest {
         };
         let loaded = loadstone_script::load(&folder.join(&self.entry), &inputs)?;
         if loaded.digest() != self.digest {
-            bail!(
-                "the test's modules are others here than on the controller: import files by relative paths, or packages from node_modules"
-            );
+            bail!("the test's modules differ from those on the controller: import files by relative paths, or packages from node_modules");
         }
         if serde_json::to_string(&loaded.plan)? != self.plan {
-            bail!("the test makes another plan here than on the controller: its load must not depend on the time, the machine or chance");
+            bail!("the test's plan differs from the controller's: its load must not depend on the time, the machine or randomness");
         }
         Ok(loaded)
     }
 }
 
-/// The deepest folder that all files are in.
+/// The deepest folder that contains all files.
 fn common_folder(files: &[PathBuf]) -> PathBuf {
     let mut common = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("/")).to_owned();
     while !files.iter().all(|file| file.starts_with(&common)) && common.pop() {}

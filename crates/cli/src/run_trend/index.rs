@@ -1,6 +1,6 @@
-//! What a trend needs of each run, kept in one file beside the runs, so that thousands are not read again each time. Read [`TrendIndex`].
+//! The data that a trend needs from each run, cached in one file in the runs folder, so that thousands of runs are not read again. Read [`TrendIndex`].
 //!
-//! It says nothing that the runs do not: a run whose files are not as they were is read anew, and so are all where the file is gone or broken.
+//! It is only a cache: a run whose files changed is read again, and so are all runs if the cache is missing or damaged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use loadstone_run_directory::{History, Reader, RunEnd, Writer, files};
 use serde::{Deserialize, Serialize};
 
 const FILE: &str = "trend-index.json";
-/// Raised whenever a build would read something else from the same runs.
+/// Incremented whenever a build would read different data from the same runs.
 const SCHEMA: u32 = 1;
-/// All that a trend reads.
-const READ: [&str; 4] = [files::RUN, files::END, files::SUMMARY, files::NOTES];
+/// Files that a trend reads.
+const FILES_READ: [&str; 4] = [files::RUN, files::END, files::SUMMARY, files::NOTES];
 
-/// The runs of a folder by their directories' names.
+/// The runs of a folder by directory name.
 pub(super) struct TrendIndex {
     folder: PathBuf,
     runs: BTreeMap<String, IndexedRun>,
@@ -25,8 +25,8 @@ pub(super) struct TrendIndex {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct IndexedRun {
-    /// Size and time of [`READ`]; `None`: not there.
-    files: [Option<FileState>; READ.len()],
+    /// Size and modification time of each file in [`FILES_READ`]. `None`: the file does not exist.
+    files: [Option<FileState>; FILES_READ.len()],
     pub(super) test: String,
     pub(super) is_complete: bool,
     pub(super) load: LoadShape,
@@ -53,23 +53,23 @@ struct IndexFile {
 }
 
 impl TrendIndex {
-    /// As it lies in the folder; empty where it cannot be used.
+    /// The index of a folder. Empty if it is not usable.
     pub(super) fn open(folder: &Path) -> Self {
         let bytes = Reader::conclusion(folder, FILE).ok().flatten();
         let file = bytes.and_then(|bytes| serde_json::from_slice::<IndexFile>(&bytes).ok()).filter(|file| file.schema == SCHEMA);
         Self { folder: folder.to_owned(), runs: file.map(|file| file.runs).unwrap_or_default(), is_changed: false }
     }
 
-    /// One run, from its own files where they changed. `None`: it cannot be read.
+    /// One run, read again if its files changed. `None`: it cannot be read.
     pub(super) fn run(&mut self, name: &str) -> Option<IndexedRun> {
         let directory = self.folder.join(name);
-        let files = READ.map(|file| stamp(&directory.join(file)));
+        let files = FILES_READ.map(|file| stamp(&directory.join(file)));
         if let Some(known) = self.runs.get(name).filter(|known| known.files == files) {
             return Some(known.clone());
         }
         self.is_changed |= self.runs.remove(name).is_some();
         let run = read(&directory, files)?;
-        // One that still goes on, or is not concluded, says more in a moment.
+        // A run in progress, or one that is not concluded yet, will change soon.
         if run.concluded.is_some() {
             self.runs.insert(name.to_owned(), run.clone());
             self.is_changed = true;
@@ -77,7 +77,7 @@ impl TrendIndex {
         Some(run)
     }
 
-    /// Keeps what is known of the runs that there are. Where the folder cannot be written, it is read again next time.
+    /// Stores the entries of existing runs. If the folder is not writable, the runs are read again next time.
     pub(super) fn keep(mut self, names: &[String]) {
         if !self.is_changed {
             return;
@@ -96,7 +96,7 @@ fn stamp(path: &Path) -> Option<FileState> {
     Some(FileState { bytes: facts.len(), modified_ns: modified.as_nanos() as u64 })
 }
 
-fn read(directory: &Path, files: [Option<FileState>; READ.len()]) -> Option<IndexedRun> {
+fn read(directory: &Path, files: [Option<FileState>; FILES_READ.len()]) -> Option<IndexedRun> {
     let entry = History::entry(directory).ok()?;
     let load = LoadShape::of(Reader::open(directory).ok()?.plan());
     let summary = entry.summary.and_then(|value| serde_json::from_value::<Summary>(value).ok());

@@ -1,4 +1,4 @@
-//! What experiments and searches in the folder of runs say, and what is said of several runs. Read [`AnswerArchive`].
+//! Results of experiments and searches in the runs folder, and results over several runs. Read [`AnswerArchive`].
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,28 +15,28 @@ use crate::answers::{AnswerFolder, FoundAnswer};
 use crate::comparison::ConcludedRun;
 use crate::run_trend::TestHistory;
 
-/// The most runs of which a trend is made.
+/// Maximum number of runs in a trend.
 const TREND_RUNS_MAX: usize = 200;
 
-/// An experiment or a search as the page lists it.
+/// An experiment or a search, as listed on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct AnswerRow {
-    /// Path of its folder below that of the runs.
+    /// Path of its folder, relative to the runs folder.
     pub(crate) id: String,
     #[cfg_attr(test, ts(type = "\"experiment\" | \"capacity\""))]
     kind: &'static str,
     test: String,
-    /// The knob with its values, or what must hold.
+    /// The knob with its values, or the objectives.
     about: String,
-    /// Milliseconds since 1970 in which it last changed.
+    /// Time of its last change. Milliseconds since 1970.
     changed_ms: u64,
     word: String,
     tone: Tone,
     headline: String,
 }
 
-/// The folder of runs, as far as it holds more than runs.
+/// The runs folder, for everything in it other than runs.
 pub(crate) struct AnswerArchive {
     runs: PathBuf,
 }
@@ -46,19 +46,19 @@ impl AnswerArchive {
         Self { runs: runs.to_owned() }
     }
 
-    /// The latest first. What cannot be read is left out.
+    /// Newest first. Unreadable entries are left out.
     pub(crate) fn rows(&self) -> Vec<AnswerRow> {
         let mut rows: Vec<AnswerRow> = AnswerFolder::all(&self.runs).into_iter().filter_map(row).collect();
         rows.sort_by(|a, b| b.changed_ms.cmp(&a.changed_ms).then_with(|| a.id.cmp(&b.id)));
         rows
     }
 
-    /// The folder of an experiment or a search, if that is what it is.
+    /// The folder of an experiment or a search. `None` if the path is neither.
     pub(crate) fn folder(&self, id: &str) -> Option<PathBuf> {
         self.named(id).map(|folder| folder.directory)
     }
 
-    /// What the page draws, as JSON.
+    /// The page's data, as JSON.
     pub(crate) fn page(&self, id: &str) -> Result<Vec<u8>, ArchiveError> {
         let missing = || ArchiveError::Missing(format!("there is no experiment and no search {id} in {}", self.runs.display()));
         let read = self.named(id).ok_or_else(missing)?.read();
@@ -75,7 +75,7 @@ impl AnswerArchive {
         json("trend", &TrendView::of(&history.trend()))
     }
 
-    /// What a run under rising load says of the highest throughput, as JSON.
+    /// The highest throughput that a run with a rising load shows, as JSON.
     pub(crate) fn ramp(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let history = History::of(&self.runs)?;
         let run = ConcludedRun::read(&history.named(name)?).map_err(|problem| ArchiveError::Wrong(format!("{problem:#}")))?;
@@ -83,7 +83,7 @@ impl AnswerArchive {
         json("ramp", &RampView::of(&estimate, summary))
     }
 
-    /// Two runs side by side, as JSON.
+    /// A comparison of two runs, as JSON.
     pub(crate) fn comparison(&self, baseline: &str, candidate: &str) -> Result<Vec<u8>, ArchiveError> {
         let history = History::of(&self.runs)?;
         let read = |name: &str| {

@@ -1,4 +1,4 @@
-//! The finished runs and the one in progress, as the page lists and draws them.
+//! Finished runs and the run in progress, as the page lists and draws them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use loadstone_run_directory::{History, Notes, Reader, RunError};
 use loadstone_secrets::Secrets;
 use serde::Deserialize;
 
-/// Views kept ready: readers compare two, and go back and forth.
+/// Number of cached views: users compare two runs, and go back and forth.
 const VIEWS_MAX: usize = 4;
-/// A run writes every second; one without an end that has been silent for longer was killed.
-const SILENCE: Duration = Duration::from_secs(10);
+/// A run writes every second. A run without an end that has been silent for longer was killed.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 const NOTE_CHARACTERS_MAX: usize = 10_000;
 const TAGS_MAX: usize = 20;
 const TAG_CHARACTERS_MAX: usize = 60;
@@ -27,7 +27,7 @@ pub(crate) struct RunEdit {
     tags: Option<Vec<String>>,
 }
 
-/// Why a request about runs is refused.
+/// Why a request about a run is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveError {
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub(crate) enum ArchiveError {
 
 pub(crate) struct RunArchive {
     folder: PathBuf,
-    /// By name, with the directory's time of change: its files are replaced by rename, which changes it.
+    /// By name, with the directory's modification time: its files are replaced by rename, which changes it.
     rows: Mutex<HashMap<String, (SystemTime, Option<RunRow>)>>,
     views: Mutex<Vec<(String, SystemTime, Bytes)>>,
 }
@@ -52,7 +52,7 @@ impl RunArchive {
         Self { folder: folder.to_owned(), rows: Mutex::default(), views: Mutex::default() }
     }
 
-    /// Newest first. A directory that cannot be read is reported on standard error once, and left out.
+    /// Newest first. An unreadable directory is reported once on standard error, and left out.
     pub(crate) fn rows(&self) -> Result<Vec<RunRow>, ArchiveError> {
         let history = History::of(&self.folder)?;
         let mut known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +72,7 @@ impl RunArchive {
         Ok(rows)
     }
 
-    /// The whole view of a run, as JSON. `within`: the folder of the experiment or the search that made it.
+    /// The complete view of a run, as JSON. `within`: the folder of the experiment or search that it belongs to.
     pub(crate) fn view(&self, name: &str, within: Option<&Path>) -> Result<Bytes, ArchiveError> {
         let directory = History::of(within.unwrap_or(&self.folder))?.named(name)?;
         let changed = changed(&directory);
@@ -122,7 +122,7 @@ impl RunArchive {
 
     pub(crate) fn remove(&self, name: &str) -> Result<(), ArchiveError> {
         let mut history = History::of(&self.folder)?;
-        // A directory too damaged to be read can still be deleted.
+        // A directory that is too damaged to read can still be deleted.
         if History::entry(&history.named(name)?).is_ok_and(|entry| goes_on(&entry)) {
             return Err(ArchiveError::GoingOn);
         }
@@ -130,7 +130,7 @@ impl RunArchive {
     }
 }
 
-/// The row, and whether it stays so until the directory changes.
+/// The row, and whether it is final until the directory changes.
 fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
     match History::entry(directory) {
         Ok(entry) => {
@@ -150,7 +150,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
 
 fn goes_on(entry: &loadstone_run_directory::HistoryEntry) -> bool {
     let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(loadstone_metrics::clock::wall_ns());
-    let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE);
+    let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE_MAX);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))
 }
 

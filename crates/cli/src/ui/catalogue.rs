@@ -1,4 +1,4 @@
-//! The tests of a folder, each with what its form needs. A test that does not load is listed with its error.
+//! The tests of a folder, each with the data for its form. A test that does not load is listed with its error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use loadstone_script::{Inputs, Missing, ScriptError};
 use loadstone_secrets::Secrets;
 use serde::Serialize;
 
-/// The most files below the folder that are watched for changes; a folder with more is not one of tests.
+/// Maximum number of files that are watched for changes. A folder with more is not a folder of tests.
 const FILES_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct TestFile {
-    /// Path below the folder; starts a run.
+    /// Path relative to the folder. Identifies the test when a run is started.
     pub(crate) file: String,
     pub(crate) name: String,
-    /// Why it cannot run, as the command line would say it.
+    /// Why it cannot run, in the command line's words.
     pub(crate) error: Option<String>,
     /// The load in words.
     pub(crate) load: Vec<String>,
     pub(crate) parameters: Vec<ParameterField>,
-    /// What an experiment can turn.
+    /// The knobs that an experiment can change.
     pub(crate) knobs: Vec<KnobField>,
-    /// What a search takes for objectives unless others are given.
+    /// Default objectives of a capacity search.
     pub(crate) objectives: Vec<String>,
 }
 
-/// A knob as its form shows it.
+/// A knob, as shown in its form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct KnobField {
@@ -39,19 +39,19 @@ pub(crate) struct KnobField {
     pub(crate) values: Vec<String>,
 }
 
-/// A parameter as its form shows it.
+/// A parameter, as shown in its form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct ParameterField {
     pub(crate) name: String,
     pub(crate) kind: ParameterKind,
     pub(crate) help: Option<String>,
-    /// The value used when none is given: the test's default, or that of the environment of `loadstone ui`. Masked when secret.
+    /// The default: the test's, or from the environment of `loadstone ui`. Masked if secret.
     pub(crate) default: Option<String>,
     pub(crate) secret: bool,
 }
 
-/// Why there are no tests, or not this one, or why it does not load.
+/// Why there are no tests, or no such test, or why it does not load.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogueError {
     #[error("cannot read {}: {source}", folder.display())]
@@ -60,31 +60,31 @@ pub(crate) enum CatalogueError {
     TooManyFiles { folder: PathBuf },
     #[error("there is no test {file} in {}", folder.display())]
     NotFound { file: String, folder: PathBuf },
-    /// In the words of the command line, without the excerpt of the source: place, message, remedy.
+    /// The command line's message without the source excerpt: place, message, remedy.
     #[error("{}", in_words(.0))]
     Script(#[from] ScriptError),
-    /// Values that parameters do not take: why, by the name of each.
+    /// Values that parameters reject: the reason for each, by parameter name.
     #[error("{}", .0.iter().map(|(name, problem)| format!("{name}: {problem}")).collect::<Vec<_>>().join("\n"))]
     Fields(BTreeMap<String, String>),
-    /// The command will not do with the test what the form asks for.
+    /// The command rejects the form's request for this test.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A file as it was last seen: changed when any of these differ.
+/// The last known state of a file. It has changed if any field differs.
 type FileStamp = (PathBuf, Option<SystemTime>, u64);
 
-/// The tests. They are read again only after a file of the folder changed: reading evaluates scripts, possibly beside a run.
+/// The tests. They are read again only after a file in the folder changed, because reading evaluates scripts, possibly during a run.
 pub(crate) struct TestCatalogue {
     folder: PathBuf,
-    /// Changes while tests run, and holds none.
+    /// Changes during tests, and contains no tests.
     runs: PathBuf,
     seen: Mutex<SeenTests>,
-    /// What its tests hide: values of their own, of the environment, and of the forms.
+    /// Secrets of its tests: from the scripts, the environment, and the forms.
     secrets: Secrets,
 }
 
-/// The folder's files when the tests were read, and the tests.
+/// The folder's files at the time when the tests were read, and the tests.
 #[derive(Default)]
 struct SeenTests {
     stamps: Vec<FileStamp>,
@@ -96,12 +96,12 @@ impl TestCatalogue {
         Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
     }
 
-    /// What must not be shown in notes and tags.
+    /// Secrets that must not appear in notes and tags.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// Remembers the secrets of a run that was started.
+    /// Stores the secrets of a started run.
     pub(crate) fn hide(&self, secrets: &Secrets) {
         self.secrets.extend_later(secrets);
     }
@@ -109,7 +109,7 @@ impl TestCatalogue {
     /// All tests by their path.
     ///
     /// # Errors
-    /// When the folder cannot be read, or is not one of tests.
+    /// The folder cannot be read, or is not a folder of tests.
     pub(crate) fn tests(&self) -> Result<Arc<[TestFile]>, CatalogueError> {
         let mut stamps = Vec::new();
         self.walk(&self.folder, 0, &mut stamps)?;
@@ -126,10 +126,10 @@ impl TestCatalogue {
         Ok(tests)
     }
 
-    /// The path to start a listed test by, and what is secret of it.
+    /// The path that starts a listed test, and its secrets.
     ///
     /// # Errors
-    /// As [`TestCatalogue::tests`], and when there is no such test.
+    /// As for [`TestCatalogue::tests`]. Also if there is no such test.
     pub(crate) fn find(&self, file: &str) -> Result<(PathBuf, TestFile), CatalogueError> {
         let tests = self.tests()?;
         let test = tests.iter().find(|test| test.file == file);
@@ -151,7 +151,7 @@ impl TestCatalogue {
             if kind.is_dir() && depth < DEPTH_MAX {
                 self.walk(&path, depth + 1, stamps)?;
             } else if !kind.is_dir() {
-                // A file that went away in between is no file.
+                // A file that disappeared meanwhile is skipped.
                 let Ok(facts) = std::fs::metadata(&path) else { continue };
                 stamps.push((path, facts.modified().ok(), facts.len()));
             }
@@ -164,7 +164,7 @@ impl TestCatalogue {
 
     fn read(&self, path: &Path) -> TestFile {
         let file = path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
-        // Only a parameter on the command line can be written wrongly, and there is none.
+        // Only a command-line parameter can have invalid syntax, and there is none.
         let inputs = Inputs {
             missing: Missing::StoodIn,
             check_observer: Some(loadstone_session::check_observer),
@@ -203,10 +203,10 @@ fn field(parameter: loadstone_plan::Parameter) -> ParameterField {
 }
 
 impl TestFile {
-    /// What is wrong with values of a form, field by field.
+    /// Checks a form's values, field by field.
     ///
     /// # Errors
-    /// [`CatalogueError::Fields`], where any is.
+    /// [`CatalogueError::Fields`] if any value is wrong.
     pub(crate) fn check(&self, values: &BTreeMap<String, String>) -> Result<(), CatalogueError> {
         let problem = |field: &ParameterField| {
             let problem = loadstone_script::value_problem(&field.kind, values.get(&field.name)?)?;

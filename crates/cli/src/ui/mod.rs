@@ -1,8 +1,8 @@
-//! `loadstone ui`: the tests of a folder with their forms, the queue of runs, the runs that are over.
+//! `loadstone ui`: the tests of a folder with their forms, the queue of runs, and finished runs.
 //!
-//! Read `routes` first: what the page can request (web/src/feed/history.ts is its other side). [`catalogue::TestCatalogue`] has the tests,
-//! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] has the finished
-//! runs, and `relay` passes the live page of a running test through, so that one address and one token serve for everything.
+//! Read `routes` first: the requests that the page can send (their client is web/src/feed/history.ts). [`catalogue::TestCatalogue`] has the tests.
+//! [`queue::RunQueue`] runs them one at a time as processes of this binary (`run_process`). [`archive::RunArchive`] has the finished runs. `relay` forwards
+//! to the live page of a running test, so that one address and one token are enough.
 
 mod answers;
 mod archive;
@@ -22,16 +22,16 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use loadstone_report::access::{Loopback, Token};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, UsageError};
+use crate::interrupt::StopSignals;
 use answers::AnswerArchive;
 use archive::RunArchive;
 use catalogue::TestCatalogue;
 use queue::RunQueue;
 use run_process::LaunchOptions;
 
-/// Serves until Ctrl-C. A run in progress is then stopped as by Ctrl-C in its own terminal, and waited for.
+/// Serves until Ctrl-C. It then stops a run in progress as Ctrl-C in a terminal would, and waits for it.
 pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         return Err(
@@ -58,10 +58,10 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     writeln!(stderr, "Open http://{address}/?token={} (read-only without the token). Ctrl-C ends it.", token.as_str())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut ends = EndSignals::watch()?;
+        let mut ends = StopSignals::listen()?;
         tokio::select! {
             served = routes::serve(listener, shared) => served.context("cannot serve the page any longer")?,
-            () = ends.next() => {}
+            _ = ends.next() => {}
         }
         if queue.close() {
             writeln!(stderr, "Stopping the run in progress. Press Ctrl-C again to stop it at once.")?;
@@ -70,7 +70,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
         loop {
             tokio::select! {
                 _ = &mut ended => return Ok(Exit::Passed),
-                () = ends.next() => { queue.interrupt(); }
+                _ = ends.next() => { queue.interrupt(); }
             }
         }
     })
@@ -93,23 +93,4 @@ fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
 
 fn own_binary() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file, which it needs to start runs")
-}
-
-/// RunRequests to end: SIGINT and SIGTERM.
-struct EndSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl EndSignals {
-    fn watch() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }

@@ -1,6 +1,6 @@
-//! The queue of runs started from the page. They run one at a time: two would share the machine and measure each other.
+//! The queue of runs that the page starts. They run one at a time: two would share the machine and distort each other's measurements.
 //!
-//! Read [`RunQueue`]; what happens to a run's process is in `run_process`.
+//! Read [`RunQueue`]. Handling of a run's process is in `run_process`.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,21 +10,21 @@ use loadstone_secrets::MASK;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
-use super::run_process::{Announced, LaunchOptions, LivePageAddress, RunOrder, RunProcess, broke, hear, listen, start, told};
+use super::run_process::{Announced, LaunchOptions, LivePageAddress, RunOrder, RunProcess, broke, failure_reason, hear, listen, start};
 use super::work::OrderedWork;
 use crate::watched::WorkProgress;
 
-/// The most runs that may wait.
+/// Maximum number of waiting runs.
 const WAITING_MAX: usize = 100;
-/// The most failed runs that are still shown.
+/// Maximum number of failed runs that are still listed.
 const FAILED_MAX: usize = 20;
 
-/// Too many runs wait already.
+/// Too many runs are waiting.
 #[derive(Debug, thiserror::Error)]
 #[error("{WAITING_MAX} runs are waiting already: remove one first")]
 pub(crate) struct QueueFull;
 
-/// An entry as the page sees it.
+/// An entry, as shown on the page.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct QueueRow {
@@ -36,7 +36,7 @@ pub(crate) struct QueueRow {
     parameters: BTreeMap<String, String>,
     work: OrderedWork,
     live: Option<String>,
-    /// How far an experiment or a search is.
+    /// Progress of an experiment or a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     progress: Option<WorkProgress>,
     /// Why it failed.
@@ -53,16 +53,16 @@ struct QueueEntry {
 #[derive(Debug)]
 enum RunPhase {
     Waiting,
-    /// `pid` is `None` once the process is about to be reaped: its number may then belong to another one.
+    /// `pid` is `None` once the process is about to be reaped, because the system may then reuse its number.
     Running {
         pid: Option<Pid>,
-        said: Option<HeardLast>,
+        report: Option<HeardLast>,
         stopped: bool,
     },
     Failed(String),
 }
 
-/// What a process said last, and a clock that runs since then.
+/// The last progress of a process, and a clock since then.
 #[derive(Debug)]
 struct HeardLast {
     what: Announced,
@@ -92,7 +92,7 @@ impl RunQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is running, waiting, and failed, in the order of the requests.
+    /// Running, waiting and failed entries, in request order.
     pub(crate) fn list(&self) -> Vec<QueueRow> {
         self.state().entries.iter().map(shown).collect()
     }
@@ -111,7 +111,7 @@ impl RunQueue {
         Ok(())
     }
 
-    /// Removes a waiting or failed run; stops a running one, and halts it when called again. Returns false if there is no such entry.
+    /// Removes a waiting or failed run. Stops a running one, and kills it on a second call. Returns false if there is no such entry.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let mut state = self.state();
         let Some(index) = state.entries.iter().position(|entry| entry.id == id) else { return false };
@@ -122,15 +122,15 @@ impl RunQueue {
         true
     }
 
-    /// Where the live page of a run is served, once it runs.
+    /// Address of a run's live page, once it is running.
     pub(crate) fn live(&self, id: &str) -> Option<LivePageAddress> {
         self.state().entries.iter().find(|entry| entry.id == id).and_then(|entry| match &entry.phase {
-            RunPhase::Running { said: Some(HeardLast { what: Announced::Page(page), .. }), .. } => Some(page.clone()),
+            RunPhase::Running { report: Some(HeardLast { what: Announced::Page(page), .. }), .. } => Some(page.clone()),
             _ => None,
         })
     }
 
-    /// Starts no more runs and stops the one in progress. Returns whether there is one.
+    /// Starts no more runs and stops the current one. Returns whether there is one.
     pub(crate) fn close(&self) -> bool {
         let mut state = self.state();
         state.closed = true;
@@ -139,14 +139,14 @@ impl RunQueue {
         self.interrupt()
     }
 
-    /// Does what Ctrl-C in the terminal of the run in progress would. Returns whether there is one.
+    /// Acts like Ctrl-C in the terminal of the current run. Returns whether there is one.
     pub(crate) fn interrupt(&self) -> bool {
         let mut state = self.state();
         let mut running = state.entries.iter_mut().map(|entry| &mut entry.phase).filter(|phase| matches!(phase, RunPhase::Running { .. }));
         running.next().map(interrupt).is_some()
     }
 
-    /// Runs what is queued until the queue is closed.
+    /// Runs queued entries until the queue is closed.
     pub(crate) fn work(&self) {
         while let Some(id) = self.next() {
             let problem = self.perform(&id);
@@ -171,40 +171,40 @@ impl RunQueue {
                 return None;
             }
             if let Some(entry) = state.entries.iter_mut().find(|entry| matches!(entry.phase, RunPhase::Waiting)) {
-                entry.phase = RunPhase::Running { pid: None, said: None, stopped: false };
+                entry.phase = RunPhase::Running { pid: None, report: None, stopped: false };
                 return Some(entry.id.clone());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// One run from start to end. Returns why it failed, if it did.
+    /// Runs one entry from start to end. Returns the reason if it failed.
     fn perform(&self, id: &str) -> Option<String> {
         let RunProcess { mut child, announcements } = match self.start(id) {
             Ok(Some(process)) => process,
             Ok(None) => return None,
             Err(problem) => return Some(format!("cannot start {}: {problem}", self.launch.binary.display())),
         };
-        let said = std::thread::scope(|scope| {
+        let output = std::thread::scope(|scope| {
             scope.spawn(|| {
-                hear(announcements, |what| self.running(id, |_, said, _| *said = Some(HeardLast { what, since: Monotonic::start() })));
+                hear(announcements, |what| self.running(id, |_, report, _| *report = Some(HeardLast { what, since: Monotonic::start() })));
             });
             child.stderr.take().map(listen)
         });
         let (mut came_about, mut stopped_by_us) = (false, false);
-        self.running(id, |pid, said, stopped| {
+        self.running(id, |pid, report, stopped| {
             *pid = None;
-            (came_about, stopped_by_us) = (said.is_some(), *stopped);
+            (came_about, stopped_by_us) = (report.is_some(), *stopped);
         });
         let status = match child.wait() {
             Ok(status) => status,
             Err(problem) => return Some(format!("cannot tell how the run ended: {problem}")),
         };
         let fine = status.success() || (came_about && !broke(status)) || (stopped_by_us && !came_about);
-        (!fine).then(|| told(status, &said.unwrap_or_default()))
+        (!fine).then(|| failure_reason(status, &output.unwrap_or_default()))
     }
 
-    /// The process; `None` if the run was stopped before it began.
+    /// The process. `None` if the run was stopped before it started.
     fn start(&self, id: &str) -> std::io::Result<Option<RunProcess>> {
         let mut state = self.state();
         let Some(entry) = state.entries.iter_mut().find(|entry| entry.id == id) else { return Ok(None) };
@@ -215,7 +215,7 @@ impl RunQueue {
         if let RunPhase::Running { pid, .. } = &mut entry.phase {
             *pid = Some(Pid::from_child(&process.child));
         }
-        // Nothing needs the secrets from here on.
+        // The secrets are not needed any more.
         for name in &entry.order.secret {
             entry.order.parameters.entry(name.clone()).and_modify(|value| *value = MASK.to_owned());
         }
@@ -225,8 +225,8 @@ impl RunQueue {
     fn running(&self, id: &str, change: impl FnOnce(&mut Option<Pid>, &mut Option<HeardLast>, &mut bool)) {
         let mut state = self.state();
         let entry = state.entries.iter_mut().find(|entry| entry.id == id);
-        if let Some(RunPhase::Running { pid, said, stopped }) = entry.map(|entry| &mut entry.phase) {
-            change(pid, said, stopped);
+        if let Some(RunPhase::Running { pid, report, stopped }) = entry.map(|entry| &mut entry.phase) {
+            change(pid, report, stopped);
         }
     }
 }
@@ -235,7 +235,7 @@ fn interrupt(phase: &mut RunPhase) {
     if let RunPhase::Running { pid, stopped, .. } = phase {
         *stopped = true;
         if let Some(pid) = pid {
-            // It may have ended by itself just now.
+            // The process may have ended just now.
             let _ = kill_process(*pid, Signal::INT);
         }
     }
@@ -247,12 +247,12 @@ fn failed(entry: &QueueEntry) -> bool {
 
 fn shown(entry: &QueueEntry) -> QueueRow {
     let QueueEntry { id, order, phase } = entry;
-    let (state, said, problem) = match phase {
+    let (state, report, problem) = match phase {
         RunPhase::Waiting => ("waiting", None, None),
-        RunPhase::Running { said, .. } => ("running", said.as_ref(), None),
+        RunPhase::Running { report, .. } => ("running", report.as_ref(), None),
         RunPhase::Failed(problem) => ("failed", None, Some(problem.clone())),
     };
-    let (live, progress) = match said {
+    let (live, progress) = match report {
         Some(HeardLast { what: Announced::Page(_), .. }) => (Some(format!("/live/{id}")), None),
         Some(HeardLast { what: Announced::Progress(progress), since }) => (None, Some(progress.after(since.now() as f64 / 1e9))),
         None => (None, None),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_can_be_taken_out_and_shows_no_secret() {
+    fn waiting_entries_can_be_removed_and_show_no_secret() {
         let queue = queue("/nonexistent");
         queue.add(order("a")).unwrap();
         queue.add(order("b")).unwrap();
@@ -299,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn the_number_that_wait_is_bounded() {
+    fn the_number_of_waiting_entries_is_bounded() {
         let queue = queue("/nonexistent");
         (0..WAITING_MAX).for_each(|_| queue.add(order("a")).unwrap());
         assert!(queue.add(order("a")).unwrap_err().to_string().contains("remove one first"));
     }
 
     #[test]
-    fn a_run_that_does_not_come_about_says_why_and_is_shown_until_dismissed() {
+    fn a_run_that_does_not_start_shows_the_reason_until_dismissed() {
         let queue = queue("/nonexistent/loadstone");
         queue.add(order("a")).unwrap();
         std::thread::scope(|scope| {

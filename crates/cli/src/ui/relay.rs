@@ -1,4 +1,4 @@
-//! Passes requests on to the live page of a run, so that one address and one token serve for everything.
+//! Forwards requests to the live page of a run, so that one address and one token are enough.
 
 use std::net::SocketAddr;
 
@@ -7,22 +7,22 @@ use axum::http::header::CONTENT_TYPE;
 use loadstone_http_client::{HttpTarget, Request, RequestBody, Response};
 use url::Url;
 
-/// What a live page's requests are answered with. Anything else would be shown, or run, under the address of `loadstone ui`.
+/// Content types that a live page returns. Others could be displayed or executed under the address of `loadstone ui`.
 const CONTENT_TYPES: [&str; 2] = ["text/event-stream", "text/plain"];
 
-/// Sends the request to `address` and hands back the answer as it comes, however long it goes on.
+/// Forwards the request to `address` and streams the response back, however long it takes.
 ///
 /// # Errors
-/// A sentence when there is nobody there any more, or somebody else.
+/// A sentence if nothing listens there any more, or a different program does.
 pub(crate) async fn pass(address: SocketAddr, request: Request<RequestBody>) -> Result<Response<Body>, String> {
-    let gone = |problem: &dyn std::fmt::Display| format!("The run's own page does not answer: {problem}\n");
+    let gone = |problem: &dyn std::fmt::Display| format!("The run's page does not respond: {problem}\n");
     let url = Url::parse(&format!("http://{address}/")).map_err(|problem| gone(&problem))?;
     let target = HttpTarget::of(&url).map_err(|problem| gone(&problem))?;
-    // The connection ends with the answer's body, or when the reader goes and drops that.
+    // The connection ends with the response body, or when the reader disconnects and drops it.
     let answer = target.send(request).await.map_err(|problem| gone(&problem))?;
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !CONTENT_TYPES.contains(&content_type.split(';').next().unwrap_or_default().trim()) {
-        return Err("What answers is not the run's own page.\n".to_owned());
+        return Err("The response does not come from the run's page.\n".to_owned());
     }
     Ok(answer.map(Body::new))
 }
@@ -34,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a request to somebody who answers with this content type.
+    /// The response to a request whose server uses this content type.
     fn passed(content_type: &str) -> Result<(), String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -53,12 +53,12 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_live_page_sends_is_passed_on() {
+    fn only_content_types_of_a_live_page_are_forwarded() {
         for own in ["text/event-stream", "text/plain; charset=utf-8"] {
             assert_eq!(passed(own), Ok(()), "{own}");
         }
         for foreign in ["text/html", "text/javascript", "image/svg+xml", "text/plainly"] {
-            assert_eq!(passed(foreign), Err("What answers is not the run's own page.\n".to_owned()), "{foreign}");
+            assert_eq!(passed(foreign), Err("The response does not come from the run's page.\n".to_owned()), "{foreign}");
         }
     }
 }

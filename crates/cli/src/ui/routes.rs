@@ -1,4 +1,4 @@
-//! What the page can request. Its other side is web/src/feed/history.ts; docs/ui.md lists the requests.
+//! The requests that the page can send. Their client is web/src/feed/history.ts; docs/ui.md lists them.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -25,10 +25,10 @@ use super::relay;
 use super::run_process::RunOrder;
 use super::work::OrderedWork;
 
-/// Largest request body: a form, a note. Bytes.
-const BODY_MAX: usize = 256 << 10;
-/// Header that carries the token.
-const TOKEN: &str = "x-loadstone-token";
+/// Maximum size of a request body: a form, a note. Bytes.
+const BODY_BYTES_MAX: usize = 256 << 10;
+/// Header with the token.
+const TOKEN_HEADER: &str = "x-loadstone-token";
 
 #[derive(Clone)]
 pub(crate) struct UiState {
@@ -61,13 +61,13 @@ pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Re
         .route("/live/{id}", get(live))
         .route("/live/{id}/events", get(live_events))
         .route("/live/{id}/control", post(live_control))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(shared.loopback, guard))
         .with_state(shared);
     axum::serve(listener, router).await
 }
 
-/// A response other than success: one sentence, which the page shows as it is.
+/// An error response: one sentence, which the page shows verbatim.
 struct ErrorResponse(StatusCode, String);
 
 impl IntoResponse for ErrorResponse {
@@ -88,7 +88,7 @@ impl From<ArchiveError> for ErrorResponse {
     }
 }
 
-/// Reading runs and scripts takes time; other requests are served meanwhile.
+/// Runs blocking work: reading runs and scripts takes time, and other requests are served meanwhile.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorResponse> {
     let broke =
         |_| ErrorResponse(StatusCode::INTERNAL_SERVER_ERROR, "internal error: the terminal of `loadstone ui` has the details".to_owned());
@@ -96,7 +96,7 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 async fn only_with_token(State(shared): State<UiState>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(TOKEN).and_then(|token| token.to_str().ok()).unwrap_or_default();
+    let given = request.headers().get(TOKEN_HEADER).and_then(|token| token.to_str().ok()).unwrap_or_default();
     if request.method().is_safe() || shared.token.matches(given) {
         return next.run(request).await;
     }
@@ -111,7 +111,7 @@ struct TokenQuery {
 }
 
 impl UiState {
-    /// The token, for a page whose address has it; empty for others.
+    /// The token, for a page whose address contains it. Empty for others.
     fn token_for(&self, query: &TokenQuery) -> &str {
         if self.token.matches(&query.token) { self.token.as_str() } else { "" }
     }
@@ -140,15 +140,15 @@ struct OrderForm {
     work: OrderedWork,
 }
 
-/// What fields of a form hold that their parameters do not take.
+/// Form fields whose values the parameters reject.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct RefusedFields {
-    /// Why, by the name of the parameter.
+    /// The reason, by parameter name.
     fields: BTreeMap<String, String>,
 }
 
-/// Queues a run once its test has accepted what the form says, so that what is wrong with it is said at once, in the words of the test or the command.
+/// Queues a run after its test has accepted the form's values. Errors are thus reported immediately, in the words of the test or the command.
 async fn order(State(shared): State<UiState>, body: Bytes) -> Result<Response, ErrorResponse> {
     let form: OrderForm = read(&body)?;
     let catalogue = Arc::clone(&shared.catalogue);
@@ -192,7 +192,7 @@ async fn run(State(shared): State<UiState>, Path(name): Path<String>) -> Result<
     Ok(as_json(aside(move || shared.archive.view(&name, None)).await??))
 }
 
-/// A run that an experiment or a search made.
+/// A run that belongs to an experiment or a search.
 async fn run_of_answer(State(shared): State<UiState>, Path((id, name)): Path<(String, String)>) -> Result<Response, ErrorResponse> {
     let view = aside(move || {
         let folder = shared.answers.folder(&id).ok_or_else(|| ArchiveError::Missing(format!("there is no {id}")))?;
@@ -228,7 +228,7 @@ fn as_json(body: impl Into<axum::body::Body>) -> Response {
 async fn describe(State(shared): State<UiState>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
     let change: RunEdit = read(&body)?;
     let written = aside(move || {
-        // The tests tell what they hide when they are read; a folder that cannot be read has nothing to tell.
+        // Reading the tests registers their secrets. An unreadable folder has none.
         let _ = shared.catalogue.tests();
         shared.archive.describe(&name, change, shared.catalogue.secrets())
     });
@@ -245,7 +245,7 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse>
     serde_json::from_slice(body).map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, format!("unexpected request body: {problem}")))
 }
 
-/// The live page of a run in progress; once it is over, back to the list.
+/// The live page of a run in progress. Redirects to the list once the run has ended.
 async fn live(State(shared): State<UiState>, Path(id): Path<String>, Query(query): Query<TokenQuery>) -> Response {
     let token = shared.token_for(&query);
     let home = if token.is_empty() { "/".to_owned() } else { format!("/?token={token}") };
@@ -268,7 +268,7 @@ async fn live_events(State(shared): State<UiState>, Path(id): Path<String>, head
     relay::pass(live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
-/// The page sends this server's token; the run gets its own.
+/// The page sends this server's token. The run gets its own token.
 async fn live_control(State(shared): State<UiState>, Path(id): Path<String>, body: Bytes) -> Result<Response, ErrorResponse> {
     let mut command: serde_json::Map<String, serde_json::Value> = read(&body)?;
     let given = command.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();

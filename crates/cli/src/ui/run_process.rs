@@ -1,4 +1,4 @@
-//! A run as a process of this same binary: if it breaks, the page survives, and it measures as it would on its own.
+//! Runs each run as a process of this binary. A crash does not affect the page, and a run measures as it would alone.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -15,22 +15,22 @@ use super::work::OrderedWork;
 use crate::exit::Exit;
 use crate::watched::WorkProgress;
 
-/// The most lines of a run's standard error that are kept, to say why it failed.
+/// Maximum number of stored lines of a run's standard error, to show why it failed.
 const LINES_MAX: usize = 40;
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// What every run is started with.
+/// Start settings common to all runs.
 #[derive(Debug)]
 pub(super) struct LaunchOptions {
     pub(super) binary: PathBuf,
-    /// Where run directories go.
+    /// Folder of run directories.
     pub(super) runs: PathBuf,
 }
 
-/// A run to be started.
+/// A run to start.
 #[derive(Debug)]
 pub(super) struct RunOrder {
-    /// As the page knows it.
+    /// Its id on the page.
     pub(super) file: String,
     pub(super) path: PathBuf,
     pub(super) name: String,
@@ -40,34 +40,34 @@ pub(super) struct RunOrder {
     pub(super) work: OrderedWork,
 }
 
-/// Where the page of a running test is served, and what steers it.
+/// Address of a running test's live page, and the token that controls it.
 #[derive(Debug, Clone)]
 pub(super) struct LivePageAddress {
-    /// Of this machine.
+    /// A port on loopback.
     pub(super) address: SocketAddr,
     pub(super) token: String,
 }
 
-/// What a process says of itself while it goes on.
+/// What a process reports about itself while it runs.
 #[derive(Debug, Clone)]
 pub(super) enum Announced {
-    /// A run: where its page is.
+    /// A run: the address of its page.
     Page(LivePageAddress),
-    /// An experiment or a search: how far it is.
+    /// An experiment or a search: its progress.
     Progress(WorkProgress),
 }
 
-/// A run that goes on.
+/// A run in progress.
 pub(super) struct RunProcess {
     pub(super) child: Child,
-    /// What it says of itself. Only Loadstone writes to it: scripts print to standard error.
+    /// Reports of the process. Only Loadstone writes to it: scripts print to standard error.
     pub(super) announcements: PipeReader,
 }
 
-/// Starts the run that was ordered.
+/// Starts the requested run.
 pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result<RunProcess> {
     let (announcements, announcing) = std::io::pipe()?;
-    // The run inherits this end, and finds it by its number. Nothing else is started meanwhile.
+    // The run inherits this end of the pipe and finds it by its number. Nothing else is started meanwhile.
     fcntl_setfd(&announcing, FdFlags::empty())?;
     let pipe = format!("/dev/fd/{}", announcing.as_raw_fd());
     let mut command = Command::new(&launch.binary);
@@ -78,42 +78,42 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
     };
     for (name, value) in &order.parameters {
         if order.secret.contains(name) {
-            // Other users of the machine can read a command line, and not an environment.
+            // Other users of the machine can read a command line, but not an environment.
             command.env(Parameter::environment_name(name), value);
         } else {
             command.arg("-p").arg(format!("{name}={value}"));
         }
     }
-    // A group of its own: Ctrl-C in the terminal is for the page, which passes it on.
-    // Its standard input is open as long as this process lives: a run does not outlive who waits for it.
+    // A separate process group: Ctrl-C in the terminal reaches the page, which forwards it. The run's standard input stays open while this process lives,
+    // so a run does not outlive it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn()?;
     Ok(RunProcess { child, announcements })
 }
 
-/// Reads what the process says of itself to its end. A page on another machine is none.
+/// Reads the process's reports to their end. An address on another machine is ignored.
 pub(super) fn hear(announcements: PipeReader, mut take: impl FnMut(Announced)) {
     each_line(announcements, |line| {
         let progress = serde_json::from_str(&line).map(Announced::Progress).ok();
-        if let Some(said) = progress.or_else(|| LivePageAddress::of_url(&line).map(Announced::Page)) {
-            take(said);
+        if let Some(report) = progress.or_else(|| LivePageAddress::of_url(&line).map(Announced::Page)) {
+            take(report);
         }
     });
 }
 
-/// Reads what a run says on standard error to its end, and returns the last lines.
+/// Reads a run's standard error to its end, and returns the last lines.
 pub(super) fn listen(stderr: impl Read) -> VecDeque<String> {
-    let mut said = VecDeque::new();
+    let mut output = VecDeque::new();
     each_line(stderr, |line| {
-        if line.trim().is_empty() && said.is_empty() {
+        if line.trim().is_empty() && output.is_empty() {
             return;
         }
-        said.push_back(line);
-        if said.len() > LINES_MAX {
-            said.pop_front();
+        output.push_back(line);
+        if output.len() > LINES_MAX {
+            output.pop_front();
         }
     });
-    said
+    output
 }
 
 impl LivePageAddress {
@@ -125,7 +125,7 @@ impl LivePageAddress {
     }
 }
 
-/// Lines to the end of the stream; of longer ones, the first 4 KiB.
+/// Lines to the end of the stream. Longer lines are cut after 4 KiB.
 fn each_line(stream: impl Read, mut take: impl FnMut(String)) {
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
@@ -143,9 +143,9 @@ pub(super) fn broke(status: ExitStatus) -> bool {
     [Exit::Broken, Exit::Usage].iter().any(|exit| status.code() == Some(*exit as i32)) || status.code().is_none()
 }
 
-/// Why the run failed: what it said last, or how it ended.
-pub(super) fn told(status: ExitStatus, said: &VecDeque<String>) -> String {
-    let lines: Vec<&str> = said.iter().map(String::as_str).collect();
+/// Why the run failed: its last line of output, or how it ended.
+pub(super) fn failure_reason(status: ExitStatus, output: &VecDeque<String>) -> String {
+    let lines: Vec<&str> = output.iter().map(String::as_str).collect();
     match (lines.join("\n").trim(), status.signal()) {
         ("", Some(signal)) => format!("the run was killed by signal {signal}"),
         ("", None) => format!("the run ended with exit code {} and no message", status.code().unwrap_or_default()),

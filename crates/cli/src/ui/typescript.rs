@@ -1,4 +1,4 @@
-//! The types that the page shares with `loadstone ui`, as TypeScript: `web/src/generated/ui.ts` is written from them.
+//! The types that the page shares with `loadstone ui`, as TypeScript. `web/src/generated/ui.ts` is generated from them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a form of the page starts: a run, an experiment, a search. Read [`OrderedWork`].
+//! The work that a form starts: a run, an experiment or a search. Read [`OrderedWork`].
 
 use clap::{Args, Parser};
 use loadstone_script::Loaded;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::capacity::CapacityArgs;
 use crate::commands::experiment::ExperimentArgs;
 
-/// As the page sends it. Of every text, an empty one is the default.
+/// The request of the page. An empty string selects the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub(crate) enum OrderedWork {
 }
 
 impl OrderedWork {
-    /// The command that does it.
+    /// The command that performs it.
     pub(crate) fn command(&self) -> &'static str {
         match self {
             OrderedWork::Run => "run",
@@ -76,7 +76,7 @@ impl OrderedWork {
 }
 
 impl OrderedWork {
-    /// Whether its command would do this with the test; else why not, in words for a form.
+    /// Checks whether its command accepts this test. The error is worded for a form.
     pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), String> {
         let checked = match self {
             OrderedWork::Run => Ok(()),
@@ -93,7 +93,7 @@ impl OrderedWork {
     }
 }
 
-/// The words of one command.
+/// The command-line arguments of one command.
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct CommandWords<A: Args> {
@@ -101,10 +101,10 @@ struct CommandWords<A: Args> {
     arguments: A,
 }
 
-/// A form has fields where a command has flags.
+/// Rewords an error: a form has fields where a command has flags.
 fn for_a_form(problem: &str) -> String {
-    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("Give --", "Give an ");
-    // clap's `invalid value 'many' for 'rounds <N>': why`, as the other problems are worded.
+    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("give --", "give an ");
+    // clap's `invalid value 'many' for 'rounds <N>': why`, in the wording of the other problems.
     let invalid = || {
         let (value, rest) = problem.strip_prefix("invalid value ")?.split_once(" for '")?;
         let (field, why) = rest.split_once("': ")?;
@@ -125,14 +125,14 @@ mod tests {
                 "error: invalid value 'many' for '--rounds <N>': invalid digit found in string",
                 "rounds: 'many': invalid digit found in string",
             ),
-            ("what must hold? Give --objective 'p99 < 300ms'", "what must hold? Give an objective 'p99 < 300ms'"),
+            ("no objective: give --objective 'p99 < 300ms'", "no objective: give an objective 'p99 < 300ms'"),
         ] {
             assert_eq!(for_a_form(of_command), of_form);
         }
     }
 
     #[test]
-    fn what_is_left_empty_is_not_passed_on() {
+    fn empty_fields_are_not_passed_on() {
         let read = |text: &str| serde_json::from_str::<OrderedWork>(text);
         let search = read(r#"{"kind":"capacity","objectives":["p99 < 300ms"," "],"probe":"30s","budget":""}"#).unwrap();
         assert_eq!((search.command(), search.flags()), ("capacity", vec!["--objective=p99 < 300ms".to_owned(), "--probe=30s".to_owned()]));

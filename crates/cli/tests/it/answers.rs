@@ -1,4 +1,4 @@
-//! Answers that no good server gives, and connections that end when they like.
+//! Malformed responses, and connections that end early or unexpectedly.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::harness::{Ended, once, once_with};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// One GET to a server with these steps; fails the test unless it ended with the outcome.
+/// Sends one GET to a server with these steps. Fails the test unless it ended with this outcome.
 #[track_caller]
 fn ends_as(outcome: &str, steps: Vec<Step>) -> Ended {
     let raw = Raw::answering(steps);
@@ -33,7 +33,7 @@ fn an_early_end_still_reached_the_target() {
 }
 
 #[test]
-fn malformed_answers_are_told_apart() {
+fn malformed_responses_are_distinguished() {
     for broken in [
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 abc OK\r\nContent-Length: 2\r\n\r\nok",
@@ -61,7 +61,7 @@ fn a_slow_answer_times_out_at_its_limit() {
 }
 
 #[test]
-fn a_request_may_have_a_limit_of_its_own() {
+fn a_request_may_have_its_own_limit() {
     let raw = Raw::answering(vec![Step::Wait(Duration::from_secs(30))]);
     let ended =
         once(&raw.address, r#"const r = await user.get("/", { timeout: "200ms" }); user.check("no answer", r.status === 0 && !r.ok);"#);
@@ -117,7 +117,7 @@ fn connections_are_kept_unless_the_server_closes_them() {
 
 #[test]
 fn a_kept_connection_that_the_server_dropped_is_not_the_targets_failure() {
-    // The server answers one request, then closes without having said so: the next one must go out anew.
+    // The server sends one response, then closes without announcing it. The next request must be retried.
     let raw = Raw::answering(vec![send(OK), Step::Close]);
     let body = r#"for (let n = 0; n < 3; n++) { await user.get("/"); await user.pause("100ms"); } user.check("done", true);"#;
     once(&raw.address, body).all_checks_held();
@@ -134,7 +134,7 @@ fn keep_alive_can_be_switched_off() {
 
 #[test]
 fn a_server_that_never_accepts_times_out() {
-    // The kernel completes the handshake; nobody ever reads.
+    // The kernel completes the handshake, but nothing ever reads.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
     let ended = once_with(&address, r#"options: { requestTimeout: "1s" },"#, r#"await user.get("/");"#);

@@ -1,4 +1,4 @@
-//! What users get wrong, and what they are told: what was wrong, where, and what to do.
+//! User errors and their messages: what is wrong, where, and what to do.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const PASSED: i32 = 0;
 const USAGE: i32 = 2;
 const UNREACHABLE: i32 = 5;
 
-/// Runs a file with this content; fails the test unless that is a usage error that left no run behind.
+/// Runs a file with this content. Fails the test unless it is a usage error that leaves no run behind.
 #[track_caller]
 fn refused(script: &str, arguments: &[&str]) -> Ended {
     let folder = Folder::new().file("a.load.ts", script);
@@ -42,7 +42,7 @@ fn a_syntax_error_in_an_imported_file_names_that_file() {
 }
 
 #[test]
-fn a_file_without_a_test_says_what_is_missing() {
+fn a_file_without_a_test_is_reported() {
     refused("const a = 1;\n", &[]).says("export default test(");
     refused("export default 5;\n", &[]).says("export default test(");
 }
@@ -77,7 +77,7 @@ fn enums_and_other_typescript_work() {
 
 #[test]
 fn an_endless_loop_is_interrupted_with_its_line() {
-    // Line 4 of the file that `once` writes is the first of the body.
+    // Line 4 of the file that `once` writes is the first line of the body.
     let ended = once(server::nginx(), "await user.get(\"/\");\nlet n = 0;\nwhile (true) {\n  n += 1;\n}");
     let errors = ended.errors();
     assert!(errors.contains("once.load.ts:6") || errors.contains("once.load.ts:7"), "{}", ended.everything());
@@ -90,7 +90,7 @@ fn an_endless_loop_while_the_file_is_read_is_interrupted_too() {
 }
 
 #[test]
-fn a_throw_fails_its_iteration_and_the_run_goes_on() {
+fn a_throw_fails_its_iteration_and_the_run_continues() {
     let script = format!(
         r#"{HEAD}const odd = scenario("Odd", async (user) => {{
   await user.get("/");
@@ -113,7 +113,7 @@ export default test({{ target: "{}", load: odd.run(arrivals(20).for("500ms")) }}
 }
 
 #[test]
-fn a_missing_value_ends_the_iteration_and_says_which() {
+fn a_missing_value_ends_the_iteration_and_is_named() {
     let ended = once(server::nginx(), r#"const r = await user.get("/data.json"); r.json("$.items[7].name"); user.fail("not reached");"#)
         .fails_a_threshold();
     assert!(ended.errors().contains("$.items[7].name"), "{}", ended.everything());
@@ -189,7 +189,7 @@ fn a_bad_url_in_a_scenario_is_an_error_of_the_script() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_said_before_the_load() {
+fn an_unreachable_target_is_reported_before_the_load() {
     let port = server::free_port("127.0.0.1");
     let folder = Folder::new();
     let url = format!("http://127.0.0.1:{port}/");
@@ -218,7 +218,7 @@ fn a_host_that_is_not_there_during_the_run_is_the_targets_failure() {
 }
 
 #[test]
-fn an_untrusted_certificate_is_told_and_can_be_trusted_or_accepted() {
+fn an_untrusted_certificate_is_reported_and_can_be_trusted_or_accepted() {
     let shop = server::shop();
     let url = format!("{}/products", shop.address);
     let ended = Folder::new().run(&["run", &url, "--rate", "5", "--for", "1s"]).code(UNREACHABLE).says("certificate");
@@ -234,7 +234,7 @@ fn an_untrusted_certificate_is_told_and_can_be_trusted_or_accepted() {
 #[test]
 fn a_certificate_for_another_name_is_refused() {
     let shop = server::shop();
-    // The certificate holds localhost, 127.0.0.1 and ::1; 127.0.0.2 is the same machine under another name.
+    // The certificate is for localhost, 127.0.0.1 and ::1. 127.0.0.2 is the same machine under a different name.
     let url = shop.address.replace("localhost", "127.0.0.2");
     let body = format!("const r = await user.get(\"{url}/products\"); user.check(\"failed\", !r.ok);");
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
@@ -255,7 +255,7 @@ fn plain_http_to_a_tls_port_and_the_reverse_are_failures_not_hangs() {
 }
 
 #[test]
-fn wrong_flags_say_what_is_right() {
+fn wrong_flags_are_reported_with_the_correct_form() {
     Folder::new().run(&["rum"]).code(USAGE).says("run");
     Folder::new().run(&["run"]).code(USAGE).says("FILE|URL");
     Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "5", "--users", "5"]).code(USAGE).says("--users");
@@ -267,16 +267,18 @@ fn wrong_flags_say_what_is_right() {
 }
 
 #[test]
-fn a_url_of_no_load_is_refused() {
-    for (wrong, said) in [(["--rate", "0"], "makes no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")] {
+fn a_url_without_load_is_refused() {
+    for (wrong, expected) in
+        [(["--rate", "0"], "generates no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")]
+    {
         let folder = Folder::new();
-        folder.run(&[&["run", "http://127.0.0.1:9/"], &wrong[..]].concat()).code(USAGE).says(said);
+        folder.run(&[&["run", "http://127.0.0.1:9/"], &wrong[..]].concat()).code(USAGE).says(expected);
         assert!(folder.runs().is_empty(), "{wrong:?}");
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_the_load() {
+fn an_unwritable_file_is_reported_before_the_load() {
     let folder = Folder::new();
     for flag in ["--junit", "--html", "--markdown"] {
         folder.run(&["run", "http://127.0.0.1:9/", flag, "nowhere/x"]).code(USAGE).says(&format!("{flag}: there is no folder nowhere"));
@@ -287,29 +289,29 @@ fn a_file_that_cannot_be_written_is_told_before_the_load() {
 }
 
 #[test]
-fn none_is_no_number_of_workers_or_users() {
+fn zero_workers_or_users_are_refused() {
     for wrong in ["--workers", "--max-users"] {
         Folder::new().run(&["run", "http://127.0.0.1:9/", "--rate", "5", wrong, "0"]).code(USAGE).says(wrong);
     }
 }
 
 #[test]
-fn what_is_no_test_is_told_by_what_it_is() {
+fn an_argument_that_is_not_a_test_is_identified() {
     let folder = Folder::new().file("tests/a.load.ts", "").file("tests/b.load.ts", "").file("empty/x.txt", "");
     for command in ["run", "try", "inspect", "capacity", "experiment"] {
-        let told = |given: &str| folder.run(&[command, given]).code(USAGE);
-        told("localhost:8080/products").says("begin it with its scheme: http://localhost:8080/products");
-        told("tests").says("tests/a.load.ts, tests/b.load.ts").says("loadstone ui tests");
-        told("empty").says("`loadstone init empty`");
+        let refused = |given: &str| folder.run(&[command, given]).code(USAGE);
+        refused("localhost:8080/products").says("add its scheme: http://localhost:8080/products");
+        refused("tests").says("tests/a.load.ts, tests/b.load.ts").says("loadstone ui tests");
+        refused("empty").says("`loadstone init empty`");
         if !["run", "capacity"].contains(&command) {
-            told("http://127.0.0.1:8080/").says("`loadstone run http://127.0.0.1:8080/`");
+            refused("http://127.0.0.1:8080/").says("`loadstone run http://127.0.0.1:8080/`");
         }
     }
     folder.run(&["run", "localhost:8080", "--rate", "5"]).code(USAGE).says("http://localhost:8080");
 }
 
 #[test]
-fn a_url_and_an_address_say_how_they_are_written() {
+fn invalid_urls_and_addresses_are_reported_with_the_syntax() {
     let folder = Folder::new();
     folder.run(&["init", "--target", "shop"]).code(USAGE).says("it begins with http://");
     folder.run(&["doctor", "shop"]).code(USAGE).says("it begins with http://");
@@ -320,14 +322,14 @@ fn a_url_and_an_address_say_how_they_are_written() {
 }
 
 #[test]
-fn a_misspelt_parameter_is_told_with_the_one_that_was_meant() {
+fn a_misspelt_parameter_is_reported_with_a_suggestion() {
     let script = "import { test, param, scenario, once } from \"loadstone\";\nparam.number(\"buyers\", { default: 1 });\n\
         const s = scenario(\"S\", async () => {});\nexport default test({ load: s.run(once()) });\n";
     refused(script, &["-p", "byers=5"]).says("did you mean `buyers`?");
 }
 
 #[test]
-fn types_that_are_there_already_are_kept() {
+fn existing_types_are_not_overwritten() {
     let folder = Folder::new();
     folder.run(&["init"]).code(PASSED).says("written  ./loadstone.d.ts");
     folder.run(&["init"]).code(PASSED).says("kept     ./loadstone.d.ts");

@@ -20,7 +20,7 @@ fn json_and_form_bodies_name_their_type() {
 }
 
 #[test]
-fn files_and_templates_are_read_beside_the_script() {
+fn files_and_templates_are_relative_to_the_script() {
     let script = format!(
         r#"import {{ test, scenario, once, file, template }} from "loadstone";
 const only = scenario("Only", async (user) => {{

@@ -1,4 +1,4 @@
-//! Tests that are broken do not pass, and say why.
+//! Broken tests fail, and report why.
 
 use crate::harness::{Folder, once, server};
 
@@ -20,14 +20,14 @@ export default test({ load: sequence(prepare.run(once()), browse.run(arrivals(20
     let target = format!("target: \"{}\", load:", server::nginx());
     let folder = Folder::new().file("t.load.ts", &test.replace("load: sequence", &format!("{target} sequence")));
     let ended = folder.run(&["run", "t.load.ts"]).code(SET_UP_FAILED);
-    let ended = ended.says("the set-up \"Prepare\" failed, so what comes after it did not run").says("t.load.ts:4:");
+    let ended = ended.says("the set-up \"Prepare\" failed, so the rest of the test did not run").says("t.load.ts:4:");
     assert!(ended.printed().is_empty(), "nothing came after it\n{}", ended.everything());
     assert_eq!(ended.summary()["totals"]["requests"], 1, "{}", ended.everything());
 }
 
 #[test]
 fn a_file_that_throws_when_it_is_evaluated_again_ends_the_run_as_failed_with_its_record() {
-    // The file is evaluated for the plan, for a worker's first realm, and again for the users beyond the 2,000th, in mid-load.
+    // The file is evaluated for the plan, for a worker's first realm, and again for users beyond the 2,000th, during the load.
     let test = format!(
         r#"import {{ arrivals, scenario, shared, test }} from "loadstone";
 const worlds = shared("worlds", 0);
@@ -79,7 +79,7 @@ export default test({{ target: "{}", load: s.run(arrivals(20).for("60s")) }});
 }
 
 #[test]
-fn a_request_that_nobody_awaits_is_finished_and_warned_of() {
+fn an_unawaited_request_is_finished_with_a_warning() {
     let ended = once(server::nginx(), r#"user.get("/", { name: "Forgotten" });"#);
     assert_eq!(ended.outcomes("passed"), 1, "{}", ended.everything());
     ended.says("warning: scenario \"").says("does not await \"Forgotten\" (once.load.ts:");
@@ -98,7 +98,7 @@ fn the_answer_to_a_failed_request_is_shown() {
     assert!(samples[0]["body"].as_str().unwrap().contains("open"), "{samples}");
 }
 
-/// Nothing is kept of the answers of a URL that passes.
+/// The responses of a passing URL run are not stored.
 #[test]
 fn the_answer_to_a_failed_request_of_a_url_is_shown() {
     let ended = Folder::new().run(&["run", &format!("{}/nowhere", server::nginx()), "--rate", "20", "--for", "2s"]);

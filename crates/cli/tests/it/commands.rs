@@ -1,4 +1,4 @@
-//! What is done with runs afterwards, and what the binary says about itself.
+//! Commands on finished runs, and the binary's own help and completions.
 
 use std::process::Stdio;
 
@@ -45,7 +45,7 @@ fn runs_are_listed_shown_and_found_by_their_beginning() {
 }
 
 #[test]
-fn a_pipe_gets_whole_ids() {
+fn a_pipe_gets_full_ids() {
     let name = "a-name-that-would-never-fit-into-a-table-of-eighty-columns";
     let folder = Folder::new().file("t.load.ts", &once_test(&format!("name: \"{name}\",")));
     folder.run(&["run", "t.load.ts", "--quiet"]);
@@ -55,15 +55,15 @@ fn a_pipe_gets_whole_ids() {
 }
 
 #[test]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_reader_is_not_an_error() {
     let folder = Folder::new().file("t.load.ts", &once_test(""));
     let mut inspecting = folder.command(&["inspect", "t.load.ts"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // As `| head -0` does, long before anything is written.
+    // Like `| head -0`, long before anything is written.
     drop(inspecting.stdout.take());
     assert_eq!(String::from_utf8_lossy(&inspecting.wait_with_output().unwrap().stderr), "");
 }
 
-/// A test that makes one request.
+/// A test that sends one request.
 fn once_test(options: &str) -> String {
     format!(
         "import {{ once, scenario, test }} from \"loadstone\";\n\
@@ -96,7 +96,7 @@ fn an_export_holds_every_request() {
 }
 
 #[test]
-fn help_is_there_for_every_command() {
+fn every_command_has_help() {
     let help = Folder::new().run(&["--help"]).code(0).says("Exit codes").stdout;
     for command in ["run", "try", "init", "inspect", "demo", "ui", "runs", "show", "report", "export", "completions"] {
         assert!(help.contains(command), "{command} is not in the help");
@@ -145,7 +145,7 @@ fn completions_are_written_for_shells() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_crash() {
+fn a_closed_pipe_does_not_crash() {
     let folder = one_run();
     let binary = env!("CARGO_BIN_EXE_loadstone");
     let output = std::process::Command::new("sh")

@@ -1,4 +1,4 @@
-//! A run held against another: `compare` and `run --against`.
+//! Comparing a run with another: `compare` and `run --against`.
 
 use serde_json::Value;
 
@@ -13,27 +13,27 @@ fn run(folder: &Folder, target: &str, more: &[&str]) -> crate::harness::Ended {
 }
 
 #[test]
-fn failures_that_are_new_fail_the_gate_with_an_exit_code_of_its_own() {
+fn new_failures_fail_the_gate_with_a_separate_exit_code() {
     let folder = Folder::new();
     let busy = Raw::by_request(|number| vec![send(if number % 4 == 3 { "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n" } else { FAST })]);
     run(&folder, &busy.address, &["--tag", "broken"]).passes();
     run(&folder, server::nginx(), &["--tag", "main"]).passes();
-    // Two addresses are two tests; the baseline is named by its tag all the same.
+    // Two addresses are two tests. The tag selects the baseline regardless.
     let compared =
         folder.run(&["compare", "main", "broken", "--fail-if", "failures worse by 5%", "--junit", "c.xml", "--markdown", "c.md"]);
     compared.code(6).says("fail if failures worse by 5%: failed").says("25.0 %").says("target");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("c.xml").contains("failures=\"1\"") && read("c.md").contains("❌ fail if"));
-    // The other way round it is no worse.
+    // In the opposite direction, nothing is worse.
     folder.run(&["compare", "broken", "main", "--fail-if", "failures worse by 5%"]).code(0).says("better");
 }
 
 #[test]
-fn a_run_is_held_against_the_last_of_its_test() {
+fn a_run_is_compared_with_the_last_run_of_its_test() {
     let folder = Folder::new();
     let missing = run(&folder, server::nginx(), &["--against", "last"]);
     missing.code(2).says("no earlier complete run of this test");
-    assert_eq!(folder.runs().len(), 0, "no run is made in vain");
+    assert_eq!(folder.runs().len(), 0, "no run was started");
     run(&folder, server::nginx(), &[]).passes();
     run(&folder, server::nginx(), &["--against", "last", "--fail-if", "failures worse by 5%", "--comparison-markdown", "c.md"])
         .passes()
@@ -47,7 +47,7 @@ fn a_run_is_held_against_the_last_of_its_test() {
     for wrong in [["--fail-if", "p99 worse by much"], ["--effect", "0"]] {
         folder.run(&["compare", wrong[0], wrong[1]]).code(2).says(wrong[0]);
     }
-    // What is not there is undecided, with the reason.
+    // A missing value is undecided, with the reason.
     folder.run(&["compare", "--fail-if", "p95 of GET /a worse by 5%"]).code(4).says("is named \"GET /a\"").says("did you mean");
     folder.run(&["compare", "--fail-if", "memory worse by 5%"]).code(4).says("observe.process");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::harness::{Ended, Folder, server};
 
-/// Runs a script with some CSV rows beside it, on two workers.
+/// Runs a script with a CSV file of some rows on two workers.
 fn run(script: &str) -> Ended {
     run_on("2", script)
 }
@@ -149,7 +149,7 @@ fn names_are_templated_and_series_are_bounded() {
   await user.get("/get", { name: `Own name ${user.iteration}` });
 });
 export default test({ target: "TARGET", load: many.run(iterations(60).users(6)), options: { seriesMax: 20 } });"#;
-    // The bound is the run's, whatever each worker has seen: 20 series, of which one is the scenario's iterations, and `(other)`.
+    // The limit applies to the run, not per worker: 20 series, of which one is the scenario's iterations, and `(other)`.
     for workers in ["1", "2", "3"] {
         let ended = run_on(workers, script).passes();
         let summary = ended.summary();

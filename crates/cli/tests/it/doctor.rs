@@ -1,16 +1,16 @@
-//! `loadstone doctor`: on this machine, whatever it is.
+//! `loadstone doctor` on this machine.
 
 use serde_json::Value;
 
 use crate::harness::Folder;
 
 #[test]
-fn each_line_says_what_there_is_what_it_means_and_how_to_raise_it() {
+fn each_line_has_a_value_its_meaning_and_a_remedy() {
     let folder = Folder::new();
     let ended = folder.run(&["doctor", "http://localhost/", "--users", "4000000000", "--json"]).code(4);
     let lines: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
     let line = |name: &str| lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("{name}\n{}", ended.everything()));
-    // A port range has less than 65,536, whatever the machine.
+    // A port range has fewer than 65,536 ports on any machine.
     assert_eq!(line("ports")["grade"], "too_little", "{}", ended.everything());
     assert!(line("ports")["raise"].as_str().unwrap().contains("ip_local_port_range"), "{}", ended.everything());
     assert!(line("names")["means"].as_str().unwrap().starts_with("localhost has "), "{}", ended.everything());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{Folder, once, once_with, server};
 
-/// Requests of a name: how many ended, and how many of them failed.
+/// Requests with a name: how many ended, and how many failed.
 fn counted(summary: &Value, name: &str) -> (u64, u64) {
     let rows = summary["requests"].as_array().expect("a list of requests");
     let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name} in {rows:?}"));
@@ -22,7 +22,7 @@ fn events_are_received_in_order_over_one_connection_after_another() {
         user.check("the fifth came behind the last id", fifth.ok && fifth.id === "5");
         const ids = [];
         for await (const event of prices.messages()) if (ids.push(event.id) === 5) break;
-        user.check("nothing is lost or told twice", ids.join() === "2,3,4,6,7");
+        user.check("no event is lost or repeated", ids.join() === "2,3,4,6,7");
         user.check("they are counted", prices.received >= 7);
         await prices.close();
         user.check("closed without an error", !prices.open && prices.error === undefined);"#;
@@ -88,7 +88,7 @@ fn redirects_end_where_the_script_says_so() {
 }
 
 #[test]
-fn what_goes_wrong_is_counted_once_and_by_kind() {
+fn failures_are_counted_once_and_by_kind() {
     let body = r#"
         const nothing = await user.events("/nothing");
         user.check("an answer that is no stream", !nothing.open && nothing.error === "status 200 instead of a stream of events");
@@ -116,13 +116,13 @@ fn what_goes_wrong_is_counted_once_and_by_kind() {
 
 #[test]
 fn options_that_do_not_exist_are_refused() {
-    for (options, said) in [
+    for (options, expected) in [
         ("{ ...{ retry: 5 } }", "an event stream has no option `retry`; its options are: name, headers"),
         ("{ reconnect: 1 }", "reconnect: expected true or false"),
         ("{ unread: \"lose\" }", "unread: expected \\\"keep\\\" or \\\"drop\\\""),
     ] {
         let errors = once(server::events(), &format!("await user.events(\"/prices\", {options});")).errors();
-        assert!(errors.contains(&said.replace("\\\"", "\"")), "{options}: {errors}");
+        assert!(errors.contains(&expected.replace("\\\"", "\"")), "{options}: {errors}");
     }
 }
 

@@ -1,5 +1,4 @@
-//! One user's requests and what comes back, through the script API, against go-httpbin: methods, encodings, redirects,
-//! cookies, credentials, extraction.
+//! One user's requests and responses through the script API, against go-httpbin: methods, encodings, redirects, cookies, credentials, extraction.
 
 use crate::harness::{Folder, once, once_with, server};
 
@@ -47,7 +46,7 @@ fn answers_without_a_body_end_at_once() {
 }
 
 #[test]
-fn encodings_are_undone() {
+fn encodings_are_decoded() {
     once(
         server::httpbin(),
         r#"user.check("gzip", (await user.get("/gzip")).json("$.gzipped") === true);
@@ -146,7 +145,7 @@ fn query_parameters_are_encoded() {
 }
 
 #[test]
-fn values_are_taken_out_of_answers() {
+fn values_are_extracted_from_responses() {
     once(
         server::httpbin(),
         r#"const json = await user.get("/json");
@@ -192,7 +191,7 @@ export default test({{ target: "{}", load: burst.run(iterations(10)) }});
     let ended = Folder::new().file("burst.load.ts", &script).run(&["run", "burst.load.ts"]).passes();
     let summary = ended.summary();
     let row = &summary["requests"][0];
-    // Six connections: of twelve requests, half wait for one that is held so long, and are then held themselves.
+    // Six connections and twelve requests: half of the requests wait for a connection that another request holds.
     let at = |times: &serde_json::Value, index: usize| times["percentiles"][index]["value"].as_f64().expect("a percentile");
     for times in [&row["response"], &row["service"]] {
         assert!(at(times, 1) >= 1.5 * HELD_S, "p75: {times}");

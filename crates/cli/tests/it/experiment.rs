@@ -1,4 +1,4 @@
-//! `loadstone experiment`: knobs are turned in turn and put back, whatever happens; what they do to a real server is found.
+//! `loadstone experiment`: knobs are changed in alternation and always restored, and their effect on a real server is found.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{Folder, fairly, server};
 
-/// A test with a knob that notes each turn in `turned.txt`.
+/// A test with a knob that records each change in `turned.txt`.
 fn noting(target: &str, load: &str, more: &str) -> Folder {
     let script = format!(
         r#"import {{ arrivals, knob, scenario, test, users }} from "loadstone";
@@ -34,7 +34,7 @@ fn turned(folder: &Path) -> Vec<String> {
     std::fs::read_to_string(folder.join("turned.txt")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// What the server says to a GET.
+/// The server's response to a GET.
 fn answer(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the shop listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").expect("the shop reads");
@@ -43,7 +43,7 @@ fn answer(address: SocketAddr, path: &str) -> String {
     text
 }
 
-/// experiment.json of the only experiment.
+/// The experiment.json of the only experiment.
 fn recorded(folder: &Folder) -> Value {
     let experiments: Vec<_> =
         std::fs::read_dir(folder.path().join("runs/experiments")).expect("a folder of experiments").flatten().collect();
@@ -53,12 +53,12 @@ fn recorded(folder: &Folder) -> Value {
 }
 
 #[test]
-fn a_knob_that_does_nothing_is_refuted_in_turns() {
+fn a_knob_without_effect_is_refuted() {
     let server = Server::builder().route("GET /", Behaviour::new().wait(Wait::fixed_ns(20_000_000))).start().unwrap();
     let last = std::cell::Cell::new(None);
     let ended = fairly(|| {
-        let made = noting(&server.url(""), "arrivals(40).for(\"1m\")", "");
-        let ended = made.run(&[
+        let folder = noting(&server.url(""), "arrivals(40).for(\"1m\")", "");
+        let ended = folder.run(&[
             "experiment",
             "knob.load.ts",
             "--block",
@@ -71,7 +71,7 @@ fn a_knob_that_does_nothing_is_refuted_in_turns() {
             "30%",
             "--json",
         ]);
-        last.set(Some(made));
+        last.set(Some(folder));
         ended
     });
     let ended = ended.code(0);
@@ -85,16 +85,16 @@ fn a_knob_that_does_nothing_is_refuted_in_turns() {
     );
     let turned = turned(folder.path());
     assert_eq!(turned[..4], ["4", "8", "8", "4"], "the order turns round");
-    // Each block is turned to, and at the end it goes back.
+    // The knob is set for each block, and restored at the end.
     assert_eq!(turned.len(), experiment["blocks"].as_array().unwrap().len() + 1);
     assert_eq!(turned.last().unwrap(), "4");
-    // Blocks are whole runs, but none of the test's own.
+    // Blocks are complete runs, but not part of the test's history.
     folder.run(&["runs"]).does_not_say("knob");
     assert_eq!(recorded(&folder), experiment);
 }
 
 #[test]
-fn the_pool_that_limits_is_found_and_put_back() {
+fn the_limiting_pool_is_found_and_restored() {
     let shop = DemoShop::start(DemoOptions { pool: 2, ..DemoOptions::default() }).unwrap();
     let script = format!(
         r#"import {{ knob, scenario, test, users }} from "loadstone";
@@ -117,7 +117,7 @@ export default test({{ target: "{url}", load: buy.run(users(8).for("1m")) }});
 }
 
 #[test]
-fn ctrl_c_puts_it_back_and_keeps_what_was_learnt() {
+fn ctrl_c_restores_the_knob_and_keeps_the_results() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let running = folder.start(&["experiment", "knob.load.ts", "--block", "4s"]);
     server::wait_until("the second turn", || turned(folder.path()).len() == 2);
@@ -128,7 +128,7 @@ fn ctrl_c_puts_it_back_and_keeps_what_was_learnt() {
 }
 
 #[test]
-fn a_killed_experiment_is_put_back_too() {
+fn the_knob_of_a_killed_experiment_is_restored() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let running = folder.start(&["experiment", "knob.load.ts", "--block", "4s"]);
     server::wait_until("the second turn", || turned(folder.path()).len() == 2);
@@ -138,14 +138,14 @@ fn a_killed_experiment_is_put_back_too() {
 }
 
 #[test]
-fn a_knob_that_cannot_be_turned_ends_it_and_is_put_back() {
+fn a_knob_that_cannot_be_set_ends_the_experiment_and_is_restored() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "; test ${size} = 4 || { echo no such size; exit 3; }");
     folder.run(&["experiment", "knob.load.ts", "--block", "4s"]).code(1).says("cannot turn \"size\" to 8").says("no such size");
     assert_eq!(turned(folder.path()), ["4", "8", "4"]);
 }
 
 #[test]
-fn each_millisecond_of_a_delay_costs_what_it_costs() {
+fn the_cost_of_each_millisecond_of_delay_is_measured() {
     let port = server::free_port("127.0.0.1");
     let script = format!(
         r#"import {{ arrivals, knob, proxy, scenario, test }} from "loadstone";
@@ -160,7 +160,7 @@ export default test({{ target: "http://127.0.0.1:{port}", load: only.run(arrival
     let experiment: Value = serde_json::from_str(&ended.code(0).stdout).unwrap();
     let found = experiment["sensitivities"].as_array().unwrap().iter().find(|found| found["name"] == "Get").unwrap();
     let (low, high) = (found["low"].as_f64().unwrap(), found["high"].as_f64().unwrap());
-    // A millisecond for each, and what the machine adds.
+    // One millisecond per value, plus the machine's overhead.
     assert!(low < 1.1 && high > 0.99 && high - low < 1.0, "{found}");
 }
 
@@ -174,21 +174,21 @@ fn a_set_up_that_fails_ends_an_experiment_as_it_ends_a_run() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_any_load() {
+fn errors_are_reported_before_any_load() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let none = folder.file("none.load.ts", NO_KNOB);
-    none.run(&["experiment", "none.load.ts"]).code(2).says("no knob to turn");
+    none.run(&["experiment", "none.load.ts"]).code(2).says("the test has no knob");
     none.run(&["experiment", "knob.load.ts", "--knob", "sise"]).code(2).says("did you mean").says("\"size\"");
     none.run(&["experiment", "knob.load.ts", "--block", "1500ms"]).code(2).says("whole number of seconds");
     none.run(&["experiment", "knob.load.ts", "--measure", "speed"]).code(2).says("--measure");
     none.run(&["experiment", "knob.load.ts", "--finding", "1"]).code(2);
     assert_eq!(turned(none.path()), [] as [String; 0]);
-    none.run(&["experiment", "knob.load.ts", "--put-back"]).code(0).says("put back to 4");
+    none.run(&["experiment", "knob.load.ts", "--put-back"]).code(0).says("restored to 4");
     assert_eq!(turned(none.path()), ["4"]);
 }
 
 #[test]
-fn a_finding_is_put_to_the_test_and_the_result_stays_beside_its_run() {
+fn a_finding_is_verified_and_the_result_is_stored_with_its_run() {
     let failing = Behaviour::new().wait(Wait::fixed_ns(20_000_000)).fault(0.3, Fault::Status(503));
     let server = Server::builder().route("GET /", failing).start().unwrap();
     let folder = noting(&server.url(""), "arrivals(40).for(\"12s\")", "");

@@ -1,4 +1,4 @@
-//! Runs over agents that are processes, and a real nats-server.
+//! Runs over agent processes and a real nats-server.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::harness::{Ended, Folder, server};
 
 const AGENTS: &str = "4";
 
-/// Iterations that all share, then arrivals; each takes a row.
+/// Shared iterations, then arrivals. Each takes a row.
 fn script() -> String {
     format!(
         r#"import {{ test, scenario, setup, sequence, iterations, arrivals, csv }} from "loadstone";
@@ -31,19 +31,19 @@ fn folder() -> Folder {
 }
 
 /// `(iterations, arrivals started, distinct rows printed)`
-fn made(ended: &Ended) -> (u64, u64, usize) {
+fn totals(ended: &Ended) -> (u64, u64, usize) {
     let totals = &ended.summary()["totals"];
     let rows: BTreeSet<String> = ended.printed().into_iter().collect();
     (totals["iterations"].as_u64().expect("a number"), totals["requests"].as_u64().expect("a number"), rows.len())
 }
 
-/// Of the folder's only run.
+/// From the folder's only run.
 pub(crate) fn seconds_on_disk(folder: &Folder) -> usize {
     let file = folder.runs().first().map(|run| run.join("snapshots.jsonl"));
     file.and_then(|file| std::fs::read_to_string(file).ok()).map_or(0, |lines| lines.lines().count())
 }
 
-/// A test, `a.load.ts`, that makes requests of nginx by this load.
+/// A test, `a.load.ts`, that sends requests to nginx under this load.
 pub(crate) fn got_by(load: &str) -> Folder {
     let script = format!(
         r#"import {{ test, scenario, arrivals }} from "loadstone";
@@ -55,13 +55,13 @@ export default test({{ target: "{}", load: get.run({load}) }});"#,
 }
 
 #[test]
-fn four_agents_make_what_one_machine_makes() {
+fn four_agents_generate_the_load_of_one_machine() {
     let single = folder();
     let single = single.run(&["run", "a.load.ts", "--workers", AGENTS]).passes();
     let fleet = folder();
     let ended = fleet.run(&["run", "a.load.ts", "--fleet", &format!("local:{AGENTS}")]).passes().says("nats-server started for this run");
-    assert_eq!(made(&ended), made(&single), "{}", ended.everything());
-    assert_eq!(made(&ended), (400, 400, 400));
+    assert_eq!(totals(&ended), totals(&single), "{}", ended.everything());
+    assert_eq!(totals(&ended), (400, 400, 400));
     let run = std::fs::read_to_string(fleet.runs()[0].join("run.json")).unwrap();
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     let agents = run["agents"].as_array().unwrap();
@@ -70,7 +70,7 @@ fn four_agents_make_what_one_machine_makes() {
     assert!(agents.iter().map(|agent| agent["first_worker"].as_u64().unwrap()).eq(0..4), "{agents:?}");
 }
 
-/// As many rows as arrivals, a counter, a list that all users take from, and a file that they fill.
+/// As many rows as arrivals, a counter, a list that all users take from, and a file that they collect.
 fn script_with_common_data() -> String {
     format!(
         r#"import {{ test, scenario, sequence, iterations, arrivals, csv, shared, collect }} from "loadstone";
@@ -103,8 +103,8 @@ fn what_users_share_is_exact_over_agents() {
     let numbers: String = std::iter::once("n\n".to_owned()).chain((0..300).map(|n| format!("{n}\n"))).collect();
     let folder = Folder::new().file("a.load.ts", &script_with_common_data()).file("numbers.csv", &numbers);
     let ended = folder.run(&["run", "a.load.ts", "--fleet", "local:4"]).passes();
-    let told: BTreeSet<String> = ended.printed().into_iter().collect();
-    assert!(told.iter().all(|line| line == "600 0 0") && !told.is_empty(), "{}", ended.everything());
+    let printed: BTreeSet<String> = ended.printed().into_iter().collect();
+    assert!(printed.iter().all(|line| line == "600 0 0") && !printed.is_empty(), "{}", ended.everything());
     assert_eq!(ended.summary()["totals"]["iterations"], 608, "{}", ended.everything());
     let sold = std::fs::read_to_string(folder.path().join("sold.csv")).unwrap();
     let mut tickets: Vec<u32> = sold.lines().skip(1).map(|line| line.parse().expect("a number")).collect();
@@ -134,7 +134,7 @@ export default test({ load: pay.run(arrivals(40).for("2s")) });"#;
 }
 
 #[test]
-fn what_agents_elsewhere_would_not_reach_is_refused_by_its_name() {
+fn addresses_that_remote_agents_cannot_reach_are_refused_by_name() {
     let script = r#"import { test, scenario, once, proxy } from "loadstone";
 const db = proxy.tcp({ listen: "127.0.0.1:1", to: "127.0.0.1:2" });
 const only = scenario("Only", async (user) => { await user.get("/"); });
@@ -145,18 +145,18 @@ export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#
 }
 
 #[test]
-fn secrets_go_in_clear_to_no_other_machine() {
+fn secrets_are_never_sent_unencrypted_to_another_machine() {
     let script = r#"import { test, scenario, once, param } from "loadstone";
 const password = param.string("password", { secret: true });
 const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
     let folder = Folder::new().file("a.load.ts", script);
     let arguments = ["run", "a.load.ts", "-p", "password=hunter2", "--fleet", "nats://joe:pass@192.0.2.1:4222", "--agents", "1"];
-    folder.run(&arguments).code(2).says("nats://192.0.2.1:4222 would carry them in clear").does_not_say("hunter2");
+    folder.run(&arguments).code(2).says("nats://192.0.2.1:4222 would transmit them unencrypted").does_not_say("hunter2");
 }
 
 #[test]
-fn a_missing_server_is_said_with_what_to_do() {
+fn a_missing_server_is_reported_with_a_remedy() {
     let folder = folder();
     let mut command = folder.command(&["run", "a.load.ts", "--fleet", "local:2"]);
     command.env("PATH", folder.path());
@@ -168,7 +168,7 @@ fn a_missing_server_is_said_with_what_to_do() {
 #[test]
 fn flags_that_agents_would_not_get_are_refused() {
     let folder = folder();
-    folder.run(&["run", "a.load.ts", "--fleet", "local:2", "--insecure"]).code(2).says("--insecure does not go to the agents");
+    folder.run(&["run", "a.load.ts", "--fleet", "local:2", "--insecure"]).code(2).says("--insecure is not sent to the agents");
     folder.run(&["run", server::nginx(), "--rate", "1", "--for", "1s", "--fleet", "local:2"]).code(2).says("--fleet runs scripts");
     folder.run(&["run", "a.load.ts", "--fleet", "nats://127.0.0.1:4222"]).code(2).says("--agents");
 }
@@ -192,15 +192,15 @@ fn with_an_agent_killed(further: &[&str]) -> Ended {
 }
 
 #[test]
-fn an_agent_that_is_killed_is_named_and_what_is_missing_is_told() {
+fn a_killed_agent_is_named_and_the_missing_load_is_reported() {
     let ended = with_an_agent_killed(&[]).says("agent west was lost: it sent nothing for 10 s");
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("checks").clone();
     let check = checks.iter().find(|check| check["id"] == "agents").expect("the check of the agents");
     assert_eq!(check["grade"], "suspect", "{check}");
     assert!(check["evidence"].as_str().unwrap().contains("arrivals did not start"), "{check}");
-    let made = summary["totals"]["requests"].as_u64().unwrap();
-    assert!((180..360).contains(&made), "the other one's half, and what this one handed over: {made}");
+    let requests = summary["totals"]["requests"].as_u64().unwrap();
+    assert!((180..360).contains(&requests), "the other one's half, and what this one handed over: {requests}");
 }
 
 #[test]
@@ -221,10 +221,13 @@ fn a_run_whose_controller_was_killed_is_completed_from_its_agents() {
     let run = folder.runs().remove(0);
     assert!(run.join("report.html").is_file(), "{}", collected.everything());
     let summary: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
-    let made = summary["totals"]["requests"].as_u64().unwrap();
+    let requests = summary["totals"]["requests"].as_u64().unwrap();
     let seconds = summary["totals"]["duration_seconds"].as_f64().unwrap();
-    assert!((20.0 * (seconds - 3.0)..=20.0 * seconds + 1.0).contains(&(made as f64)), "each second once: {made} requests in {seconds} s");
-    folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).code(2).says("this run has its end");
+    assert!(
+        (20.0 * (seconds - 3.0)..=20.0 * seconds + 1.0).contains(&(requests as f64)),
+        "each second once: {requests} requests in {seconds} s"
+    );
+    folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).code(2).says("this run is complete");
     for agent in agents {
         agent.signal(Signal::TERM);
         agent.ended();

@@ -1,5 +1,4 @@
-//! What goes wrong with a fleet of real processes over a real nats-server, each for once, and how it ends.
-//! That of an agent that is killed, and of a controller, is in `fleet`.
+//! Faults in a fleet of real processes over a real nats-server, one per test, and their results. Killed agents and controllers are tested in `fleet`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -13,16 +12,16 @@ use crate::harness::nats::Nats;
 use crate::harness::network_namespace::NetworkNamespace;
 use crate::harness::{Ended, Folder, Running, server};
 
-/// Arrivals of the load that most of these tests make.
+/// Arrivals of the load in most of these tests.
 const ASKED: u64 = 160;
-/// Beyond the time after which a silent agent is lost.
+/// Longer than the time after which a silent agent is lost.
 const TOO_LONG: Duration = Duration::from_secs(12);
 
 fn load() -> Folder {
     got_by(r#"arrivals(20).for("8s")"#)
 }
 
-/// As long as an agent takes to be lost, and more.
+/// Longer than an agent takes to be lost.
 fn long_load() -> Folder {
     got_by(r#"arrivals(20).for("16s")"#)
 }
@@ -39,7 +38,7 @@ fn run(folder: &Folder, nats: &Nats, agents: &str) -> Running {
     folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", agents])
 }
 
-/// The same, until it has measured for a while.
+/// The same, after it has measured for a while.
 fn run_at_work(folder: &Folder, nats: &Nats) -> Running {
     let run = run(folder, nats, "2");
     server::wait_until("two seconds on disk", || seconds_on_disk(folder) >= 2);
@@ -58,7 +57,7 @@ fn end(agents: impl IntoIterator<Item = Running>) -> Vec<Ended> {
     agents.into_iter().map(ended).collect()
 }
 
-/// Whatever the machine does beside: the others went on to the end, and the run says what it lacks.
+/// On any machine, the others continue to the end, and the run reports what is missing.
 fn lacks_an_agent(ended: &Ended) {
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("checks").clone();
@@ -68,7 +67,7 @@ fn lacks_an_agent(ended: &Ended) {
 }
 
 #[test]
-fn an_agent_that_is_asked_to_end_says_goodbye_and_hands_over_what_it_measured() {
+fn an_agent_that_is_asked_to_end_signs_off_and_hands_over_its_measurements() {
     let script = format!(
         r#"import {{ test, scenario, arrivals }} from "loadstone";
 const get = scenario("Get", async (user) => {{ await user.get("/"); console.log("row"); }});
@@ -80,12 +79,12 @@ export default test({{ target: "{}", load: get.run(arrivals(40).for("8s")) }});"
     let run = run_at_work(&folder, &nats);
     west.signal(Signal::TERM);
     west.ended().code(130).says("sending the remaining measurements");
-    // The load is not long enough for an agent to be lost by its silence.
+    // The load is too short for an agent to be lost by silence.
     let ended = run.ended().says("agent west was lost: it was asked to end").does_not_say("it sent nothing");
     lacks_an_agent(&ended);
-    let (made, told) = (requests(&ended), ended.printed().len() as u64);
-    assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
-    assert!(told <= made, "each request that was told of is in the report: {told} of {made}");
+    let (sent, printed) = (requests(&ended), ended.printed().len() as u64);
+    assert!((160..320).contains(&sent), "the other one's half, and what this one handed over: {sent}");
+    assert!(printed <= sent, "each printed request is in the report: {printed} of {sent}");
     end([east]);
 }
 
@@ -94,7 +93,7 @@ fn agents_wait_for_a_server_that_starts_after_them() {
     let (mut nats, folder) = (Nats::not_yet(), got_by(r#"arrivals(20).for("1s")"#));
     let given_up = agent(&folder, &nats.address, "west");
     let east = agent(&folder, &nats.address, "east");
-    // Long enough to find out that there is no server.
+    // Long enough to detect that there is no server.
     thread::sleep(Duration::from_secs(2));
     for ended in end([given_up]) {
         ended.code(130).says("waiting up to 60 s for it");
@@ -106,30 +105,30 @@ fn agents_wait_for_a_server_that_starts_after_them() {
     }
 }
 
-/// Of agents that were all part of a run that lost one.
+/// Output of agents that were part of a run that lost one of them.
 fn next_run_has_both(nats: &Nats) {
     let folder = got_by(r#"arrivals(20).for("1s")"#);
     assert_eq!(requests(&run(&folder, nats, "2").ended().passes()), 20);
 }
 
 #[test]
-fn an_agent_that_stands_still_for_a_while_makes_up_for_it() {
+fn a_briefly_paused_agent_catches_up() {
     let (nats, folder) = (Nats::start(), load());
     let [east, west] = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
     west.signal(Signal::STOP);
-    // Beyond the time after which its seconds are not waited for, and short of that after which it is lost.
+    // Longer than the time for which its seconds are awaited, and shorter than the time after which it is lost.
     thread::sleep(Duration::from_secs(5));
     west.signal(Signal::CONT);
-    // Its arrivals were late, which may make the measurement invalid, and rightly so.
+    // Its arrivals were late, which may correctly make the measurement invalid.
     let ended = run.ended().does_not_say("was lost");
-    assert_eq!(requests(&ended), ASKED, "every arrival is made once, late or not: {}", ended.everything());
+    assert_eq!(requests(&ended), ASKED, "every arrival starts once, late or not: {}", ended.everything());
     ended.says("1 of 2 agents were silent");
     end([east, west]);
 }
 
 #[test]
-fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
+fn an_agent_paused_for_too_long_is_lost_and_serves_the_next_run() {
     let (nats, folder) = (Nats::start(), long_load());
     let [east, west] = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
@@ -138,8 +137,8 @@ fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
     west.signal(Signal::CONT);
     let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
     lacks_an_agent(&ended);
-    let made = requests(&ended);
-    assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
+    let sent = requests(&ended);
+    assert!((160..320).contains(&sent), "the other one's half, and what this one handed over: {sent}");
     next_run_has_both(&nats);
     for ended in end([west, east]) {
         ended.code(130).says("the run has ended");
@@ -147,7 +146,7 @@ fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
 }
 
 #[test]
-fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run() {
+fn an_agent_disconnected_for_too_long_stops_itself_and_serves_the_next_run() {
     let (nats, folder) = (Nats::start(), long_load());
     let way = nats.way();
     let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
@@ -163,7 +162,7 @@ fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run
 }
 
 #[test]
-fn an_agent_that_is_cut_off_for_a_while_costs_nothing() {
+fn a_briefly_disconnected_agent_loses_nothing() {
     let (nats, folder) = (Nats::start(), load());
     let way = nats.way();
     let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
@@ -177,7 +176,7 @@ fn an_agent_that_is_cut_off_for_a_while_costs_nothing() {
 }
 
 #[test]
-fn a_nats_server_that_is_killed_and_comes_back_costs_nothing() {
+fn a_restarted_nats_server_loses_nothing() {
     let (mut nats, folder) = (Nats::start(), load());
     let agents = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
@@ -189,7 +188,7 @@ fn a_nats_server_that_is_killed_and_comes_back_costs_nothing() {
     end(agents);
 }
 
-/// As many rows as arrivals, of a target that the controller has: all of it is in one network.
+/// As many rows as arrivals, with a target on the controller's machine: everything is in one network.
 fn rows_in_one_network() -> Folder {
     let script = r#"import { test, scenario, arrivals, csv, stub } from "loadstone";
 const rows = csv("numbers.csv").queue();
@@ -206,7 +205,7 @@ export default test({ load: take.run(arrivals(50).for("8s")) });"#;
 }
 
 #[test]
-fn a_network_that_loses_packets_loses_nothing_of_the_run() {
+fn packet_loss_loses_nothing_of_the_run() {
     let Some(mut network) = NetworkNamespace::new() else { return };
     let (folder, port) = (rows_in_one_network(), 4222);
     network.lose(port, 0.05);
@@ -227,7 +226,7 @@ fn a_network_that_loses_packets_loses_nothing_of_the_run() {
 }
 
 #[test]
-fn agents_that_come_late_are_waited_for_or_serve_the_next_run() {
+fn late_agents_are_waited_for_or_serve_the_next_run() {
     let (nats, folder) = (Nats::start(), got_by(r#"arrivals(20).for("2s")"#));
     let east = agent(&folder, &nats.address, "east");
     let first = run(&folder, &nats, "2");
@@ -251,7 +250,7 @@ fn agents_that_come_late_are_waited_for_or_serve_the_next_run() {
     end([east, west, north]);
 }
 
-/// Twenty arrivals a second for 24 s, each of which tells the target its number and takes a row.
+/// Twenty arrivals per second for 24 s. Each sends its number to the target and takes a row.
 fn numbered_arrivals() -> Folder {
     let script = r#"import { test, scenario, arrivals, csv, stub } from "loadstone";
 const rows = csv("numbers.csv").queue();
@@ -265,31 +264,31 @@ export default test({ load: take.run(arrivals(20).for("24s")) });"#;
     Folder::new().file("a.load.ts", script).file("numbers.csv", &numbers)
 }
 
-/// The run lost an agent, and the other made its part from an instant on: at the target, each arrival and each row was there once, and all that were due
-/// from then on. Returns how many arrivals there were.
+/// Checks a run that lost an agent whose load the other took over: at the target, each arrival and each row occurred once, and every arrival due after the
+/// takeover occurred. Returns the number of arrivals.
 fn replaced(ended: &Ended) -> usize {
     lacks_an_agent(ended);
-    let told = ended.everything();
-    let from = told.split_once("; the other agents take over its load from ").expect("it is told").1;
+    let output = ended.everything();
+    let from = output.split_once("; the other agents take over its load from ").expect("the takeover is reported").1;
     let from: f64 = from.split_once(" s into the run").expect("seconds").0.parse().expect("a number");
     let printed = ended.printed();
     let (mut numbers, mut rows) = (BTreeSet::new(), BTreeSet::new());
     for line in &printed {
         let (number, row) = line.split_once(' ').expect("two numbers");
-        assert!(numbers.insert(number.parse::<u64>().expect("a number")), "arrival {number} was made twice");
+        assert!(numbers.insert(number.parse::<u64>().expect("a number")), "arrival {number} started twice");
         assert!(rows.insert(row), "row {row} was used twice");
     }
-    // The load began half a second into the run; what is told is rounded.
+    // The load started half a second into the run. The reported time is rounded.
     let first = ((from + 0.1 - 0.5) * 20.0).ceil() as u64;
     assert!((180..400).contains(&first), "the other had its part from {from} s on");
     let missing: Vec<u64> = (0..480).filter(|number| !numbers.contains(number)).collect();
-    assert!(missing.iter().all(|number| *number < first), "missing are {missing:?}, and the other made all from {first} on");
+    assert!(missing.iter().all(|number| *number < first), "{missing:?} are missing, and the other agent started all from {first} on");
     assert!(missing.len() >= 60, "a half of what was due for ten seconds is missing: {missing:?}");
     printed.len()
 }
 
 #[test]
-fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
+fn the_other_agent_takes_over_the_load_of_a_killed_one() {
     let (nats, folder) = (Nats::start(), numbered_arrivals());
     let [east, west] = two_agents(&folder, &nats);
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
@@ -302,13 +301,13 @@ fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
 }
 
 #[test]
-fn an_agent_that_wakes_when_the_other_makes_its_part_makes_nothing_twice() {
+fn an_agent_that_resumes_after_a_takeover_generates_no_load_twice() {
     let (nats, folder) = (Nats::start(), numbered_arrivals());
     let [east, west] = two_agents(&folder, &nats);
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
     server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
     west.signal(Signal::STOP);
-    // Until the other has been at it for seconds.
+    // After the other agent has generated load for several seconds.
     thread::sleep(Duration::from_secs(15));
     west.signal(Signal::CONT);
     let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
@@ -318,7 +317,7 @@ fn an_agent_that_wakes_when_the_other_makes_its_part_makes_nothing_twice() {
     }
 }
 
-/// A command whose files take no byte: to it, the disk is full.
+/// A command that cannot write to any file, as on a full disk.
 fn without_room(of: &Command) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(of.get_program()).args(of.get_args());
@@ -327,7 +326,7 @@ fn without_room(of: &Command) -> Command {
 }
 
 #[test]
-fn an_agent_without_room_for_the_test_is_named_before_any_load() {
+fn an_agent_without_disk_space_is_named_before_any_load() {
     let (nats, folder) = (Nats::start(), load());
     let east = agent(&folder, &nats.address, "east");
     let command = folder.command(&["agent", "--join", &nats.address, "--name", "west", "--workers", "1"]);

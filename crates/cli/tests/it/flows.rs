@@ -1,4 +1,4 @@
-//! Flows and stubs in a run: journeys with known delays, a drain after the load, what never finishes.
+//! Flows and stubs in a run: journeys with known delays, draining after the load, journeys that never finish.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::harness::{Ended, Folder, server};
 
-/// A system that takes payments, and calls `hook` for each `after` its answer; the share of every `lost`-th never.
+/// A system that accepts payments and calls `hook` for each after the delay `after`. It drops every `lost`-th call.
 fn system(hook: String, after: Duration, lost: u64) -> Server {
     let hook: Arc<str> = hook.into();
     let pay = move |request: &loadstone_stub::StubRequest| {
@@ -32,7 +32,7 @@ fn system(hook: String, after: Duration, lost: u64) -> Server {
     Server::builder().route("POST /payments", Behaviour::function(pay)).start().expect("a server")
 }
 
-/// 20 payments a second for 2 s.
+/// 20 payments per second for 2 s.
 fn script(target: &str, hook: &str, flow: &str, thresholds: &str) -> String {
     format!(
         r#"import {{ arrivals, flow, flowBacklog, flowLost, flowTime, scenario, stub, test }} from "loadstone";
@@ -72,7 +72,7 @@ fn the_run_goes_on_until_its_journeys_have_finished() {
     let summary = ended.summary();
     let flow = flow(&summary);
     assert_eq!((&flow["started"], &flow["finished"], &flow["open"], &flow["duplicates"]), (&40.into(), &40.into(), &0.into(), &0.into()));
-    // The call comes 1.5 s after the answer; the stub's own delay comes after its arrival and is no part of the journey.
+    // The call arrives 1.5 s after the response. The stub's own delay follows its arrival and is not part of the journey.
     assert!(p50(flow) >= 1.5, "{flow}");
     assert!(flow["drain"]["seconds"].as_f64().expect("it drained") >= 1.4, "{flow}");
     assert_eq!(flow["drain"]["left"], 0);
@@ -97,11 +97,11 @@ fn signal(lines: &str, name: &str) -> f64 {
 }
 
 #[test]
-fn workers_with_tables_of_their_own_have_the_same_journeys() {
+fn workers_with_separate_descriptor_tables_share_journeys() {
     let hook = free();
     let system = system(hook.clone(), Duration::from_millis(100), 0);
     let folder = Folder::new().file("hook.load.ts", &script(&system.url(""), &hook, "{ drain: \"30s\" }", ""));
-    // 40 arrivals might have as many connections open, which one table of 130 descriptors may not hold.
+    // 40 arrivals may need as many connections, which one table of 130 descriptors may not hold.
     let ended = folder.start_command(folder.with_open_files(130, &["run", "hook.load.ts", "--workers", "3"])).ended().passes();
     let summary = ended.summary();
     let flow = flow(&summary);
@@ -109,7 +109,7 @@ fn workers_with_tables_of_their_own_have_the_same_journeys() {
 }
 
 #[test]
-fn what_never_finishes_is_lost_and_never_fast() {
+fn journeys_that_never_finish_are_lost() {
     let hook = free();
     let system = system(hook.clone(), Duration::from_millis(10), 4);
     let thresholds = r#"flowTime(delivery).p90.below("30s"), flowLost(delivery).rate.below("30%"), flowLost(delivery).count.equals(0)"#;
@@ -142,7 +142,7 @@ fn ctrl_c_ends_the_waiting_and_not_the_verdict() {
 }
 
 #[test]
-fn a_stubs_function_that_throws_is_told_once_and_answers_500() {
+fn a_stub_function_that_throws_is_reported_once_and_returns_500() {
     let script = r#"import { iterations, scenario, stub, test } from "loadstone";
 const api = stub.http();
 api.on("GET /broken", () => { throw new Error(["no such", "luck"].join(" ")); });
@@ -150,7 +150,7 @@ api.on("GET /slow/:id", (request) => ({ json: { id: request.parameters.id, q: re
 const visit = scenario("Visit", async (user) => {
   await user.get("/broken", { expect: { status: 500 } });
   const answer = await user.get("/slow/7?q=a%20b", { expect: { status: 200, json: { "$.id": "7", "$.q": "a b" } } });
-  // From the start: the stub may have the request before its sender is told that it is sent.
+  // From the start: the stub may receive the request before its sender knows that it was sent.
   user.check("waited", answer.times.total >= 50);
   await user.get("/elsewhere", { expect: { status: 404 } });
 });
@@ -162,24 +162,24 @@ export default test({ target: api.url, load: visit.run(iterations(5)) });
     ended.says("5 calls that none of its routes matched");
 }
 
-/// The run is over while the stub holds a call of the system's.
+/// The run ends while the stub holds a call from the system.
 #[test]
-fn a_stub_answers_what_it_holds_when_the_run_ends() {
+fn a_stub_answers_held_calls_when_the_run_ends() {
     let hook = free();
-    let (tell, answered) = std::sync::mpsc::sync_channel(1);
-    let (place, tell) = (hook.clone(), std::sync::Mutex::new(Some(tell)));
+    let (reply, answered) = std::sync::mpsc::sync_channel(1);
+    let (place, reply) = (hook.clone(), std::sync::Mutex::new(Some(reply)));
     let begin = move |_: &loadstone_stub::StubRequest| {
         let mut socket = TcpStream::connect(&*place).expect("the stub listens");
         let head = "POST /webhook HTTP/1.1\r\nHost: hook\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
         socket.write_all(head.as_bytes()).expect("the stub reads");
         let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
         socket.read_exact(&mut interim).expect("the stub has the call");
-        let tell = tell.lock().expect("nobody panicked").take().expect("one call");
+        let reply = reply.lock().expect("nobody panicked").take().expect("one call");
         socket.write_all(b"{}").expect("the stub reads on");
         std::thread::spawn(move || {
             let mut answer = String::new();
             let _ = socket.read_to_string(&mut answer);
-            let _ = tell.send(answer);
+            let _ = reply.send(answer);
         });
         StubResponse::new(202, "begun")
     };
@@ -193,14 +193,14 @@ export default test({{ target: "{}", load: begin.run(once()) }});
         system.url("")
     );
     let ended = Folder::new().file("begin.load.ts", &script).run(&["run", "begin.load.ts"]).passes();
-    ended.says("1 call to stubs not yet answered");
+    ended.says("1 call to stubs still open");
     let answer = answered.recv().expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer:?}");
 }
 
-/// The query gives the same key at every reading; the journey finishes once.
+/// The query returns the same key at every reading. The journey finishes once.
 #[test]
-fn a_query_can_tell_that_journeys_have_finished() {
+fn a_query_can_show_that_journeys_have_finished() {
     let database = &server::shop().database;
     let script = format!(
         r#"import {{ flow, flowLost, iterations, observe, scenario, stub, test }} from "loadstone";

@@ -1,7 +1,7 @@
-//! What makes a test of the command line three lines long.
+//! Makes a test of the command line three lines long.
 //!
-//! Start at [`Folder`]: a folder of the user's files, in which [`Folder::run`] runs the binary to its end and gives back
-//! what it [`Ended`] with. [`server`] holds the systems under test, [`raw`] a server that misbehaves as it is told.
+//! Start at [`Folder`]: a folder with the user's files. [`Folder::run`] runs the binary in it to completion and returns what it [`Ended`] with. [`server`]
+//! has the systems under test, [`raw`] a server with configurable misbehaviour.
 
 mod ended;
 mod folder;

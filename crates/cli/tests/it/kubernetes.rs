@@ -1,4 +1,4 @@
-//! Fleets in a cluster, as far as they can be had without one: what is printed and refused, and a run over the NATS server as it is set up there.
+//! Fleets in a cluster, as far as they can be tested without one: printed objects, refusals, and a run over the NATS server with its cluster configuration.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_dry_run_prints_the_objects() {
 }
 
 #[test]
-fn a_cluster_that_cannot_be_had_is_said_with_what_to_do() {
+fn an_unreachable_cluster_is_reported_with_a_remedy() {
     let folder = Folder::new();
     for command in [&["up", "--agents", "2"][..], &["status"], &["down"]] {
         let arguments: Vec<&str> = ["fleet", command[0], "--kubernetes"].iter().chain(&command[1..]).copied().collect();
@@ -53,9 +53,9 @@ fn a_cluster_that_cannot_be_had_is_said_with_what_to_do() {
 }
 
 #[test]
-fn what_kubernetes_would_not_take_is_refused() {
+fn invalid_kubernetes_values_are_refused() {
     let folder = Folder::new();
-    for (further, said) in [
+    for (further, expected) in [
         (&["--name", "Load_1"][..], "lower-case letters"),
         (&["--memory", "1gb"], "512Mi"),
         (&["--egress", "10.0.0.0"], "with its prefix"),
@@ -65,12 +65,12 @@ fn what_kubernetes_would_not_take_is_refused() {
         (&["--nats", "tls://h:1", "--nats-ca", "missing.pem"], "missing.pem: cannot be read"),
     ] {
         let arguments: Vec<&str> = ["fleet", "up", "--kubernetes", "--dry-run"].iter().chain(further).copied().collect();
-        folder.run(&arguments).code(2).says(said);
+        folder.run(&arguments).code(2).says(expected);
     }
     folder.run(&["fleet", "up", "--dry-run"]).code(2).says("--kubernetes");
 }
 
-/// The NATS server of a dry run, on a port of this machine.
+/// The NATS server of a dry run, on a local port.
 struct FleetNats {
     child: Child,
     agent: String,
@@ -78,7 +78,7 @@ struct FleetNats {
 }
 
 impl FleetNats {
-    /// Writes its files into the folder, with the paths and the port that are free here, and starts it.
+    /// Writes its files into the folder, with local paths and a free port, and starts it.
     fn start(folder: &Path, objects: &[Value]) -> Self {
         let secret = |name: &str, key: &str| {
             let encoded = find(objects, "Secret", name)["data"][key].as_str().expect("text");
@@ -129,7 +129,7 @@ export default test({{ target: "{}", load: get.run(arrivals(20).for("1s")) }});"
         let arguments = ["run", "a.load.ts", "-p", "token=hush-hush", "--fleet", address, "--agents", "2"];
         folder.run(&arguments.iter().chain(further).copied().collect::<Vec<_>>())
     };
-    // Nobody comes in who does not trust the fleet's authority, or has no password.
+    // Clients without the fleet's authority or a password are refused.
     over(&nats.controller, &[]).code(2).says("cannot connect to the NATS server");
     let (scheme, rest) = nats.controller.split_once("://").expect("an address");
     let host = rest.split_once('@').expect("a password").1;
@@ -143,13 +143,13 @@ export default test({{ target: "{}", load: get.run(arrivals(20).for("1s")) }});"
     assert_eq!(labels, [r#"{"region":"eu"}"#, r#"{"region":"us"}"#]);
     for agent in agents {
         agent.signal(Signal::TERM);
-        // The first process of a container ends only by signals that it asks for.
+        // PID 1 of a container only ends by signals that it handles.
         agent.ended().code(130);
     }
 }
 
 #[test]
-fn an_agent_cannot_pass_for_a_controller() {
+fn an_agent_cannot_impersonate_a_controller() {
     let script = r#"import { test, scenario, once } from "loadstone";
 const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;

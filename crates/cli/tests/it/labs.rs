@@ -1,4 +1,4 @@
-//! The systems of `labs/`, as their start commands bring them up.
+//! The systems of `labs/`, started by their own start commands.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Ended, Folder, server};
 
-/// POSTs JSON and gives back the body of the answer.
+/// Sends JSON by POST. Returns the body of the response.
 fn post(address: &str, path: &str, body: &str) -> Value {
     let authority = address.strip_prefix("http://").expect("plain HTTP");
     let mut stream = TcpStream::connect(authority).expect("it listens");
@@ -25,7 +25,7 @@ fn post(address: &str, path: &str, body: &str) -> Value {
     serde_json::from_str(body).expect("JSON")
 }
 
-/// The JSON that the first request to this listener carries; it is answered with 200.
+/// The JSON of the first request to this listener, which responds with 200.
 fn receive(listener: &TcpListener) -> Value {
     listener.set_nonblocking(true).expect("a setting");
     let mut connection = None;
@@ -58,13 +58,13 @@ fn a_payment_reaches_its_subscriber() {
     let subscription = json!({ "account": "anna", "event_type": "payment.created", "url": url });
     post(&lab.webhooks, "/v1/subscriptions", &subscription.to_string());
     post(&lab.payments, "/v1/payments", r#"{"account":"bert","amount":700}"#);
-    let made = post(&lab.payments, "/v1/payments", r#"{"account":"anna","amount":1200}"#);
+    let payment = post(&lab.payments, "/v1/payments", r#"{"account":"anna","amount":1200}"#);
 
     let message = receive(&subscriber);
-    assert_eq!((&message["resource_id"], &message["payment"]["amount"]), (&made["payment_id"], &1200.into()), "{message}");
+    assert_eq!((&message["resource_id"], &message["payment"]["amount"]), (&payment["payment_id"], &1200.into()), "{message}");
 }
 
-/// A copy of the ticket lab's tests, so that what they collect lands there.
+/// A copy of the ticket lab's tests, so that collected files are written there.
 fn ticket_tests() -> Folder {
     let mut folder = Folder::new();
     for part in ["", "steps", "messages"] {
@@ -74,13 +74,13 @@ fn ticket_tests() -> Folder {
             if part.is_empty() && !name.ends_with(".load.ts") {
                 continue;
             }
-            folder = folder.file(format!("{part}/{name}").trim_start_matches('/'), &fs::read_to_string(&path).expect("a text"));
+            folder = folder.file(format!("{part}/{name}").trim_start_matches('/'), &fs::read_to_string(&path).expect("a string"));
         }
     }
     folder
 }
 
-/// Its thresholds on times speak of a machine of its own; what must hold anywhere is that every step worked.
+/// Its thresholds on times assume a dedicated machine. On any machine, every step must succeed.
 fn everything_worked(ended: &Ended) -> Value {
     assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
     let summary = ended.summary();
@@ -107,8 +107,8 @@ fn tickets_are_issued_and_let_their_travellers_in() {
     let bought = run("issuing.load.ts", &[&[issuing.clone(), parameter("database", &lab.database)][..], &travellers[..]].concat());
     assert_eq!((count(&bought, "Create ticket"), count(&bought, "Get barcode")), (10, 10));
 
-    let made = run("make-barcodes.load.ts", &[issuing, parameter("barcodes", "30")]);
-    assert_eq!(count(&made, "Get barcode"), 30);
+    let issued = run("make-barcodes.load.ts", &[issuing, parameter("barcodes", "30")]);
+    assert_eq!(count(&issued, "Get barcode"), 30);
     let validation = parameter("target", &lab.validation);
     let validators =
         [parameter("validators", "5"), parameter("rampUp", "1s"), parameter("runTime", "2s"), parameter("tapsPerMinute", "600")];

@@ -1,6 +1,6 @@
-//! End-to-end tests: the real binary, as a user would run it, against real servers.
+//! End-to-end tests: the real binary, used as a user would, against real servers.
 //!
-//! Read [`harness`] first. What these need is installed by `cargo xtask setup`; a server that is missing fails its tests.
+//! Read [`harness`] first. `cargo xtask setup` installs the requirements. A missing server fails its tests.
 
 mod answers;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! Metrics of a test's own and tags, from the script to every surface.
+//! Custom metrics and tags, from the script to every output.
 
 use crate::harness::{Ended, Folder, server};
 
@@ -43,7 +43,7 @@ fn a_metric_beyond_its_bound_fails_the_run() {
 }
 
 #[test]
-fn a_test_may_write_files_of_its_own_from_its_summary() {
+fn a_test_may_write_custom_files_from_its_summary() {
     let script = |body: &str| {
         format!(
             r#"import {{ test, scenario, iterations, type RunSummary }} from "loadstone";
@@ -61,11 +61,11 @@ export default test({{ target: "{}", load: s.run(iterations(3)) }});
         folder.run(&["run", "a.load.ts"]).passes().says("own.csv");
         assert_eq!(std::fs::read_to_string(folder.path().join("own.csv")).unwrap(), "Home;3");
     }
-    for (body, said) in [
+    for (body, expected) in [
         ("export const summarize = (s: RunSummary) => s.nothing.at(1);", "a.load.ts:4:"),
         ("export const summarize = () => 5;", "return an object of file names and their text"),
     ] {
         let folder = Folder::new().file("a.load.ts", &script(body));
-        folder.run(&["run", "a.load.ts"]).code(2).says(said).says("3 requests");
+        folder.run(&["run", "a.load.ts"]).code(2).says(expected).says("3 requests");
     }
 }

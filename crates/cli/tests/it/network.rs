@@ -17,7 +17,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 type Seen<T> = Arc<Mutex<BTreeSet<T>>>;
 
-/// Answers every request with [`OK`], after `see` has seen its head.
+/// Responds to every request with [`OK`], after `see` has received its head.
 fn attend(mut stream: impl Read + Write, see: impl Fn(&str)) {
     let mut buffer = Vec::new();
     let mut piece = [0; 4096];
@@ -33,7 +33,7 @@ fn attend(mut stream: impl Read + Write, see: impl Fn(&str)) {
     }
 }
 
-/// A TCP server; its port, and the heads and client addresses that it sees.
+/// A TCP server. Returns its port, and the heads and client addresses that it receives.
 fn tcp() -> (u16, Seen<String>, Seen<IpAddr>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
@@ -86,7 +86,7 @@ fn a_unix_socket_is_a_target() {
 }
 
 #[test]
-fn a_proxy_stands_between() {
+fn requests_pass_through_a_proxy() {
     let (port, heads, _) = tcp();
     let proxy = format!("http://me:secret@127.0.0.1:{port}");
     Folder::new().run(&["run", "http://203.0.113.9/x", "--proxy", &proxy, "--rate", "5", "--for", "1s"]).passes().does_not_say("secret");
@@ -138,7 +138,7 @@ fn source_addresses_are_taken_in_turn() {
 }
 
 #[test]
-fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
+fn new_connections_follow_their_rate_and_the_wait_is_not_measured() {
     let (port, ..) = tcp();
     let (parts, url) =
         (format!("target: \"http://127.0.0.1:{port}\", options: {{ connectionsPerSecond: 20 }}"), format!("http://127.0.0.1:{port}/x"));
@@ -147,11 +147,11 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
         fairly(|| Folder::new().run(&["run", &url, "--users", "41", "--for", "1s", "--connect-rate", "20", "--workers", "2"])),
     ] {
         let summary = ended.summary();
-        // 41 slots are two seconds apart from first to last, whatever the machine does; a worker takes every other one.
+        // 41 slots span two seconds from first to last on any machine. A worker takes every other slot.
         assert_eq!(summary["totals"]["connections_opened"], 41, "{}", ended.everything());
         let seconds = summary["totals"]["duration_seconds"].as_f64().expect("a duration");
         assert!(seconds >= 1.9, "{seconds}");
-        // 41 requests would have waited a second on average.
+        // 41 requests would have waited one second on average.
         let mean = summary["requests"][0]["service"]["mean"].as_f64().expect("a mean");
         assert!(mean < 0.5, "{mean}");
     }
@@ -161,8 +161,8 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
         .says("connectionsPerSecond: must be above zero");
 }
 
-/// A name server that knows one name, `shop.test`, with the addresses 127.0.0.2 and 127.0.0.3 for one second; its address, and how often it
-/// was asked for them.
+/// A name server with one name, `shop.test`, whose addresses are 127.0.0.2 and 127.0.0.3 with a TTL of one second. Returns its address and its number of
+/// queries.
 fn name_server() -> (String, Arc<AtomicUsize>) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = socket.local_addr().expect("an address").to_string();
@@ -171,7 +171,7 @@ fn name_server() -> (String, Arc<AtomicUsize>) {
     thread::spawn(move || {
         let mut query = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut query) {
-            // RFC 1035, section 4.1: the header, then one question: labels, a type and a class.
+            // RFC 1035, section 4.1: the header, then one question with labels, type and class.
             let labels = query[12..length].iter().position(|byte| *byte == 0).expect("the end of a name");
             let question = &query[12..12 + labels + 5];
             let (known, is_a) = (question.starts_with(b"\x04shop\x04test\x00"), question[labels + 1..labels + 3] == [0, 1]);
@@ -190,7 +190,7 @@ fn name_server() -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
+fn names_are_resolved_again_after_their_ttl_and_all_addresses_are_used() {
     let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let reached: Seen<IpAddr> = Arc::default();
@@ -215,11 +215,11 @@ fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
     );
     let ended = Folder::new().file("t.load.ts", &text).run(&["run", "t.load.ts", "--workers", "1"]).passes();
     assert_eq!(ended.outcomes("passed"), 200, "{}", ended.everything());
-    // Workers with tables of descriptors of their own look up by themselves.
+    // Workers with separate descriptor tables resolve names separately.
     let folder = Folder::new().file("t.load.ts", &text.replace("\"4s\"", "\"1s\""));
     let ended = folder.start_command(folder.with_open_files(140, &["run", "t.load.ts", "--workers", "3"])).ended().passes();
     assert_eq!(ended.outcomes("passed"), 50, "{}", ended.everything());
-    // Four seconds are at least three lifetimes of an answer; a slow machine has more of them, but never one for each request.
+    // Four seconds contain at least three TTLs. A slow machine has more, but never one per request.
     let asked = asked.load(Ordering::Relaxed);
     assert!((3..100).contains(&asked), "{asked}");
     assert_eq!(*reached.lock().expect("no panic"), BTreeSet::from([2, 3].map(|last| IpAddr::from([127, 0, 0, last]))));
@@ -228,7 +228,7 @@ fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
     assert_eq!(ended.outcomes("dns"), 50, "{}", ended.everything());
 }
 
-/// Trace and span of a head's one `traceparent`.
+/// Trace and span of a head's only `traceparent`.
 fn trace_of(head: &str) -> (String, String) {
     let lines: Vec<_> = head.lines().filter_map(|line| line.strip_prefix("traceparent: ")).collect();
     let [line] = lines[..] else { panic!("not one traceparent: {head}") };
@@ -239,7 +239,7 @@ fn trace_of(head: &str) -> (String, String) {
 }
 
 #[test]
-fn every_request_of_a_url_carries_a_trace_of_its_own_that_the_report_names() {
+fn every_request_of_a_url_has_its_own_trace_and_the_report_names_it() {
     let (port, heads, _) = tcp();
     let url = format!("http://127.0.0.1:{port}/x");
     let run = |more: &[&str]| {
@@ -265,7 +265,7 @@ fn every_request_of_a_url_carries_a_trace_of_its_own_that_the_report_names() {
     let slices = slices.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let slow: Vec<Value> = slices.filter_map(|slice| slice["slow"].as_array().cloned()).flatten().collect();
     assert!(!slow.is_empty() && slow.iter().all(|slow| ids.contains(slow["trace"].as_str().expect("a trace"))));
-    // Another run with the same seed: other traces, whose second halves and spans repeat.
+    // Another run with the same seed: different traces, whose second halves and spans repeat.
     let (_, again, _) = run(&["--traceparent", "--seed", "7"]);
     let repeated = |traces: &BTreeSet<(String, String)>| {
         traces.iter().map(|(trace, span)| (trace[16..].to_owned(), span.clone())).collect::<BTreeSet<_>>()

@@ -1,4 +1,4 @@
-//! Thresholds, load profiles and the numbers they speak of, held against what is known from the outside.
+//! Thresholds, load profiles and their numbers, compared with independently known values.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::harness::{Ended, Folder, fairly, server};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Runs a test with this load and these thresholds; its scenario makes one request.
+/// Runs a test with this load and these thresholds. Its scenario sends one request.
 fn run(target: &str, load: &str, thresholds: &str) -> Ended {
     let script = format!(
         r#"import {{ test, scenario, arrivals, users, iterations, once, atOnce, sequence, requests,
@@ -66,20 +66,20 @@ fn a_script_that_throws_fails_the_run_unless_the_test_allows_it() {
     assert!(junit.contains("no script errors (implied)") && junit.contains("<failure"), "{junit}");
     run_body(thrown, r#", thresholds: [scriptErrors().rate.below("30%"), iterations("S").failed.count.equals(5)]"#).passes();
     run_body(thrown, r#", thresholds: [scriptErrors("S").rate.below("20%")]"#).fails_a_threshold();
-    // A failed iteration that the script itself declared, or a failed request, is no error of the script.
+    // Neither an iteration that the script declares failed, nor a failed request, is an error of the script.
     run_body(r#"await user.get("/"); user.fail("by choice");"#, r#", thresholds: [iterations().failed.rate.equals(1)]"#).passes();
     run_body(r#"await user.get("/none");"#, "").passes();
 }
 
 #[test]
-fn a_run_that_makes_no_request_is_invalid() {
+fn a_run_without_requests_is_invalid() {
     run_body(r#"throw new Error("at once");"#, "").code(4).says("no request was sent; 20 script errors occurred");
     run_body(r#"await user.pause("1ms");"#, "").code(4).says("none sent a request");
     run_body(r#"user.check("nothing to ask for", true);"#, "").passes();
 }
 
 #[test]
-fn the_share_of_checks_says_of_which() {
+fn the_share_of_checks_names_the_checks() {
     let script = r#"import { test, scenario, once, checks } from "loadstone";
 const s = scenario("S", async (user) => {});
 export default test({ load: s.run(once()), thresholds: [checks().rate.equals(0)] });
@@ -96,7 +96,7 @@ fn a_hopeless_threshold_can_end_the_run_early() {
 }
 
 #[test]
-fn every_arrival_of_an_open_profile_is_made() {
+fn every_arrival_of_an_open_profile_is_started() {
     for (load, arrivals) in [
         ("s.run(arrivals(50).for(\"2s\"))", 100),
         ("s.run(arrivals.ramp(0, 100).for(\"2s\"))", 100),
@@ -114,13 +114,13 @@ fn every_arrival_of_an_open_profile_is_made() {
 
 #[test]
 fn a_limit_on_users_makes_arrivals_wait_and_loses_none() {
-    // One user at a time, 200 ms each: 20 arrivals within one second take four.
+    // One user at a time, 200 ms each: 20 arrivals within one second take four seconds.
     let raw = Raw::answering(vec![Step::Wait(Duration::from_millis(200)), send(OK)]);
     let ended = run(&raw.address, "s.run(arrivals(20).for(\"1s\").maxUsers(1))", "");
     let totals = &ended.summary()["totals"];
     assert_eq!((&totals["arrivals_due"], &totals["arrivals_started"]), (&20.into(), &20.into()), "{}", ended.everything());
     assert_eq!(ended.outcomes("passed"), 20, "{}", ended.everything());
-    // The last one was due at 0.95 s and ended at 4 s at the earliest.
+    // The last arrival was due at 0.95 s and ended at 4 s at the earliest.
     let row = &ended.summary()["requests"][0];
     assert!(row["response"]["max"].as_f64().unwrap() >= 3.0, "{row}");
     assert!(row["service"]["max"].as_f64().unwrap() < 2.0, "{row}");
@@ -129,13 +129,13 @@ fn a_limit_on_users_makes_arrivals_wait_and_loses_none() {
 
 #[test]
 fn a_stall_shows_in_full_in_open_load() {
-    // Everything waits while the one request at the start takes 2 s: with maxUsers(1) the excess falls in a straight line.
+    // Every request waits while the first one takes 2 s: with maxUsers(1) the excess decreases linearly.
     let ended = fairly(|| {
         let raw = Raw::by_request(|n| if n == 0 { vec![Step::Wait(Duration::from_secs(2)), send(OK)] } else { vec![send(OK)] });
         run(&raw.address, "s.run(arrivals(50).for(\"5s\").maxUsers(1))", "")
     });
     let median = ended.summary()["response"]["percentiles"][0]["value"].as_f64().unwrap();
-    // R_q = max(0, D - (1 - q) T) with D = 2 s, T = 5 s: R_0.5 = 0, which it stays up to D = 2.5 s, and R_0.75 = 0.75 s.
+    // R_q = max(0, D - (1 - q) T) with D = 2 s, T = 5 s: R_0.5 = 0, also for any D up to 2.5 s, and R_0.75 = 0.75 s.
     let p75 = ended.summary()["response"]["percentiles"][1]["value"].as_f64().unwrap();
     assert!(median < 0.3, "median {median}\n{}", ended.everything());
     assert!((0.5..1.3).contains(&p75), "p75 {p75}\n{}", ended.everything());

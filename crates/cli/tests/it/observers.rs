@@ -1,4 +1,4 @@
-//! Observers beside a load: their signals reach the run directory, thresholds and report; one that fails is a warning.
+//! Observers during a load: their signals reach the run directory, thresholds and report. A failing observer is a warning.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::{Ended, Folder, server};
 
-/// Observers, thresholds and the length of a run against nginx.
+/// Observers, thresholds and the duration of a run against nginx.
 fn watched(observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
     let target = server::nginx();
     let script = format!(
@@ -26,7 +26,7 @@ fn check<'a>(summary: &'a Value, id: &str) -> &'a Value {
 }
 
 #[test]
-fn signals_are_kept_judged_and_shown() {
+fn signals_are_stored_judged_and_shown() {
     let port = server::nginx().rsplit(':').next().expect("an address with its port");
     let database = &server::shop().database;
     let (folder, ended) = watched(
@@ -40,7 +40,7 @@ fn signals_are_kept_judged_and_shown() {
     let summary = ended.summary();
     let states: Vec<&Value> = summary["verdict"]["thresholds"].as_array().expect("a list").iter().map(|result| &result["state"]).collect();
     assert_eq!(states, ["passed", "passed", "passed", "failed", "passed"], "{}", ended.everything());
-    // On a machine that is busy with other tests, one of them may miss a reading.
+    // On a busy machine, an observer may miss a reading.
     assert!(check(&summary, "observers")["grade"].is_string(), "{}", ended.everything());
     let run = folder.runs().remove(0);
     let signals = fs::read_to_string(run.join("signals.jsonl")).expect("signals.jsonl");
@@ -65,17 +65,17 @@ fn an_observer_that_fails_is_a_warning_and_its_password_stays_secret() {
     assert!(check["evidence"].as_str().expect("a sentence").starts_with("redis was silent from 0 s to "), "{check}");
     for entry in fs::read_dir(folder.runs().remove(0)).expect("the run's folder") {
         let path = entry.expect("a file").path();
-        assert!(!fs::read_to_string(&path).expect("a text").contains("hunter2"), "{}", path.display());
+        assert!(!fs::read_to_string(&path).expect("a string").contains("hunter2"), "{}", path.display());
     }
 }
 
 #[test]
 fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
-    for (observer, said) in [
+    for (observer, expected) in [
         ("observe.process({ port: 70000 })", "observe.process: port: expected a whole number from 1 to 65535, got 70000"),
         ("observe.prometheus(\"https://app:hunter2@127.0.0.1/metrics\")", "must begin with http://"),
         ("observe.statsd({ listen: \"everywhere\" })", "\"everywhere\" is not an address"),
-        // At the line where it stands, which is the third.
+        // At its line, which is the third.
         (
             "observe.mainframe()",
             "no observer `observe.mainframe`; known are: process, host, cgroup, node, jvm, go, python, native, postgres, mysql, redis, kafka, sql, prometheus",
@@ -89,7 +89,7 @@ fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
         ("observe.host({ every: 5 })", "observe.host: every: expected a duration such as \"500ms\" or \"1s\", got 5"),
     ] {
         let (folder, ended) = watched(observer, "", 3);
-        ended.code(2).says(said).does_not_say("hunter2");
+        ended.code(2).says(expected).does_not_say("hunter2");
         assert!(folder.runs().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs of a run: what arrives, and what is said when nothing can.
+//! Outputs of a run: what arrives, and the messages if nothing can be sent.
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::harness::{Folder, server};
 
 #[test]
-fn a_run_sends_its_seconds_while_it_goes_on() {
+fn a_run_sends_its_seconds_during_the_run() {
     let folder = Folder::new();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -22,17 +22,17 @@ fn a_run_sends_its_seconds_while_it_goes_on() {
 }
 
 #[test]
-fn a_receiver_that_is_down_costs_nothing_but_a_warning() {
+fn an_unreachable_receiver_only_causes_a_warning() {
     let folder = Folder::new();
     let to = format!("otlp=http://me:s3cret@127.0.0.1:{}", server::free_port("127.0.0.1"));
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet", "--out", &to]).passes();
-    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says(" got 0 of the run's ").does_not_say("s3cret");
+    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says(" received 0 of the run's ").does_not_say("s3cret");
     let console = std::fs::read_to_string(ended.run.unwrap().join("console.log")).expect("console.log");
-    assert!(console.contains(" got 0 of the run's "), "the run keeps what was lost: {console}");
+    assert!(console.contains(" received 0 of the run's "), "the run keeps what was lost: {console}");
 }
 
 #[test]
-fn outputs_that_cannot_be_are_refused_before_any_load() {
+fn invalid_outputs_are_refused_before_any_load() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for (flags, part) in [
@@ -56,7 +56,7 @@ fn outputs_that_cannot_be_are_refused_before_any_load() {
 }
 
 #[test]
-fn a_runner_of_github_gets_the_summary_behind_what_stands_there() {
+fn the_summary_is_appended_to_the_job_summary_of_github_actions() {
     let folder = Folder::new().file("step.md", "# Before\n");
     let mut command = folder.command(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--quiet"]);
     command.env("GITHUB_STEP_SUMMARY", folder.path().join("step.md"));

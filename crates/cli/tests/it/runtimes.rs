@@ -1,4 +1,4 @@
-//! Observers of runtimes beside a load: however a run ends, the service is as it was.
+//! Observers of runtimes during a load: however a run ends, the service is restored.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Folder, server};
 
-/// The service of the observer's own tests.
+/// The service from the observer's own tests.
 struct App {
     child: Child,
     port: u16,
@@ -20,7 +20,7 @@ impl App {
         let port = server::free_port("127.0.0.1");
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../observe/tests/it/runtimes/app.mjs");
         let mut command = Command::new("node");
-        // The inspectors of several tests must not want the same port.
+        // The inspectors of several tests must not use the same port.
         command.args(["--inspect-port=0", script]).env("PORT", port.to_string());
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap_or_else(|error| panic!("node: {error}"));
         let app = Self { child, port };
@@ -28,7 +28,7 @@ impl App {
         app
     }
 
-    /// What of an observer is in it.
+    /// Traces of an observer in it.
     fn says(&self) -> Option<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").ok()?;
@@ -37,7 +37,7 @@ impl App {
         serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
     }
 
-    /// A load that lasts until it is ended.
+    /// A load that lasts until it is interrupted.
     fn load(&self) -> Folder {
         let port = self.port;
         let script = format!(
@@ -65,7 +65,7 @@ fn node_is_left_as_it_was_however_the_run_ends() {
         let run = folder.start(&["run", "watched.load.ts"]);
         server::wait_until("the meter", || app.says().is_some_and(|says| says["meter"] == true && says["inspector"].is_string()));
         run.signal(signal);
-        // After a kill the meter waits for ten seconds.
+        // After a kill, the meter waits for ten seconds.
         server::wait_until("the service to be as it was", || app.says() == Some(json!({ "meter": false, "inspector": null })));
         let _ended = run.ended();
     }

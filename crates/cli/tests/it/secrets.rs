@@ -1,4 +1,4 @@
-//! Secrets planted wherever a test can put them, and looked for in everything that is written, sent or shown.
+//! Secrets in every place where a test can put them. The test searches for them in everything that is written, sent or shown.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use crate::harness::{Folder, server};
 
-/// What must be seen nowhere: the part of each secret that survives every way of writing it, and base64 of the token behind no, one and two
-/// other bytes.
+/// Strings that must not appear: the part of each secret that survives every encoding, and base64 of the token after zero, one and two other bytes.
 const PLANTED: [&str; 14] = [
     "Zq7Token",
     "envKey55",
@@ -23,7 +22,7 @@ const PLANTED: [&str; 14] = [
     "pxN1Rva2Vu",
     "acTdUb2tlb",
     "Jhc2ljU2VjcmV0M",
-    // What users and stubs learn while the test runs.
+    // Secrets that users and stubs learn while the test runs.
     "latePass6",
     "bGF0ZVBhc3M2",
     "latePass7",
@@ -39,7 +38,7 @@ const key = param.string("apiKey", { secret: true });
 const preset = param.string("preset", { secret: true, default: "d3faultValue" });
 const pin = param.number("pin", { secret: true, default: 313377331 });
 const hook = stub.http({ name: `hook-${key}` });
-hook.on("POST /told", (request) => {
+hook.on("POST /notify", (request) => {
   const learnt = secret(["late", "Pass7"].join(""));
   console.log("stub", token, request.text, learnt);
   return { json: { ok: true } };
@@ -60,7 +59,7 @@ const visit = scenario(`Visit ${token}`, async (user) => {
   const late = secret(["late", "Pass6"].join(""));
   console.log("late", late, base64.encode(late), `Bearer ${late}`);
   await user.get(`/${late}`, { name: `Late ${late}`, headers: { authorization: `Bearer ${late}` }, expect: { text: late } });
-  await user.post(`${hook.url}/told`, { name: "Told", json: { token, pin } });
+  await user.post(`${hook.url}/notify`, { name: "Notify", json: { token, pin } });
   await user.post(`${hook.url}/broken`, { name: "Broken" });
   user.check(`Check ${token}`, false);
   journey.start(`${token} ${user.iteration}`);
@@ -95,17 +94,17 @@ pub(crate) fn holds_none(what: &str, text: &str) {
     }
 }
 
-fn given(command: &mut Command) {
+fn set_secrets(command: &mut Command) {
     command.args(["-p", &format!("token={TOKEN}")]).env("LOADSTONE_API_KEY", "envKey55");
 }
 
-/// Everything that a server sends until it closes; nothing while it does not listen.
+/// Everything that a server sends until it closes. Empty while it does not listen.
 fn asked(address: &str, path: &str) -> String {
     let Ok(mut stream) = TcpStream::connect(address) else { return String::new() };
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut answer = Vec::new();
-    // What came before a reset counts.
+    // Data before a reset counts.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -122,7 +121,7 @@ pub(crate) fn every_file(folder: &Path, look: &mut impl FnMut(&Path, String)) {
     }
 }
 
-/// What is hidden leaves the rest of its text as it was, and the judgement alone.
+/// Masking leaves the surrounding text and the verdict unchanged.
 #[track_caller]
 fn masks_stand_in_their_place(run: &Path) {
     let summary = std::fs::read_to_string(run.join("summary.json")).expect("summary.json");
@@ -155,7 +154,7 @@ fn no_output_of_a_run_shows_a_secret_that_its_script_puts_everywhere() {
     let statsd = format!("statsd={}", socket.local_addr().expect("an address"));
     let arguments = ["run", "shop.load.ts", "--live", "--tag", TOKEN, "--metrics-listen", &metrics, "--out", &statsd];
     let mut command = folder.command(&arguments);
-    given(&mut command);
+    set_secrets(&mut command);
     command.args(["--junit", "j.xml", "--html", "r.html", "--markdown", "s.md"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut stdout = child.stdout.take().expect("asked for as a pipe");
@@ -172,13 +171,13 @@ fn no_output_of_a_run_shows_a_secret_that_its_script_puts_everywhere() {
         seen
     });
     let stderr: String = lines.map(|line| line + "\n").collect();
-    let mut said = String::new();
-    stdout.read_to_string(&mut said).expect("UTF-8");
+    let mut stdout_text = String::new();
+    stdout.read_to_string(&mut stdout_text).expect("UTF-8");
     child.wait().expect("the end");
     let (events, scraped) = (watching.join().expect("the page"), scraping.join().expect("the scrape"));
     for (what, text, part) in [
         ("standard error", &stderr, "Fail •••"),
-        ("standard output", &said, "Request •••"),
+        ("standard output", &stdout_text, "Request •••"),
         ("the live page", &events, "Request •••"),
         ("the scrape", &scraped, "Request •••"),
     ] {
@@ -211,7 +210,7 @@ fn try_inspect_and_errors_show_no_secret() {
         .file("cut.load.ts", &script(server::nginx()).replace("`a text with ${token} in it`", "`${\"a\".repeat(74)}${token}`"));
     let ended = |arguments: &[&str]| {
         let mut command = folder.command(arguments);
-        given(&mut command);
+        set_secrets(&mut command);
         let ended = folder.start_command(command).ended();
         holds_none(&arguments.join(" "), &format!("{}{}", ended.stdout, ended.stderr));
         ended

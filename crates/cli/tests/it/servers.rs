@@ -1,4 +1,4 @@
-//! The servers that the other tests rely on are there and are what they claim to be, without Loadstone in between.
+//! The servers that the other tests use work as documented, without Loadstone.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ fn the_shop_is_up() {
 }
 
 #[test]
-fn the_raw_server_says_what_it_is_told() {
+fn the_raw_server_sends_the_configured_bytes() {
     let raw = Raw::answering(vec![send("HTTP/1.1 200 OK\r\n\r\nabc"), Step::Close]);
     assert_eq!(get(&raw.address, "/"), "HTTP/1.1 200 OK\r\n\r\nabc");
     assert_eq!(raw.connections(), 1);

@@ -1,4 +1,4 @@
-//! What runs before and after the load, and before and after each user's iterations.
+//! Code that runs before and after the load, and before and after each user's iterations.
 
 use rustix::process::Signal;
 
@@ -8,7 +8,7 @@ const FAILED: i32 = 3;
 const INTERRUPTED: i32 = 130;
 const SET_UP_FAILED: i32 = 7;
 
-/// A test with these lines before its `export`, whose load and other parts these are.
+/// A test with these lines before its `export`, this load and these other parts.
 fn script(lines: &str, parts: &str) -> String {
     format!(
         r#"import {{ arrivals, failures, iterations, scenario, setup, teardown, test, users }} from "loadstone";
@@ -47,8 +47,8 @@ fn what_a_set_up_returns_is_there_for_all_users_and_neither_it_nor_the_tear_down
 }
 
 #[test]
-fn a_set_up_of_which_anything_fails_ends_the_run_before_its_load_and_the_tear_down_runs() {
-    for (fails, said) in [
+fn a_set_up_with_any_failure_ends_the_run_before_its_load_and_the_tear_down_runs() {
+    for (fails, expected) in [
         (r#"await user.get("/nothing-there")"#, "404"),
         (r#"throw new Error("no keys")"#, "no keys"),
         (r#"(await user.get("/")).json("$.key")"#, "t.load.ts:3:"),
@@ -59,8 +59,8 @@ fn a_set_up_of_which_anything_fails_ends_the_run_before_its_load_and_the_tear_do
             teardown(async (user) => {{ say("tear down"); }});"#
         );
         let ended = run(&lines, "load: s.run(arrivals(20).for(\"2s\"))").code(SET_UP_FAILED);
-        let ended = ended.says("the set-up \"Set-up\" failed, so what comes after it did not run");
-        assert!(ended.errors().contains(said), "{said}\n{}", ended.everything());
+        let ended = ended.says("the set-up \"Set-up\" failed, so the rest of the test did not run");
+        assert!(ended.errors().contains(expected), "{expected}\n{}", ended.everything());
         assert_eq!(ended.printed(), ["tear down"], "{}", ended.everything());
     }
 }
@@ -79,7 +79,7 @@ fn the_tear_down_runs_after_ctrl_c_and_after_a_threshold_that_stops_the_run() {
     let ended = running.ended().code(INTERRUPTED);
     assert_eq!(ended.printed(), ["load", "tear down 200"], "{}", ended.everything());
     assert_eq!(ended.summary()["totals"]["iterations_interrupted"], 1, "{}", ended.everything());
-    // Closed load: on a busy machine arrivals that come late would make the run invalid.
+    // Closed load: on a busy machine, late arrivals would make the run invalid.
     let stopped = "load: s.run(users(1).for(\"60s\")), thresholds: [failures().count.equals(0).abortEarly()]";
     let ended = run(&lines(r#"await user.get("/nothing-there"); await user.pause("50ms");"#), stopped).code(FAILED);
     assert_eq!(ended.printed(), ["tear down 200"], "{}", ended.everything());
@@ -112,7 +112,7 @@ fn each_user_starts_once_and_ends_once_and_neither_is_measured() {
 }
 
 #[test]
-fn a_user_whose_start_fails_makes_no_iterations_and_the_error_is_told() {
+fn a_user_whose_start_fails_runs_no_iterations_and_the_error_is_reported() {
     let ended = run(
         r#"const s = scenario("S", async (user) => { await user.get("/"); }, {
              onStart: async (user) => { if (user.number === 1) throw new Error("no such account"); },
@@ -125,7 +125,7 @@ fn a_user_whose_start_fails_makes_no_iterations_and_the_error_is_told() {
 }
 
 #[test]
-fn a_part_of_the_load_may_begin_later_than_what_runs_beside_it() {
+fn a_part_of_the_load_may_start_later_than_a_concurrent_part() {
     let ended = run(
         r#"const early = scenario("Early", (user) => user.get("/"));
            const late = scenario("Late", (user) => { say("late", user.scenario); return user.get("/"); });"#,
@@ -138,8 +138,8 @@ fn a_part_of_the_load_may_begin_later_than_what_runs_beside_it() {
 }
 
 #[test]
-fn what_makes_no_sense_around_the_load_is_refused() {
-    for (lines, load, said) in [
+fn contradictory_set_up_and_tear_down_are_refused() {
+    for (lines, load, expected) in [
         (
             r#"const s = scenario("S", () => {}, { onStart: () => {} });"#,
             "s.run(arrivals(1).for(\"1s\"))",
@@ -149,6 +149,6 @@ fn what_makes_no_sense_around_the_load_is_refused() {
         (r#"const s = scenario("S", () => {}); setup(() => 1); setup(() => 2);"#, "s.run(iterations(1))", "a test has one"),
         (r#"const s = scenario("S", () => {}); const a = setup(() => 1); a.value;"#, "s.run(iterations(1))", "the set-up has no value"),
     ] {
-        run(lines, &format!("load: {load}")).code(2).says(said);
+        run(lines, &format!("load: {load}")).code(2).says(expected);
     }
 }

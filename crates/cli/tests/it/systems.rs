@@ -1,4 +1,4 @@
-//! The examples as their README shows them, against the systems they are written for.
+//! The examples as shown in their README, against the systems that they are written for.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn customers_order_from_the_shop_over_tls() {
         "runTime=4s".to_owned(),
         "thinkTime=20ms".to_owned(),
     ];
-    // Its thresholds on times speak of a machine of its own; what must hold anywhere is that every step worked.
+    // Its thresholds on times assume a dedicated machine. On any machine, every step must succeed.
     let ended = run("shop.load.ts", &parameters);
     assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
     let summary = ended.summary();
@@ -41,7 +41,7 @@ fn customers_order_from_the_shop_over_tls() {
 }
 
 #[test]
-fn customers_are_told_of_their_orders() {
+fn customers_are_notified_of_their_orders() {
     let shop = server::shop();
     let ended = run(
         "events.load.ts",
@@ -73,7 +73,7 @@ fn visitors_read_static_files() {
     assert!(ended.outcomes("passed") > 15, "{}", ended.everything());
 }
 
-/// An example runs against a store of data: each iteration makes so many requests, and none of them fails.
+/// Runs an example against a data store: each iteration sends this many requests, and none fails.
 fn serves(example: &str, store: String, requests: u64) {
     let ended = run(example, &[store, "perSecond=20".to_owned(), "runTime=2s".to_owned()]);
     assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
@@ -115,7 +115,7 @@ fn orders_are_written_to_kafka_and_read_again() {
 }
 
 #[test]
-fn a_user_who_begins_has_a_test_that_runs() {
+fn the_initial_test_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");
     for file in ["first.load.ts", "loadstone.d.ts", "tsconfig.json"] {
@@ -124,7 +124,7 @@ fn a_user_who_begins_has_a_test_that_runs() {
     let tried = folder.run(&["try", "first.load.ts"]).code(0).says("GET ").says("200");
     assert!(folder.runs().is_empty(), "a try records nothing\n{}", tried.everything());
 
-    // The first test runs for longer than a test may take: the same with its times cut short.
+    // The first test exceeds the time limit of tests, so its times are shortened.
     let script = fs::read_to_string(folder.path().join("first.load.ts")).unwrap();
     assert!(script.contains(server::nginx()), "{script}");
     let plan = folder.run(&["inspect", "first.load.ts"]).code(0);
@@ -133,7 +133,7 @@ fn a_user_who_begins_has_a_test_that_runs() {
 }
 
 #[test]
-fn the_demo_finds_what_was_planted() {
+fn the_demo_finds_the_planted_bottleneck() {
     let folder = Folder::new();
     let ended = folder.run(&["demo", "--for", "6s"]);
     assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 50, "{}", ended.everything());
@@ -142,7 +142,7 @@ fn the_demo_finds_what_was_planted() {
 }
 
 #[test]
-fn stand_ins_of_grpc_and_tcp_are_called_and_seen() {
+fn grpc_and_tcp_stubs_are_called_and_observed() {
     let example = server::examples().join("stubs.load.ts");
     let (example, folder) = (example.to_str().unwrap(), Folder::new());
     let ended = folder.run(&["run", example, "-p", "perSecond=20", "-p", "runTime=3s"]);
@@ -152,7 +152,7 @@ fn stand_ins_of_grpc_and_tcp_are_called_and_seen() {
     assert_eq!((&totals["requests_failed"], &totals["iterations_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
     assert_eq!((&totals["checks_failed"], &summary["errors"]), (&0.into(), &serde_json::json!([])), "{}", ended.everything());
     let (iterations, flow) = (&totals["iterations"], &summary["flows"][0]);
-    // The ledger's function hears of each call, and finishes its journey.
+    // The ledger's function receives each call, and finishes its journey.
     assert!(iterations.as_u64() >= Some(40), "{}", ended.everything());
     assert_eq!((&flow["name"], &flow["started"], &flow["finished"]), (&"Asked".into(), iterations, iterations), "{}", ended.everything());
     let signals = fs::read_to_string(folder.runs()[0].join("signals.jsonl")).unwrap();

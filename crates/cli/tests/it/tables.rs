@@ -1,4 +1,4 @@
-//! Runs with more connections than one table of descriptors holds: workers have tables of their own, and everything else works as ever.
+//! Runs with more connections than one descriptor table can hold: workers have separate tables, and everything else is unchanged.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,7 +29,7 @@ fn three_workers_carry_more_connections_than_one_process_may_open_files() {
 }
 
 #[test]
-fn too_few_workers_are_told_how_many_it_takes() {
+fn too_few_workers_are_reported_with_the_number_needed() {
     let folder = Folder::new();
     let raw = slow(Duration::ZERO);
     let refused = |limit, flags: &[&str]| {
@@ -38,12 +38,12 @@ fn too_few_workers_are_told_how_many_it_takes() {
     };
     refused(320, &["--users", "600", "--workers", "2"]).code(2).says("run with --workers 3, or raise the limit (`ulimit -n 400`");
     refused(64, &["--users", "10", "--workers", "2"]).code(2).says("may open only 64 files");
-    // Nobody knows beforehand how many users open load will have.
+    // The number of users of open load is not known in advance.
     refused(64, &["--rate", "20", "--workers", "2"]).passes();
 }
 
 #[test]
-fn ctrl_c_reaches_workers_with_tables_of_their_own() {
+fn ctrl_c_reaches_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_millis(100));
     let folder = Folder::new();
     let run = folder.start_command(folder.with_open_files(130, &["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3"]));
@@ -54,7 +54,7 @@ fn ctrl_c_reaches_workers_with_tables_of_their_own() {
 }
 
 #[test]
-fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
+fn a_second_ctrl_c_stops_waiting_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_secs(300));
     let folder = Folder::new();
     let patience = ["--for", "100s", "--graceful-stop", "100s", "--timeout", "300s"];
@@ -62,7 +62,7 @@ fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
     let run = folder.start_command(folder.with_open_files(130, &arguments));
     server::wait_until("users to be connected", || raw.connections() == 60);
     run.signal(Signal::INT);
-    // The second signal must not be merged with the first one by the kernel.
+    // The kernel must not merge the second signal with the first.
     thread::sleep(Duration::from_millis(300));
     run.signal(Signal::INT);
     #[expect(clippy::disallowed_methods, reason = "the test's own stopwatch")]
@@ -73,7 +73,7 @@ fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
 }
 
 #[test]
-fn the_page_scales_and_stops_workers_with_tables_of_their_own() {
+fn the_page_scales_and_stops_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_millis(100));
     let folder = Folder::new();
     let arguments = ["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3", "--live"];
@@ -82,7 +82,7 @@ fn the_page_scales_and_stops_workers_with_tables_of_their_own() {
     let mut lines = BufReader::new(child.stderr.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
     let url = lines.find_map(|line| Some(line.split_once("Live page: http://")?.1.to_owned())).expect("the page is announced");
     let (address, token) = url.trim().split_once("/?token=").expect("the form of the address");
-    // Read on, or it would block on a full pipe.
+    // Continue reading, or it would block on a full pipe.
     thread::spawn(move || lines.for_each(drop));
     let steer = |action: &str| {
         let body = format!(r#"{{"token":"{token}",{action}}}"#);
@@ -113,7 +113,7 @@ const rows = collect("rows.csv");
 const count = shared("count", 0);
 const visit = scenario("Visit", async (user) => {{
   await user.get("/");
-  // Longer than a buffer takes, so that every worker has to write.
+  // Larger than a buffer, so that every worker has to write.
   rows.add({{ id: uniqueId("id"), text: "x".repeat(2000) }});
   if (count.increment() === 150) console.log("all 150 were here");
 }});

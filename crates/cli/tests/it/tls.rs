@@ -1,8 +1,8 @@
-//! TLS against nginx that verifies client certificates and says whether a session was resumed.
+//! TLS against nginx, which verifies client certificates and reports whether a session was resumed.
 
 use crate::harness::{Folder, once_with, server};
 
-/// The options of a test that is let in, and further ones.
+/// The options of a test that is accepted, and others.
 fn members(more: &str) -> String {
     let server::Guarded { root, certificate, key, .. } = server::guarded();
     format!(
@@ -31,7 +31,7 @@ fn resumption_can_be_switched_off() {
 }
 
 #[test]
-fn without_the_name_or_the_certificate_nobody_gets_in() {
+fn connections_need_the_name_and_the_certificate() {
     let server::Guarded { address, root, .. } = server::guarded();
     let ended = once_with(address, &members(""), "await user.get(\"/\");");
     assert!(ended.errors().contains("the server's certificate is for another host name"), "{}", ended.errors());

@@ -1,4 +1,4 @@
-//! Traces of real services: Node's automatic instrumentation sends its spans over HTTP and gRPC while they are under load.
+//! Traces of real services: Node's automatic instrumentation sends its spans over HTTP and gRPC under load.
 
 use serde_json::Value;
 
@@ -15,10 +15,10 @@ fn row<'a>(spans: &'a [Value], service: &str, kind: &str) -> &'a Value {
     spans.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} span of {service}: {spans:#?}"))
 }
 
-/// Of ten arrivals a second in the end, five go to the checkout, which has two places and takes 20 ms in each: it is far from full. The list asks for
-/// twelve prices, one after another.
+/// Of ten arrivals per second at the end, five go to the checkout. It has two places and takes 20 ms in each, far below its limit. The list requests twelve
+/// prices, one after another.
 #[test]
-fn spans_of_real_services_say_where_the_time_goes() {
+fn spans_of_real_services_show_where_the_time_goes() {
     let traced = server::traced();
     let script = format!(
         r#"import {{ arrivals, observe, scenario, test }} from "loadstone";
@@ -50,7 +50,7 @@ export default test({{ target: "{}", load: shop.run(arrivals(10).for("6s")), obs
     let findings = summary["verdict"]["findings"]["findings"].as_array().expect("a list");
     let repeated = findings.iter().find(|finding| finding["rule"] == "repeated-calls").unwrap_or_else(|| panic!("{}", ended.everything()));
     assert!(
-        repeated["claim"].as_str().expect("a text").starts_with("\"List\" makes `GET` 12 times per request, one after another"),
+        repeated["claim"].as_str().expect("a string").starts_with("\"List\" makes `GET` 12 times per request, one after another"),
         "{repeated}"
     );
     let ended = ended.says("shop: GET");

@@ -1,4 +1,4 @@
-//! The tutorial's test, as it stands in docs/tutorial.md, against the shop that it speaks of.
+//! The test from docs/tutorial.md, against the shop that the tutorial describes.
 
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 

@@ -1,4 +1,4 @@
-//! `loadstone ui` over HTTP: who may do what, and what it says when something is wrong. The page itself is tested in web/test/ui.test.ts.
+//! `loadstone ui` over HTTP: permissions, and error messages. The page itself is tested in web/test/ui.test.ts.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::harness::{Folder, server};
 use crate::secrets;
 
-/// A running `loadstone ui` of a folder; killed with the test.
+/// A running `loadstone ui` of a folder. It is killed with the test.
 struct Ui {
     child: Child,
     address: String,
     token: String,
-    /// Everything that it wrote to standard error behind its address.
-    said: Arc<Mutex<String>>,
+    /// Its standard error after the address.
+    stderr: Arc<Mutex<String>>,
 }
 
 impl Drop for Ui {
@@ -36,17 +36,17 @@ impl Ui {
     fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut lines = BufReader::new(child.stderr.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("http://")).expect("the address is told");
-        let said = Arc::new(Mutex::new(String::new()));
-        let hearing = Arc::clone(&said);
-        // Read on, or it would block on a full pipe.
+        let line = lines.find(|line| line.contains("http://")).expect("the address is printed");
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let hearing = Arc::clone(&stderr);
+        // Continue reading, or it would block on a full pipe.
         std::thread::spawn(move || lines.for_each(|line| hearing.lock().expect("no panic in between").push_str(&(line + "\n"))));
         let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://")).expect("an address in the line");
         let (address, token) = url.split_once("/?token=").expect("the form of the address");
-        Self { child, address: address.to_owned(), token: token.to_owned(), said }
+        Self { child, address: address.to_owned(), token: token.to_owned(), stderr }
     }
 
-    /// Status and body of a request with these further header lines.
+    /// Status and body of a request with these additional header lines.
     fn ask_with(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a time limit");
@@ -74,7 +74,7 @@ impl Ui {
         self.change("POST", "/api/queue", &json!({ "file": file, "parameters": parameters }))
     }
 
-    /// Waits until the queue looks so.
+    /// Waits until the queue satisfies the condition.
     fn queue_until(&self, what: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         server::wait_until(what, || {
@@ -85,7 +85,7 @@ impl Ui {
     }
 }
 
-/// A test that visits `target` ten times a second.
+/// A test that visits `target` ten times per second.
 fn visits(target: &str, run_time: &str) -> String {
     format!(
         r#"import {{ test, scenario, arrivals, param }} from "loadstone";
@@ -127,7 +127,7 @@ fn tests_are_listed_with_their_parameters_and_broken_ones_with_their_error() {
         ])
     );
     std::fs::write(folder.path().join("deep/er/other.load.ts"), visits("http://127.0.0.1:1", "2s")).unwrap();
-    assert_eq!(ui.get("/api/tests")[0]["name"], "Visits", "a mended test is read again");
+    assert_eq!(ui.get("/api/tests")[0]["name"], "Visits", "a fixed test is read again");
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn a_run_from_a_form_is_recorded_noted_and_deleted() {
     let run = format!("/api/runs/{}", one_finished_run(&ui));
     let view = ui.get(&run);
     assert_eq!((&view["version"], &view["summary"]["totals"]["requests"]), (&json!(1), &json!(20)));
-    let told = |name: &str| view["test"]["parameters"].as_array().unwrap().iter().find(|one| one[0] == name).cloned().unwrap();
-    assert_eq!((&told("rate")[1], &told("rate")[2], &told("key")[1]), (&json!("20"), &json!("command_line"), &json!("•••")));
+    let parameter = |name: &str| view["test"]["parameters"].as_array().unwrap().iter().find(|one| one[0] == name).cloned().unwrap();
+    assert_eq!((&parameter("rate")[1], &parameter("rate")[2], &parameter("key")[1]), (&json!("20"), &json!("command_line"), &json!("•••")));
 
     assert_eq!(ui.change("PATCH", &run, &json!({ "note": "first", "tags": ["a", "b"] })).0, 204);
     let row = ui.get("/api/runs")[0].clone();
@@ -154,7 +154,7 @@ fn a_run_from_a_form_is_recorded_noted_and_deleted() {
     assert_eq!(ui.change("DELETE", &run, &Value::Null).0, 404);
 }
 
-/// A test with a knob that notes each turn in `turned.txt`.
+/// A test with a knob that records each change in `turned.txt`.
 fn turns(target: &str) -> String {
     format!(
         r#"import {{ test, scenario, arrivals, knob }} from "loadstone";
@@ -166,20 +166,20 @@ export default test({{ name: "Turns", target: "{target}", load: visit.run(arriva
 }
 
 #[test]
-fn an_experiment_from_a_form_tells_how_far_it_is_and_a_stop_keeps_what_was_learnt() {
+fn an_experiment_from_a_form_reports_its_progress_and_a_stop_keeps_the_results() {
     let folder = Folder::new().file("turns.load.ts", &turns(server::nginx()));
     let ui = Ui::of(&folder);
     assert_eq!(ui.get("/api/tests")[0]["knobs"], json!([{ "name": "size", "values": ["4", "8"] }]));
     let order = |work: Value| ui.change("POST", "/api/queue", &json!({ "file": "turns.load.ts", "parameters": {}, "work": work }));
-    for (work, said) in [
+    for (work, expected) in [
         (json!({ "kind": "experiment", "knob": "siez" }), "knob: there is no knob \"siez\""),
-        (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block: 1s is not a whole number of seconds"),
+        (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block: 1s must be a whole number of seconds"),
         (json!({ "kind": "experiment", "knob": "size", "rounds": "many" }), "rounds: 'many': "),
-        (json!({ "kind": "capacity" }), "what must hold?"),
+        (json!({ "kind": "capacity" }), "no objective"),
         (json!({ "kind": "capacity", "objectives": ["p99 > 1s"] }), "objective 'p99 > 1s': "),
     ] {
         let (status, body) = order(work);
-        assert!(status == 400 && body.contains(said) && !body.contains("--r"), "{status}: {body}");
+        assert!(status == 400 && body.contains(expected) && !body.contains("--r"), "{status}: {body}");
     }
     assert_eq!(order(json!({ "kind": "experiment", "knob": "size", "block": "4s" })).0, 202);
     let row = |queue: &[Value]| queue.first().map_or(Value::Null, |row| row["progress"].clone());
@@ -209,7 +209,7 @@ fn an_experiment_from_a_form_tells_how_far_it_is_and_a_stop_keeps_what_was_learn
 }
 
 #[test]
-fn changes_need_the_token_and_names_that_mean_this_machine() {
+fn changes_need_the_token_and_a_name_of_this_machine() {
     let folder = Folder::new().file("visits.load.ts", &visits(server::nginx(), "1s"));
     let ui = Ui::of(&folder);
     let wish = json!({ "file": "visits.load.ts", "parameters": {} }).to_string();
@@ -231,7 +231,7 @@ fn changes_need_the_token_and_names_that_mean_this_machine() {
 }
 
 #[test]
-fn wishes_that_cannot_run_are_refused_in_the_tests_own_words() {
+fn requests_that_cannot_run_are_refused_in_the_tests_words() {
     let folder = Folder::new().file("visits.load.ts", &visits("http://127.0.0.1:1", "1s"));
     let ui = Ui::of(&folder);
     for (file, parameters, status, part) in [
@@ -277,7 +277,7 @@ fn one_run_at_a_time_and_the_end_of_the_page_ends_it() {
     assert!(end.contains("interrupted"), "{end}");
 }
 
-/// A target decides what a script prints, so what is printed must not decide where the page's requests go.
+/// A target controls what a script prints, so printed lines must not decide where the page's requests go.
 #[test]
 fn what_a_script_prints_does_not_become_the_live_page() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -298,7 +298,7 @@ fn what_a_script_prints_does_not_become_the_live_page() {
 }
 
 #[test]
-fn what_it_cannot_serve_it_says_at_once() {
+fn the_ui_reports_immediately_what_it_cannot_serve() {
     let folder = Folder::new();
     folder.run(&["ui", "nowhere"]).code(2).says("nowhere: there is no such folder");
     let ui = Ui::of(&folder);
@@ -317,8 +317,8 @@ fn a_run_ends_when_the_ui_that_started_it_is_killed() {
     let state = || -> Value { serde_json::from_str(&folder.run(&["runs", "--json"]).stdout).expect("JSON") };
     server::wait_until("the run to end", || state()[0]["state"] == "interrupted");
     let run = folder.runs().remove(0);
-    let said = std::fs::read_to_string(run.join("console.log")).expect("a console");
-    assert!(said.contains("the program that started the run has ended"), "{said}");
+    let console = std::fs::read_to_string(run.join("console.log")).expect("a console");
+    assert!(console.contains("the program that started the run has ended"), "{console}");
     server::wait_until("its report", || run.join("report.html").exists());
 }
 
@@ -347,5 +347,5 @@ fn nothing_that_the_ui_serves_or_keeps_shows_a_secret() {
         secrets::holds_none(what, &text);
     }
     secrets::every_file(&folder.path().join("runs"), &mut |path, text| secrets::holds_none(&path.display().to_string(), &text));
-    secrets::holds_none("standard error", &ui.said.lock().expect("no panic in between"));
+    secrets::holds_none("standard error", &ui.stderr.lock().expect("no panic in between"));
 }

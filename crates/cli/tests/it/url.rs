@@ -25,7 +25,7 @@ fn users_keep_one_connection_each() {
     assert_eq!(ended.summary()["totals"]["bytes_received"], requests * OK.len() as u64, "{}", ended.everything());
 }
 
-/// Every reset that the target makes is a failure of the run, on kept connections too.
+/// Every reset by the target is a failure of the run, on kept-alive connections too.
 #[test]
 fn resets_are_failures_and_are_not_sent_again() {
     let behaviour = loadstone_stub::Behaviour::new().fault(0.1, loadstone_stub::Fault::Reset);
@@ -53,7 +53,7 @@ fn users_may_open_a_connection_for_every_request() {
 fn method_headers_and_body_arrive() {
     let url = format!("{}/anything", server::httpbin());
     let json = Folder::new().file("body.json", r#"{"a":1}"#);
-    // The echo answers with 200 whatever comes; a wrong method would be answered with 405 by /post.
+    // The echo server always responds with 200. /post would respond with 405 to a wrong method.
     json.run(&[
         "run",
         &url,
@@ -131,7 +131,7 @@ fn results_can_go_to_files_and_to_standard_output() {
 }
 
 #[test]
-fn nothing_is_written_when_nothing_is_wanted() {
+fn no_files_are_written_without_a_request() {
     let folder = Folder::new();
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--no-save", "--json"]);
     let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("the summary all the same");
@@ -144,4 +144,20 @@ fn a_pipe_gets_no_control_characters() {
     let ended = Folder::new().run(&["run", server::nginx(), "--rate", "20", "--for", "2s"]).passes();
     assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "{:?}\n{:?}", ended.stdout, ended.stderr);
     assert!(!ended.stderr.contains('\r'), "{:?}", ended.stderr);
+}
+
+#[test]
+fn http2_only_against_a_server_of_http1_is_no_valid_run() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")]);
+    let ended = Folder::new().run(&["run", &raw.address, "--http2=only", "--rate", "20", "--for", "1s"]);
+    ended.code(5).says("the server speaks HTTP/1.1, not HTTP/2");
+}
+
+#[test]
+fn a_class_of_statuses_can_be_expected() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 204 None\r\n\r\n")]);
+    let run = |expected: &str| Folder::new().run(&["run", &raw.address, "--rate", "10", "--for", "1s", "--expect-status", expected]);
+    assert_eq!(run("2xx").code(0).summary()["totals"]["requests_failed"], 0);
+    assert_ne!(run("3xx").summary()["totals"]["requests_failed"], 0);
+    run("many").code(2).says("write a status such as 204, or a class such as 2xx");
 }

@@ -1,4 +1,4 @@
-//! What comes out the same whatever the number of workers: numbers, draws, thresholds. Feeders and names stand in `data`.
+//! Results that are independent of the number of workers: numbers, draws, thresholds. Feeders and names are in `data`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn iterations_are_numbered_without_gaps() {
 }
 
 #[test]
-fn users_draw_the_same() {
+fn draws_do_not_depend_on_the_number_of_workers() {
     let raw = Raw::answering(vec![send(OK)]);
     for load in ["iterations(8).users(7).perUser()", "arrivals(60).for(\"1s\")", "atOnce(40)"] {
         let draws = |workers| {
@@ -59,8 +59,8 @@ fn users_draw_the_same() {
 }
 
 #[test]
-fn thresholds_are_judged_by_all_that_was_measured() {
-    // Of the ten requests of each of 30 users one fails and one takes a second.
+fn thresholds_are_judged_over_all_workers() {
+    // Each of 30 users sends ten requests, of which one fails and one takes a second.
     let raw = Raw::by_request(|request| match request {
         3 => vec![send(BUSY)],
         9 => vec![Step::Wait(Duration::from_secs(1)), send(OK)],
@@ -78,7 +78,7 @@ fn thresholds_are_judged_by_all_that_was_measured() {
 
         let ended = run(workers, &raw, load, body, fail).fails_a_threshold();
         let thresholds = ended.summary()["verdict"]["thresholds"].as_array().expect("a list").clone();
-        // The last is implied: no script errors.
+        // The last threshold is implicit: no script errors.
         assert_eq!(thresholds.len(), 5);
         assert!(thresholds[..4].iter().all(|threshold| threshold["state"] == "failed"), "{workers} workers\n{}", ended.everything());
     }
@@ -96,9 +96,9 @@ fn a_hopeless_threshold_ends_the_run_early() {
     }
 }
 
-/// Two users on one worker: while one computes, the other's answer has arrived and lies there. Whose it is, is always the same.
+/// Two users on one worker: while one computes, the other's response has arrived and waits. It is always the same user's.
 #[test]
-fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
+fn a_script_that_computes_delays_reads_and_the_run_reports_it() {
     let raw = Raw::answering(vec![send(OK)]);
     let body = r#"await user.get("/"); const end = Date.now() + 6; while (Date.now() < end);"#;
     let ended = run("1", &raw, "iterations(400).users(2)", body, "");
@@ -107,7 +107,7 @@ fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
     let check = |id: &str| checks.iter().find(|check| check["id"] == id).expect("the check");
     assert_ne!(check("uncertainty")["grade"], "valid", "{}", check("uncertainty"));
     let check = check("read-lag");
-    // Of some percentile above the median: the kernel begins to stamp when it finds the time.
-    let evidence = check["evidence"].as_str().expect("a text");
+    // For some percentile above the median: the kernel starts timestamping with a delay.
+    let evidence = check["evidence"].as_str().expect("a string");
     assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses waited to be read was "), "{evidence}");
 }

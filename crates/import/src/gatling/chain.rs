@@ -106,8 +106,8 @@ impl<'s, 'i> ChainReader<'s, 'i> {
 
     fn one(&mut self, calls: &[ChainCall]) {
         let line = calls[0].line;
-        let made = RequestReader { simulation: &mut *self.simulation, line }.read(calls);
-        let request = match made {
+        let read = RequestReader { simulation: &mut *self.simulation, line }.read(calls);
+        let request = match read {
             Ok(request) => request,
             Err(reason) => return self.comment(&calls[0], &reason),
         };

@@ -117,10 +117,8 @@ impl RequestReader<'_, '_> {
                     Some(("RawFileBody" | "ElFileBody" | "RawFileBodyPart", path)) => match self.resource(&path) {
                         Some(text) => text,
                         None => {
-                            let reason = format!(
-                                "the body of line {}: {path} was not found beside the simulation, nor among `resources`",
-                                self.line
-                            );
+                            let reason =
+                                format!("the body of line {}: {path} was not found next to the simulation or in `resources`", self.line);
                             return self.simulation.notes.push(Note { line: Some(self.line), ..Note::left_out(reason) });
                         }
                     },

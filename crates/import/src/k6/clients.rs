@@ -17,7 +17,7 @@ pub(super) enum ClientCall {
     Other(String),
 }
 
-/// `client.invoke(…)`, where `client` was made by `new Client()`.
+/// `client.invoke(…)`, where `client` was created by `new Client()`.
 pub(super) fn client_call(tree: &Tree<'_>, names: &Names, call: &CallParts) -> Option<(SymbolId, ClientCall)> {
     let (object, method) = tree.member(call.callee)?;
     let client = tree.symbol(tree.strip(object)).filter(|&symbol| is_client(tree, names, symbol))?;
@@ -34,17 +34,18 @@ pub(super) fn client_call(tree: &Tree<'_>, names: &Names, call: &CallParts) -> O
 }
 
 pub(super) fn is_client(tree: &Tree<'_>, names: &Names, symbol: SymbolId) -> bool {
-    tree.initial(symbol).is_some_and(|initial| is_made(tree, names, initial, "Client"))
+    tree.initial(symbol).is_some_and(|initial| is_construction(tree, names, initial, "Client"))
 }
 
 /// `new Client()` or `new Stream(client, method)`.
-pub(super) fn is_made(tree: &Tree<'_>, names: &Names, id: NodeId, class: &str) -> bool {
-    let made = tree.call(tree.strip(id)).filter(|_| matches!(tree.kind(tree.strip(id)), AstKind::NewExpression(_)));
-    made.is_some_and(|made| names.member(tree, made.callee, &K6Module::Grpc).as_deref() == Some(class))
+pub(super) fn is_construction(tree: &Tree<'_>, names: &Names, id: NodeId, class: &str) -> bool {
+    let construction = tree.call(tree.strip(id)).filter(|_| matches!(tree.kind(tree.strip(id)), AstKind::NewExpression(_)));
+    construction.is_some_and(|construction| names.member(tree, construction.callee, &K6Module::Grpc).as_deref() == Some(class))
 }
 
 /// Whether a node sends something by a client.
 pub(super) fn sends(tree: &Tree<'_>, names: &Names, id: NodeId) -> bool {
     let asked = tree.call(id).and_then(|call| client_call(tree, names, &call)).map(|(_, asked)| asked);
-    matches!(asked, Some(ClientCall::Invoke | ClientCall::AsyncInvoke | ClientCall::HealthCheck)) || is_made(tree, names, id, "Stream")
+    matches!(asked, Some(ClientCall::Invoke | ClientCall::AsyncInvoke | ClientCall::HealthCheck))
+        || is_construction(tree, names, id, "Stream")
 }

@@ -117,8 +117,8 @@ impl Effects {
 
 /// `new WebSocket(…)` of `k6/websockets`.
 pub(super) fn is_socket(tree: &Tree<'_>, names: &Names, id: NodeId) -> bool {
-    let made = tree.call(id).filter(|_| matches!(tree.kind(id), AstKind::NewExpression(_)));
-    made.is_some_and(|made| names.member(tree, made.callee, &K6Module::WebSockets).as_deref() == Some("WebSocket"))
+    let construction = tree.call(id).filter(|_| matches!(tree.kind(id), AstKind::NewExpression(_)));
+    construction.is_some_and(|construction| names.member(tree, construction.callee, &K6Module::WebSockets).as_deref() == Some("WebSocket"))
 }
 
 /// Functions of `k6/http` that send one request.

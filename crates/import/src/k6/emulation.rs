@@ -1,7 +1,7 @@
-//! Small functions that a translated script may need, written below it.
+//! Helper functions that a translated script may need. The importer appends them to the script.
 
 /// The events of k6's sockets, for both of its interfaces.
-const SOCKET: &str = r#"/** A socket of events, as k6 has them. The iteration goes on until it is closed. */
+const SOCKET: &str = r#"/** A socket with k6's event handlers. The iteration continues until the socket is closed. */
 class K6Socket {
   [member: string]: any;
   readyState = 0;
@@ -21,12 +21,12 @@ class K6Socket {
     this.error = this.socket.error;
     this.status = this.socket.open ? 101 : 0;
     this.readyState = this.socket.open ? 1 : 3;
-    await this.tell(this.socket.open ? "open" : "error", { error: this.error });
-    for await (const message of this.socket.messages()) await this.tell("message", this.asEvents ? { data: message.text } : message.text);
+    await this.emit(this.socket.open ? "open" : "error", { error: this.error });
+    for await (const message of this.socket.messages()) await this.emit("message", this.asEvents ? { data: message.text } : message.text);
     this.readyState = 3;
-    await this.tell("close", {});
+    await this.emit("close", {});
   }
-  private async tell(name: string, event: any) {
+  private async emit(name: string, event: any) {
     for (const handler of [...(this.handlers[name] ?? []), (this as any)[`on${name}`]]) await handler?.(event);
   }
   on(name: string, handler: (event: any) => any) { (this.handlers[name] ??= []).push(handler); }
@@ -35,7 +35,7 @@ class K6Socket {
     return this.socket?.send(message instanceof ArrayBuffer ? new Uint8Array(message) : typeof message === "object" ? message : String(message));
   }
   close(code = 1000) { return this.socket?.close(code); }
-  async ping() { if (await this.socket?.ping()) await this.tell("pong", {}); }
+  async ping() { if (await this.socket?.ping()) await this.emit("pong", {}); }
   setTimeout(run: () => any, milliseconds: number) { return setTimeout(run, milliseconds); }
   setInterval(run: () => any, milliseconds: number) {
     const timer = setInterval(() => (this.readyState === 3 ? clearInterval(timer) : run()), milliseconds);
@@ -68,12 +68,12 @@ class K6Stream {
     this.heard = this.listen();
   }
   private async listen() {
-    for await (const message of this.stream.messages()) await this.tell("data", message.json());
+    for await (const message of this.stream.messages()) await this.emit("data", message.json());
     const { status, details } = await this.stream.closed;
-    if (status !== "OK") await this.tell("error", { code: status, message: details || this.stream.error });
-    await this.tell("end");
+    if (status !== "OK") await this.emit("error", { code: status, message: details || this.stream.error });
+    await this.emit("end");
   }
-  private async tell(name: string, event?: any) { for (const handler of this.handlers[name] ?? []) await handler(event); }
+  private async emit(name: string, event?: any) { for (const handler of this.handlers[name] ?? []) await handler(event); }
 }
 "#;
 
@@ -115,7 +115,7 @@ async function k6Batch(user: User, requests: any): Promise<any> {
     ),
     (
         "k6Cookies",
-        r#"/** The cookies of one request, beside those that the user keeps. */
+        r#"/** The cookies of one request, in addition to those that the user keeps. */
 function k6Cookies(cookies: Record<string, any>): string {
   return Object.entries(cookies).map(([name, cookie]) => `${name}=${typeof cookie === "object" ? cookie.value : cookie}`).join("; ");
 }

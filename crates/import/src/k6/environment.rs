@@ -32,7 +32,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// `shared` says which variables are declared in a file of their own.
+    /// `shared` returns whether a variable is declared in the separate parameter file.
     pub(super) fn of(tree: &Tree<'_>, shared: &dyn Fn(&str) -> bool) -> Self {
         let mut uses: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
         for id in tree.all() {

@@ -6,7 +6,7 @@ use oxc_ast::AstKind;
 use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::Span;
 
-use super::clients::{ClientCall, client_call, is_client, is_made};
+use super::clients::{ClientCall, client_call, is_client, is_construction};
 use super::edits::Pieces;
 use super::kinds::Kind;
 use super::names::{K6Module, Names};
@@ -26,7 +26,7 @@ impl Rewrite<'_, '_> {
     /// `new Client()`, and `new Stream(client, method, params)`.
     pub(super) fn grpc_construct(&mut self, id: NodeId, call: &CallParts) {
         self.handled.insert(Names::root(self.tree, call.callee));
-        if is_made(self.tree, self.names, id, "Client") {
+        if is_construction(self.tree, self.names, id, "Client") {
             return self.client(id);
         }
         let [client, method, ref params @ ..] = call.arguments[..] else {
@@ -38,11 +38,11 @@ impl Rewrite<'_, '_> {
         let entries = self.call_options(id, client, params.first().copied());
         self.helpers.insert("K6Stream");
         self.uses.insert("User");
-        let mut made = Pieces::from(format!("new K6Stream({}, ", self.user)).node(self.tree, method);
+        let mut call_text = Pieces::from(format!("new K6Stream({}, ", self.user)).node(self.tree, method);
         if !entries.is_empty() {
-            made = made.text(", { ").then(Pieces::joined(entries, ", ")).text(" }");
+            call_text = call_text.text(", { ").then(Pieces::joined(entries, ", ")).text(" }");
         }
-        self.edits.replace(self.tree.span(id), made.text(")"));
+        self.edits.replace(self.tree.span(id), call_text.text(")"));
     }
 
     /// Nothing is left of a client: its user calls, and its connection is the user's.
@@ -61,7 +61,7 @@ impl Rewrite<'_, '_> {
             let called = up.filter(|&up| self.tree.member(up).is_some()).and_then(|member| self.tree.parent(member));
             let called =
                 called.and_then(|call| self.tree.call(call)).is_some_and(|call| client_call(self.tree, self.names, &call).is_some());
-            let streams = up.is_some_and(|up| is_made(self.tree, self.names, up, "Stream"));
+            let streams = up.is_some_and(|up| is_construction(self.tree, self.names, up, "Stream"));
             if !called && !streams && !(self.left_out)(used) {
                 self.problem(used, "a client is not handed on: its calls stand where it is declared");
             }
@@ -83,33 +83,33 @@ impl Rewrite<'_, '_> {
                     return true;
                 };
                 let entries = self.call_options(id, client, rest.get(1).copied());
-                let mut made = Pieces::from(format!("{}.grpc(", self.user)).node(self.tree, method);
+                let mut call_text = Pieces::from(format!("{}.grpc(", self.user)).node(self.tree, method);
                 match rest.first().filter(|&&message| !self.tree.nothing(message)) {
-                    Some(&message) => made = made.text(", ").node(self.tree, message),
-                    None if !entries.is_empty() => made = made.text(", {}"),
+                    Some(&message) => call_text = call_text.text(", ").node(self.tree, message),
+                    None if !entries.is_empty() => call_text = call_text.text(", {}"),
                     None => {}
                 }
-                self.grpc(id, made, entries, matches!(asked, ClientCall::Invoke));
+                self.grpc(id, call_text, entries, matches!(asked, ClientCall::Invoke));
             }
             ClientCall::HealthCheck => {
                 let entries = self.call_options(id, client, None);
-                let made = Pieces::from(format!("{}.grpc(\"grpc.health.v1.Health/Check\", {{", self.user));
-                let made = match call.arguments.first() {
-                    Some(&service) => made.text(" service: ").node(self.tree, service).text(" }"),
-                    None => made.text("}"),
+                let call_text = Pieces::from(format!("{}.grpc(\"grpc.health.v1.Health/Check\", {{", self.user));
+                let call_text = match call.arguments.first() {
+                    Some(&service) => call_text.text(" service: ").node(self.tree, service).text(" }"),
+                    None => call_text.text("}"),
                 };
-                self.grpc(id, made, entries, true);
+                self.grpc(id, call_text, entries, true);
             }
             ClientCall::Other(method) => self.problem(id, format!("a gRPC client's `{method}` has no counterpart")),
         }
         true
     }
 
-    fn grpc(&mut self, id: NodeId, made: Pieces, entries: Vec<Pieces>, waits: bool) {
-        let made = if entries.is_empty() { made } else { made.text(", { ").then(Pieces::joined(entries, ", ")).text(" }") };
-        let made = made.text(")");
-        let made = if waits { self.awaited(id, made) } else { made };
-        self.edits.replace(self.tree.span(id), made);
+    fn grpc(&mut self, id: NodeId, call_text: Pieces, entries: Vec<Pieces>, waits: bool) {
+        let call_text = if entries.is_empty() { call_text } else { call_text.text(", { ").then(Pieces::joined(entries, ", ")).text(" }") };
+        let call_text = call_text.text(")");
+        let call_text = if waits { self.awaited(id, call_text) } else { call_text };
+        self.edits.replace(self.tree.span(id), call_text);
     }
 
     /// `client.load(["protos"], "shop.proto")` is `proto("protos/shop.proto", { imports: ["protos"] })`.
@@ -130,7 +130,7 @@ impl Rewrite<'_, '_> {
         };
         let Some(folders) = folders else {
             return self
-                .problem(id, "folders of `.proto` files that are made while the test loads: `proto(path, { imports: [\"folder\"] })`");
+                .problem(id, "folders of `.proto` files that are computed while the test loads: `proto(path, { imports: [\"folder\"] })`");
         };
         let proto = self.loadstone("proto");
         let rebased = |path: &str| self.rebased(path.strip_prefix("file://").unwrap_or(path));
@@ -144,13 +144,13 @@ impl Rewrite<'_, '_> {
                 Some(folder) if !path.starts_with('/') => format!("{}/{path}", folder.trim_end_matches('/')),
                 _ => path.clone(),
             };
-            let made = Pieces::from(format!("{proto}({}", quoted(&rebased(&found))));
+            let call_text = Pieces::from(format!("{proto}({}", quoted(&rebased(&found))));
             // A file outside of the folders is not named from them.
             if folders.is_empty() || path.starts_with("..") {
-                return made.text(");");
+                return call_text.text(");");
             }
             let imports: Vec<String> = folders.iter().map(|folder| quoted(&rebased(folder))).collect();
-            made.text(format!(", {{ imports: [{}] }});", imports.join(", ")))
+            call_text.text(format!(", {{ imports: [{}] }});", imports.join(", ")))
         });
         let declared = Pieces::joined(declared, "\n");
         if folders.len() > 1 {
@@ -232,7 +232,7 @@ impl Rewrite<'_, '_> {
             None => !matches!(self.tree.kind(id), AstKind::IdentifierReference(_)) || self.tree.global(id) == Some("__ENV"),
         };
         if !self.tree.all().filter(|&id| self.tree.within(id, address)).all(outside) {
-            return Err("the server of a client is made while an iteration runs: `target` of a call takes it");
+            return Err("the server address of a gRPC client is computed while an iteration runs: `target` of a call takes it");
         }
         let plaintext = self.connect_properties(&call).into_iter().find(|property| property.key.as_deref() == Some("plaintext"));
         let plaintext =
@@ -286,7 +286,10 @@ impl Rewrite<'_, '_> {
         let inner = self.tree.strip(params);
         let declared = self.tree.symbol(inner).and_then(|symbol| self.tree.initial(symbol));
         let Some(properties) = self.tree.properties(declared.map_or(inner, |declared| self.tree.strip(declared))) else {
-            self.problem(params, "what a call carries is made while an iteration runs: `{ metadata, timeout, tags }`");
+            self.problem(
+                params,
+                "the parameters of a call are computed while an iteration runs: write them as `{ metadata, timeout, tags }` in the call",
+            );
             return entries;
         };
         for property in properties {
@@ -357,7 +360,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// A status that is compared with a number is told by its name.
+    /// Replaces the number in a comparison with a status by the status name.
     fn compared(&mut self, id: NodeId, names: &[&str]) {
         let Some(comparison) = self.tree.parent(id).filter(|&up| matches!(self.tree.kind(up), AstKind::BinaryExpression(_))) else {
             return;

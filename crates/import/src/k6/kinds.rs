@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use oxc_ast::AstKind;
 use oxc_semantic::{NodeId, SymbolId};
 
-use super::clients::{ClientCall, client_call, is_made};
+use super::clients::{ClientCall, client_call, is_construction};
 use super::effects::is_verb;
 use super::names::{K6Module, Names};
 use super::tree::Tree;
@@ -41,7 +41,7 @@ pub(super) struct Kinds {
 impl Kinds {
     pub(super) fn of(tree: &Tree<'_>, names: &Names) -> Self {
         let mut kinds = Self::default();
-        // What is known of a variable tells of what is assigned from it: as often as scripts hand values on.
+        // The kind of a variable determines the kind of variables that are assigned from it. Scripts rarely have longer chains of assignments.
         for _ in 0..4 {
             for id in tree.all() {
                 kinds.learn(tree, names, id);
@@ -102,10 +102,10 @@ impl Kinds {
         {
             self.hold(tree, first, Kind::Response);
         }
-        // What a stream of gRPC tells.
+        // The messages of a gRPC stream.
         if let Some((stream, method)) = tree.member(call.callee)
             && method == "on"
-            && tree.symbol(stream).and_then(|symbol| tree.initial(symbol)).is_some_and(|made| is_made(tree, names, made, "Stream"))
+            && tree.symbol(stream).and_then(|symbol| tree.initial(symbol)).is_some_and(|made| is_construction(tree, names, made, "Stream"))
             && let Some(parts) = call.arguments.get(1).and_then(|&callback| tree.function(callback))
             && let Some(&first) = parts.parameters.first()
         {

@@ -1,4 +1,4 @@
-//! What scripts call besides requests: metrics, data, hashes, encodings, `k6/execution`, and the helpers of k6-utils.
+//! Library calls of scripts other than requests: metrics, data, hashes, encodings, `k6/execution`, and the helpers of k6-utils.
 
 use oxc_ast::AstKind;
 use oxc_semantic::NodeId;
@@ -25,28 +25,28 @@ impl Rewrite<'_, '_> {
                     }
                     _ => "",
                 };
-                let made = Pieces::from(format!("{metric}.{kind}(")).node(self.tree, name).text(format!("{unit})"));
-                self.edits.replace(self.tree.span(id), made);
+                let value_text = Pieces::from(format!("{metric}.{kind}(")).node(self.tree, name).text(format!("{unit})"));
+                self.edits.replace(self.tree.span(id), value_text);
                 self.handled.insert(Names::root(self.tree, call.callee));
             }
             Some((K6Module::WebSockets, path)) if path == ["WebSocket"] => {
                 let Some(&url) = call.arguments.first() else { return };
-                let mut made = Pieces::from(format!("new K6Socket({}, ", self.user)).node(self.tree, url);
+                let mut value_text = Pieces::from(format!("new K6Socket({}, ", self.user)).node(self.tree, url);
                 // Sub-protocols come between the two.
                 if let Some(&params) = call.arguments.get(2) {
-                    made = made.text(", ").node(self.tree, params);
+                    value_text = value_text.text(", ").node(self.tree, params);
                 }
-                self.edits.replace(self.tree.span(id), made.text(")"));
+                self.edits.replace(self.tree.span(id), value_text.text(")"));
                 self.use_sockets();
                 self.handled.insert(Names::root(self.tree, call.callee));
             }
             Some((K6Module::Data, path)) if path == ["SharedArray"] => {
                 let Some(&make) = call.arguments.get(1) else { return };
-                let made = match self.only_value(make) {
+                let value_text = match self.only_value(make) {
                     Some(value) => Pieces::new().node(self.tree, value),
                     None => Pieces::from("(").node(self.tree, make).text(")()"),
                 };
-                self.edits.replace(self.tree.span(id), made);
+                self.edits.replace(self.tree.span(id), value_text);
                 self.handled.insert(Names::root(self.tree, call.callee));
             }
             _ => {}
@@ -93,8 +93,8 @@ impl Rewrite<'_, '_> {
     /// The kind of a metric that a name was declared as.
     fn metric_of(&self, id: NodeId) -> Option<&'static str> {
         let initial = self.tree.initial(self.tree.symbol(self.tree.strip(id))?)?;
-        let made = self.tree.call(initial)?;
-        let name = self.names.member(self.tree, made.callee, &K6Module::Metrics)?;
+        let value_text = self.tree.call(initial)?;
+        let name = self.names.member(self.tree, value_text.callee, &K6Module::Metrics)?;
         metric_kind(&name)
     }
 
@@ -114,7 +114,7 @@ impl Rewrite<'_, '_> {
     pub(super) fn env(&mut self, id: NodeId) {
         let used = self.tree.parent(id).and_then(|parent| Some((parent, self.tree.member(parent)?)));
         let Some((place, (_, name))) = used.filter(|(_, (object, _))| *object == id) else {
-            return self.problem(id, "names of the environment that are made while the test runs cannot become parameters");
+            return self.problem(id, "environment variables whose names are computed at run time cannot become parameters");
         };
         let param = local_name(self.tree, self.names, "param");
         if let Some((span, value)) = self.environment.replacement(self.tree, place, &name, &param) {

@@ -64,9 +64,9 @@ impl LoadReader<'_> {
             profile.push_str(&format!(".startAfter({})", self.duration(start)));
         }
         for (key, why) in [
-            ("env", "a scenario has no environment of its own"),
-            ("tags", "thresholds and reports tell scenarios apart by their names"),
-            ("gracefulRampDown", "users beyond a falling number end after their iteration"),
+            ("env", "scenarios share one environment"),
+            ("tags", "thresholds and reports distinguish scenarios by name"),
+            ("gracefulRampDown", "when the number of users falls, surplus users end after their iteration"),
             ("options", "there is no browser"),
         ] {
             if scenario.get(key).is_some() {

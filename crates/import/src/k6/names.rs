@@ -96,7 +96,7 @@ pub(super) struct LocalImport {
 }
 
 impl Names {
-    /// The names that a script imports, and which files of its own it does.
+    /// The names that a script imports, and its imports of local files.
     pub(super) fn of(tree: &Tree<'_>) -> (Self, Vec<LocalImport>) {
         let (mut names, mut locals) = (Self::default(), Vec::new());
         for id in tree.all() {

@@ -9,7 +9,7 @@ use super::tree::Tree;
 use super::values::{ImportedValues, Value, value};
 use crate::imported::Note;
 
-/// The file of parameters that several files read, beside the script.
+/// The file of parameters that several files read, next to the script.
 pub(super) const PARAMETERS: &str = "./parameters.loadstone.ts";
 
 /// A file to translate.
@@ -28,7 +28,7 @@ pub(super) struct TranslatedFile {
     pub(super) text: String,
     pub(super) notes: Vec<Note>,
     pub(super) module: ModuleFacts,
-    /// Parameters that are declared in a file of their own, by variable.
+    /// Parameters that are declared in the separate parameter file, by variable.
     pub(super) shared: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! `sleep`, `group`, `check` and `fail`: what a user does besides requests.
+//! `sleep`, `group`, `check` and `fail`: the user's actions other than requests.
 
 use oxc_ast::AstKind;
 use oxc_semantic::NodeId;

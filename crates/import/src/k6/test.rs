@@ -95,7 +95,7 @@ impl Test {
         let render = |id: NodeId| rewrite.edits.render(state.tree.text, state.tree.span(id));
         let mut reader = LoadReader { render: &render, local: &local, uses: Vec::new(), notes: Vec::new() };
         let parts = reader.parts(&self.settings);
-        let LoadReader { mut uses, notes: mut said, .. } = reader;
+        let LoadReader { mut uses, notes: mut changes, .. } = reader;
         let is_hollow = |part: &ScenarioLoad| self.is_hollow(state, rewrite, left_out, part);
         let (hollow, parts): (Vec<ScenarioLoad>, Vec<ScenarioLoad>) = parts.into_iter().partition(is_hollow);
         for part in &hollow {
@@ -129,9 +129,9 @@ impl Test {
             text.push_str(&self.scenario(state, rewrite, part, &constant, &names[&part.function], prepared.as_deref()));
             loads.push(format!("{constant}.run({})", part.profile));
         }
-        text.push_str(&self.closing(state, rewrite, &loads, &mut uses, &mut said, notes));
+        text.push_str(&self.closing(state, rewrite, &loads, &mut uses, &mut changes, notes));
         rewrite.uses.extend(uses);
-        notes.extend(said.into_iter().map(|text| Note { kind: NoteKind::Changed, line: None, text }));
+        notes.extend(changes.into_iter().map(|text| Note { kind: NoteKind::Changed, line: None, text }));
         Ok(text)
     }
 
@@ -238,7 +238,7 @@ impl Test {
         rewrite: &mut Rewrite<'_, '_>,
         loads: &[String],
         uses: &mut Vec<&'static str>,
-        said: &mut Vec<String>,
+        changes: &mut Vec<String>,
         notes: &mut Vec<Note>,
     ) -> String {
         let mut text = format!("\nexport default {}({{\n", rewrite.loadstone("test"));
@@ -274,7 +274,7 @@ impl Test {
             }
             text.push_str("  ],\n");
         }
-        let options = self.run_options(state, rewrite, said);
+        let options = self.run_options(state, rewrite, changes);
         if !options.is_empty() {
             text.push_str(&format!("  options: {{ {} }},\n", options.join(", ")));
         }
@@ -282,8 +282,8 @@ impl Test {
         text
     }
 
-    /// What k6 has as options of the whole run.
-    fn run_options(&self, state: &State<'_, '_>, rewrite: &Rewrite<'_, '_>, said: &mut Vec<String>) -> Vec<String> {
+    /// k6's options of the whole run.
+    fn run_options(&self, state: &State<'_, '_>, rewrite: &Rewrite<'_, '_>, changes: &mut Vec<String>) -> Vec<String> {
         let mut options = Vec::new();
         let secure = |id: NodeId| {
             let written = matches!(state.tree.kind(id), AstKind::StringLiteral(_) | AstKind::TemplateElement(_));
@@ -305,7 +305,7 @@ impl Test {
             options.push("traceparent: true".to_owned());
         }
         let Value::Object(entries) = &self.settings else {
-            said.push("`options` are made while the script runs and could not be read".into());
+            changes.push("`options` could not be read, because the script computes them at run time".into());
             return options;
         };
         for (name, value) in entries {
@@ -335,7 +335,7 @@ impl Test {
                 ("discardResponseBodies", _) => "it is `discardBody: true` of a request",
                 _ => "it has no counterpart",
             };
-            said.push(format!("`{name}` of the options is left out: {reason}"));
+            changes.push(format!("`{name}` of the options is left out: {reason}"));
         }
         options
     }
@@ -407,15 +407,15 @@ fn named(state: &State<'_, '_>, rewrite: &mut Rewrite<'_, '_>, name: &str, entry
         if let Some(symbol) = entry.symbol {
             return tree.symbol_name(symbol).to_owned();
         }
-        let made = rewrite.fresh("iterate");
+        let function_name = rewrite.fresh("iterate");
         if let Some(parts) = tree.function(entry.exported) {
             let head = if function.r#async { "async function" } else { "function" };
             let head_span = Span::new(inner.start, tree.span(parts.list).start);
-            rewrite.edits.replace(head_span, format!("{head} {made}").into());
+            rewrite.edits.replace(head_span, format!("{head} {function_name}").into());
         }
-        return made;
+        return function_name;
     }
-    let made = rewrite.fresh("iterate");
-    rewrite.edits.replace(before, format!("const {made} = ").into());
-    made
+    let function_name = rewrite.fresh("iterate");
+    rewrite.edits.replace(before, format!("const {function_name} = ").into());
+    function_name
 }

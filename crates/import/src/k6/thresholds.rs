@@ -100,8 +100,10 @@ fn threshold(
             let name = group.rsplit("::").next().unwrap_or(group);
             (format!("{}({}).{}", local("groupTime"), quoted(name), of_values(&aggregate)?), Unit::Time)
         }
-        "grpc_req_duration" => return Err("calls and HTTP requests are told apart by name: `responseTime(\"Service/Method\")`".into()),
-        "dropped_iterations" => return Err("no arrival is ever dropped: late ones wait, and count their wait".into()),
+        "grpc_req_duration" => return Err("select gRPC calls by name: `responseTime(\"Service/Method\")`".into()),
+        "dropped_iterations" => {
+            return Err("no arrival is ever dropped: late arrivals wait, and their response time includes the wait".into());
+        }
         _ => return own_metric(name, &tags, &aggregate, bound, value, own),
     };
     let value = if unit == Unit::Time { quoted(&milliseconds(value)) } else { number(value) };
@@ -190,7 +192,7 @@ fn selection(tags: &[(String, String)]) -> Translation {
             "group" => known.push(format!("group: {}", quoted(value.rsplit("::").next().unwrap_or(value)))),
             "status" | "method" | "expected_response" | "error" | "error_code" | "proto" | "tls_version" | "subproto" | "service"
             | "rpc_type" => {
-                return Err(format!("requests are not told apart by `{tag}`"));
+                return Err(format!("Loadstone does not distinguish requests by `{tag}`"));
             }
             _ => own.push((tag.clone(), value.clone())),
         }

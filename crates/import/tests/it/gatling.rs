@@ -93,7 +93,7 @@ fn requests_keep_what_they_carry() {
 }
 
 #[test]
-fn what_no_recorder_writes_is_told_with_its_line() {
+fn code_that_no_recorder_writes_is_reported_with_its_line() {
     for (gatling, reason) in [
         (".repeat(3) { exec(http(\"A\").get(\"/a\")) }", "no part of a recording"),
         (".exec { session => session.set(\"a\", 1) }", "a function of the simulation's language"),

@@ -116,10 +116,10 @@ fn clients_of_grpc_are_a_target_and_calls() {
 }
 
 #[test]
-fn what_a_client_of_grpc_cannot_keep_is_told() {
+fn unsupported_grpc_client_calls_are_reported() {
     for (lines, reason) in [
         ("const other = new grpc.Client(); other.invoke('s.S/M', {});", "where this client connects to"),
-        ("const here = 'a:' + __VU; client.connect(here); client.invoke('s.S/M', {});", "made while an iteration runs"),
+        ("const here = 'a:' + __VU; client.connect(here); client.invoke('s.S/M', {});", "computed while an iteration runs"),
         ("client.connect('a:1'); client.invoke('s.S/M', {}); client.connect('b:2');", "one server"),
         ("client.connect('a:1'); client.invoke('s.S/M', {}); help(client);", "handed on"),
         ("client.connect('a:1'); client.loadProtoset('x.bin'); client.invoke('s.S/M', {});", "no counterpart"),
@@ -130,8 +130,8 @@ fn what_a_client_of_grpc_cannot_keep_is_told() {
              export default function () {{ http.get('http://a.test/'); {lines} }}\n"
         );
         let imported = import(Format::K6, &text).unwrap();
-        let said = imported.notes.iter().any(|note| note.text.contains(reason));
-        assert!(said, "{lines}\n{reason}\n{:?}\n{}", imported.notes, imported.text);
+        let is_reported = imported.notes.iter().any(|note| note.text.contains(reason));
+        assert!(is_reported, "{lines}\n{reason}\n{:?}\n{}", imported.notes, imported.text);
     }
 }
 
@@ -167,7 +167,7 @@ fn a_summary_that_writes_its_data_stays() {
 }
 
 #[test]
-fn what_is_left_out_of_the_scripts_own_files_is_told() {
+fn omissions_in_imported_local_files_are_reported() {
     let script = "import { look } from './lib/page.js'; import { buy } from './lib/shop.js';\n\
                   export const options = { scenarios: { lookers: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'lookers' },\n\
                   buyers: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'buyers' } } };\n\
@@ -185,9 +185,12 @@ fn what_is_left_out_of_the_scripts_own_files_is_told() {
     let choices = Choices { pauses: true, assets: true, all_hosts: false };
     let imported =
         loadstone_import::import(Format::K6, &Input { name: "main.js", text: script, folder: "", read: &read, choices }).unwrap();
-    let told: Vec<&str> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.text.as_str()).collect();
-    assert!(told.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("drives no browser")), "{told:?}");
-    assert!(told.contains(&"scenario \"lookers\": nothing of it could be kept"), "{told:?}");
+    let omissions: Vec<&str> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.text.as_str()).collect();
+    assert!(
+        omissions.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("drives no browser")),
+        "{omissions:?}"
+    );
+    assert!(omissions.contains(&"scenario \"lookers\": nothing of it could be kept"), "{omissions:?}");
     assert!(imported.text.contains("buyers") && !imported.text.contains("scenario(\"lookers\""), "{}", imported.text);
 }
 

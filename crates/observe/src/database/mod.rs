@@ -1,6 +1,6 @@
 //! What the observers of databases share: sessions averaged over samples, statements without their values.
 //!
-//! Read [`sessions::SessionSamples`] first. Deliberately absent: any database's SQL, and what its wait events mean, which its own kind knows.
+//! Read [`sessions::SessionSamples`] first. Deliberately absent: SQL and the meaning of wait events, which belong to each database's kind.
 
 pub(crate) mod sessions;
 pub(crate) mod statement;

@@ -7,21 +7,21 @@ use loadstone_metrics::{Role, unit};
 use super::statement::normalise;
 use crate::collector::{MetricSpec, SignalCollector};
 
-/// Statements told apart over a run; later ones are `(other)`.
+/// Distinct statements in a run; later ones count as `(other)`.
 const STATEMENTS_MAX: usize = 100;
 
-/// Pairs of waiting and blocking statement told apart over a run.
+/// Distinct pairs of waiting and blocking statement in a run.
 const PAIRS_MAX: usize = 200;
 
-/// What sessions wait for that wait for nothing.
+/// The wait of sessions that wait for nothing.
 pub(crate) const ON_CPU: &str = "CPU";
 
 /// One session that waits for a lock of another.
 pub(crate) struct LockWait {
-    /// Its number: a session that waits behind several is one session nevertheless.
+    /// The session's number. A session that waits behind several others still counts once.
     pub(crate) session: i64,
     pub(crate) statement: String,
-    /// The last statement of the one that holds the lock; empty where it is not known.
+    /// The last statement of the session that holds the lock; empty if unknown.
     pub(crate) by: String,
     /// How long it has waited.
     pub(crate) seconds: f64,
@@ -65,7 +65,7 @@ const BLOCKED_BY: MetricSpec<'_> = MetricSpec::gauge(
 .role(Role::SessionsBlockedBy);
 
 impl SessionSamples {
-    /// Begins a sample, to which all that follows belongs.
+    /// Begins a sample; all later additions belong to it.
     pub(crate) fn begin_sample(&mut self) {
         self.samples += 1.0;
     }
@@ -104,10 +104,10 @@ impl SessionSamples {
         statement
     }
 
-    /// Reports the means, and begins anew. `role_of` knows what a wait means.
+    /// Reports the means and resets. `role_of` maps a wait to its role.
     pub(crate) fn report(&mut self, role_of: fn(&str) -> Role, out: &mut SignalCollector) {
         let samples = self.samples.max(1.0);
-        // An idle server has this one line, at 0, so that no sessions are told from no readings.
+        // An idle server reports this one line at 0, which distinguishes "no sessions" from "no readings".
         self.reported.waits.insert(ON_CPU.to_owned());
         self.reported.waits.extend(self.by_wait.keys().cloned());
         self.reported.blockers.extend(self.by_blocker.keys().cloned());

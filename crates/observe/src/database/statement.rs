@@ -1,11 +1,11 @@
 //! Statements without their values, so that a million different orders are one statement.
 
-/// Characters that are kept, and how many of them from the end, where `for update` and `order by` stand.
+/// Characters that are kept, and how many of them from the end, which contains `for update` and `order by`.
 const LENGTH_MAX: usize = 116;
 const TAIL: usize = 45;
 
-/// Replaces literals by `?`, lists of them by one, white space by single blanks; of a long statement the list of columns and then the middle goes, so that
-/// those that differ in their conditions stay apart.
+/// Replaces literals and lists of literals by `?`, and white space by single blanks. In a long statement, the list of columns and then the middle are
+/// removed, so that statements with different conditions remain distinct.
 pub(crate) fn normalise(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len().min(128));
     let mut rest = sql.trim();

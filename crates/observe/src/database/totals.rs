@@ -14,10 +14,10 @@ const METRICS: [MetricSpec<'_>; 3] = [
     MetricSpec::counter("statement_rows", unit::COUNT, "Rows the statement returned or changed"),
 ];
 
-/// What only asks how the database fares, such as the observer itself, is no work of the service's.
+/// Statements that only monitor the database, such as the observer's own, are not work of the service.
 const MONITORING: [&str; 2] = ["pg_stat_", "performance_schema"];
 
-/// Statements that differ in the length of a list only are one here.
+/// Statements that differ only in the length of a list count as one.
 pub(crate) fn put(statements: impl Iterator<Item = (String, [f64; 3])>, out: &mut SignalCollector) {
     let mut totals = BTreeMap::<String, [f64; 3]>::new();
     let is_work = |(sql, _): &(String, [f64; 3])| MONITORING.iter().all(|view| !sql.contains(view));

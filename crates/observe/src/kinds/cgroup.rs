@@ -17,7 +17,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a container or service with limits",
     example: "observe.cgroup({ path: \"/sys/fs/cgroup/…\" })",
     alternatives: " or `{ pid }`",
-    tells: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
+    reports: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
     options: &[
         ObserverOption { name: "path", takes: OptionValue::Text { default: None }, help: "its folder" },
         ObserverOption {
@@ -39,9 +39,9 @@ const MEMORY_LIMIT: MetricSpec<'_> = MetricSpec::gauge("memory_limit", unit::BYT
 const TASKS: MetricSpec<'_> = MetricSpec::gauge("tasks", unit::COUNT, "Tasks of the group");
 const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some tasks waited for the resource");
 
-/// A path that holds none of the files that are looked for.
+/// A path that contains none of the expected files.
 #[derive(Debug, thiserror::Error)]
-#[error("{} holds none of the files of a control group", .0.display())]
+#[error("{} contains no control group files; give a folder such as /sys/fs/cgroup/my.slice", .0.display())]
 struct NotACgroup(PathBuf);
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Cgroup {
     }
 
     /// # Errors
-    /// When the path holds none of the files of a control group.
+    /// When the path contains no control group files.
     fn look(&self, out: &mut SignalCollector) -> Result<(), NotACgroup> {
         let stat = self.file("cpu.stat").unwrap_or_default();
         let stat = pairs(&stat);
@@ -120,13 +120,13 @@ fn cpu_limit(group: &Path) -> Option<f64> {
     }
 }
 
-/// The CPU limit that a process is under: of its own group, or of one around that.
+/// The CPU limit of a process, from its own control group or an enclosing one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CpuQuota {
     /// `None`: no limit.
     pub(super) cores: Option<f64>,
-    /// Seconds that the group was held back, in all.
-    pub(super) throttled: f64,
+    /// Total time for which the group was throttled. Seconds. `None` if it cannot be read.
+    pub(super) throttled: Option<f64>,
 }
 
 impl CpuQuota {
@@ -157,8 +157,8 @@ impl CpuQuota {
             stat.get("throttled_usec").map(|us| *us as f64 / 1e6).or_else(|| stat.get("throttled_time").map(|ns| *ns as f64 / 1e9))
         };
         Some(match limited {
-            Some((group, cores)) => Self { cores: Some(cores), throttled: throttled(group).unwrap_or(0.0) },
-            None => Self { cores: None, throttled: 0.0 },
+            Some((group, cores)) => Self { cores: Some(cores), throttled: throttled(group) },
+            None => Self { cores: None, throttled: Some(0.0) },
         })
     }
 }
@@ -187,12 +187,16 @@ mod tests {
         write("cpu/shop/worker/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
         write("cpu/other/cpu.stat", "nr_periods 0\n");
         let of = |groups: &str| CpuQuota::under(root.path(), groups);
-        let limited = CpuQuota { cores: Some(0.3), throttled: 0.5 };
+        let limited = CpuQuota { cores: Some(0.3), throttled: Some(0.5) };
         assert_eq!(of("5:memory:/shop\n4:cpu,cpuacct:/shop/worker\n"), Some(limited));
-        assert_eq!(of("4:cpu:/other\n"), Some(CpuQuota { cores: None, throttled: 0.0 }));
+        assert_eq!(of("4:cpu:/other\n"), Some(CpuQuota { cores: None, throttled: Some(0.0) }));
         write("app.slice/cpu.max", "150000 100000\n");
         write("app.slice/cpu.stat", "usage_usec 2500000\nnr_throttled 4\nthrottled_usec 250000\n");
-        assert_eq!(of("0::/app.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: 0.25 }));
+        assert_eq!(of("0::/app.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: Some(0.25) }));
+        // A group whose throttling cannot be read has not been throttled for zero seconds.
+        write("odd.slice/cpu.max", "150000 100000\n");
+        write("odd.slice/cpu.stat", "usage_usec 2500000\n");
+        assert_eq!(of("0::/odd.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: None }));
         assert_eq!(of("3:memory:/x\n"), None);
     }
 

@@ -14,7 +14,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "this machine",
     example: "observe.host()",
     alternatives: "",
-    tells: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
+    reports: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
     options: &[],
     make: |_| Ok(Box::new(Host::default())),
 };
@@ -25,7 +25,7 @@ const RUNNABLE: MetricSpec<'_> =
     MetricSpec::gauge("runnable", unit::COUNT, "Tasks running or waiting for a core").role(Role::MachineRunQueue);
 const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some or all tasks waited for the resource");
 
-/// Columns of `/proc/stat`, with their meaning.
+/// Columns of `/proc/stat`, with their roles.
 const MODES: [(&str, Role); 8] = [
     ("user", Role::MachineCpu),
     ("nice", Role::MachineCpu),
@@ -40,7 +40,7 @@ const MODES: [(&str, Role); 8] = [
 /// Field of `/proc/meminfo`.
 const MEMORY: [(&str, MetricSpec<'_>); 3] = [
     ("MemTotal", MetricSpec::gauge("memory_total", unit::BYTES, "Memory of the machine")),
-    ("MemAvailable", MetricSpec::gauge("memory_available", unit::BYTES, "Memory that programs could still take")),
+    ("MemAvailable", MetricSpec::gauge("memory_available", unit::BYTES, "Memory available to programs")),
     ("Dirty", MetricSpec::gauge("memory_dirty", unit::BYTES, "Memory waiting to be written to disk")),
 ];
 
@@ -51,7 +51,7 @@ const DISK: [(usize, f64, MetricSpec<'_>); 6] = [
     (5, 1.0, MetricSpec::counter("disk_writes", unit::COUNT, "Writes completed")),
     (7, 512.0, MetricSpec::counter("disk_written_bytes", unit::BYTES, "Bytes written")),
     (10, 1e-3, MetricSpec::counter("disk_busy", unit::SECONDS, "Time with at least one request at the device").role(Role::DiskBusy)),
-    (11, 1e-3, MetricSpec::counter("disk_waiting", unit::SECONDS, "Time of all requests at the device, added up").role(Role::DiskQueue)),
+    (11, 1e-3, MetricSpec::counter("disk_waiting", unit::SECONDS, "Sum of the times of all requests at the device").role(Role::DiskQueue)),
 ];
 
 /// Column of `/proc/net/dev`.
@@ -91,7 +91,7 @@ const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("tcp_sockets", unit::COUNT, "T
 
 #[derive(Debug, Default)]
 struct Host {
-    /// Whole disks, as `/sys/block` names them; looked up once.
+    /// Disks without partitions, as `/sys/block` names them; read once.
     disks: Option<HashSet<String>>,
 }
 
@@ -103,7 +103,7 @@ impl SignalReader for Host {
 
 impl Host {
     /// # Errors
-    /// When `/proc/stat` cannot be read; what else a kernel lacks is left out.
+    /// When `/proc/stat` cannot be read. Other files that the kernel lacks are skipped.
     fn look(&mut self, out: &mut SignalCollector) -> Result<(), FileError> {
         cpu(&read("/proc/stat")?, out);
         for resource in ["cpu", "memory", "io"] {
@@ -139,8 +139,9 @@ impl Host {
             let words: Vec<&str> = line.split_whitespace().collect();
             let Some(name) = words.get(2).filter(|name| disks.contains(**name)) else { continue };
             for (field, scale, metric) in DISK {
-                let value = words.get(field + 2).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
-                out.put_labelled(metric.part(name), &[("device", name)], value * scale);
+                if let Some(value) = words.get(field + 2).and_then(|word| word.parse::<f64>().ok()) {
+                    out.put_labelled(metric.part(name), &[("device", name)], value * scale);
+                }
             }
         }
     }
@@ -153,18 +154,23 @@ fn cpu(text: &str, out: &mut SignalCollector) {
         match words.next() {
             Some("cpu") => {
                 for ((mode, role), ticks) in MODES.into_iter().zip(words) {
-                    out.put_labelled(CPU.role(role), &[("mode", mode)], ticks.parse().unwrap_or(0.0) / ticks_per_second());
+                    if let Ok(ticks) = ticks.parse::<f64>() {
+                        out.put_labelled(CPU.role(role), &[("mode", mode)], ticks / ticks_per_second());
+                    }
                 }
             }
             Some("procs_running") => {
-                let running = words.next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-                out.put(RUNNABLE, running);
+                if let Some(running) = words.next().and_then(|word| word.parse().ok()) {
+                    out.put(RUNNABLE, running);
+                }
             }
             Some(name) if name.starts_with("cpu") => cores += 1,
             _ => {}
         }
     }
-    out.put(CORES, f64::from(cores));
+    if cores > 0 {
+        out.put(CORES, f64::from(cores));
+    }
 }
 
 fn network(out: &mut SignalCollector) {

@@ -1,4 +1,4 @@
-//! Metrics as JSON over HTTP: every number of a document, by its path. Made for Dropwizard, which sorts its metrics by type, and good for any other.
+//! Metrics as JSON over HTTP: every number of a document, by its path. Designed for Dropwizard, which groups metrics by type, and usable for any other.
 
 use loadstone_metrics::{SignalKind, unit};
 use serde_json::Value;
@@ -15,27 +15,23 @@ use crate::reader::{PendingRead, SignalReader};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "json",
-    watches: "whatever shows its metrics as JSON",
+    watches: "a service with metrics as JSON",
     example: "observe.json(\"http://127.0.0.1:8081/metrics\", { only: [\"*.hibernate.*\"] })",
     alternatives: "",
-    tells: "its numbers by their paths: `json/pool.waiting`",
+    reports: "its numbers by their paths: `json/pool.waiting`",
     options: &[
         ADDRESS,
         ObserverOption {
             name: "only",
             takes: OptionValue::Texts,
-            help: "paths of the numbers to read, where `*` stands for anything; without it, all",
+            help: "paths of the numbers to read; `*` matches any text; if empty, all",
         },
-        ObserverOption {
-            name: "totals",
-            takes: OptionValue::Texts,
-            help: "paths of numbers that only grow, and are shown by their growth",
-        },
+        ObserverOption { name: "totals", takes: OptionValue::Texts, help: "paths of numbers that only grow; shown as growth per second" },
     ],
     make: |description| Ok(Box::new(Json::from_description(description)?)),
 };
 
-/// Levels of a document that are looked into.
+/// Levels of a document that are read.
 const DEPTH_MAX: usize = 12;
 /// Dropwizard's names for its types, each an object of metrics by name.
 const TYPES: [&str; 5] = ["gauges", "counters", "histograms", "meters", "timers"];
@@ -46,7 +42,7 @@ enum JsonMetricsError {
     Fetch(#[from] FetchError),
     #[error("the response is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    #[error("the response holds no number that is to be read")]
+    #[error("the response contains no number that matches `only`")]
     NoNumber,
 }
 
@@ -70,14 +66,14 @@ impl Json {
     }
 
     /// # Errors
-    /// When there is no response, or it holds no number.
+    /// When there is no response, or it contains no number.
     async fn look(&self, out: &mut SignalCollector) -> Result<(), JsonMetricsError> {
         let body = get(&self.address, "application/json").await?;
         let document: Value = serde_json::from_slice(&body)?;
         if self.put(&document, out) { Ok(()) } else { Err(JsonMetricsError::NoNumber) }
     }
 
-    /// Whether there was any number.
+    /// Returns whether there was any number.
     fn put(&self, document: &Value, out: &mut SignalCollector) -> bool {
         let mut any = false;
         let is_typed = document.as_object().is_some_and(|top| top.keys().filter(|name| TYPES.contains(&name.as_str())).count() >= 2);
@@ -85,7 +81,7 @@ impl Json {
             for (kind, metrics) in top.iter().filter(|(name, _)| TYPES.contains(&name.as_str())) {
                 for (name, metric) in metrics.as_object().into_iter().flatten() {
                     for (field, value) in metric.as_object().into_iter().flatten() {
-                        // The one number of a gauge or a counter is called like the metric.
+                        // The only number of a gauge or counter has the name of its metric.
                         let is_only = matches!((kind.as_str(), field.as_str()), ("gauges", "value") | ("counters", "count"));
                         let path = if is_only { name.clone() } else { format!("{name}.{field}") };
                         let grows = field == "count" && kind != "counters";
@@ -110,7 +106,7 @@ impl Json {
         }
     }
 
-    /// Whether it was one, and wanted.
+    /// Returns whether the value was a selected number.
     fn number(&self, path: &str, value: &Value, grows: bool, out: &mut SignalCollector) -> bool {
         let is_listed = |list: &[String]| list.iter().any(|pattern| matches(pattern, path));
         let Some(number) = value.as_f64().filter(|_| self.only.is_empty() || is_listed(&self.only)) else { return false };

@@ -20,13 +20,13 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Redis",
     example: "observe.redis(url, { lists: [\"jobs\"], streams: [\"events\"] })",
     alternatives: "",
-    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), `stream_lag{…}`, Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
+    reports: "`list{key=…}`, `stream{key=…}` (queue lengths), `stream_lag{…}`, Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
     options: &[
         ADDRESS,
         ObserverOption { name: "lists", takes: OptionValue::Texts, help: "keys of lists whose lengths are read" },
         ObserverOption { name: "streams", takes: OptionValue::Texts, help: "keys of streams whose lengths and consumer groups are read" },
         ObserverOption { name: "bullmq", takes: OptionValue::Texts, help: "names of BullMQ's queues" },
-        ObserverOption { name: "celery", takes: OptionValue::Texts, help: "names of Celery's queues; its own default is celery" },
+        ObserverOption { name: "celery", takes: OptionValue::Texts, help: "names of Celery's queues; Celery's default is celery" },
     ],
     make: |description| Ok(Box::new(Redis::from_description(description)?)),
 };
@@ -41,9 +41,9 @@ const FIELDS: [(&str, MetricSpec<'_>); 15] = [
     ("total_connections_received", MetricSpec::counter("connections", unit::COUNT, "Connections accepted")),
     ("rejected_connections", MetricSpec::counter("connections_rejected", unit::COUNT, "Connections refused because of maxclients")),
     ("keyspace_hits", MetricSpec::counter("hits", unit::COUNT, "Look-ups that found a key")),
-    ("keyspace_misses", MetricSpec::counter("misses", unit::COUNT, "Look-ups that found none")),
+    ("keyspace_misses", MetricSpec::counter("misses", unit::COUNT, "Look-ups that found no key")),
     ("expired_keys", MetricSpec::counter("expired", unit::COUNT, "Keys that expired")),
-    ("evicted_keys", MetricSpec::counter("evicted", unit::COUNT, "Keys dropped for lack of memory")),
+    ("evicted_keys", MetricSpec::counter("evicted", unit::COUNT, "Keys evicted because memory was full")),
     ("total_net_input_bytes", MetricSpec::counter("received_bytes", unit::BYTES, "Bytes received")),
     ("total_net_output_bytes", MetricSpec::counter("sent_bytes", unit::BYTES, "Bytes sent")),
     ("used_cpu_user", MetricSpec::counter("cpu_user", unit::SECONDS, "CPU time in user mode")),
@@ -52,7 +52,7 @@ const FIELDS: [(&str, MetricSpec<'_>); 15] = [
 
 const KEYS: MetricSpec<'_> = MetricSpec::gauge("keys", unit::COUNT, "Keys in all databases");
 
-/// Command, and what its result is.
+/// Command, and the metric of its result.
 const LENGTHS: [(&str, MetricSpec<'_>); 2] = [
     ("LLEN", MetricSpec::gauge("list", unit::COUNT, "Length of the list or stream").role(Role::QueueLength)),
     ("XLEN", MetricSpec::gauge("stream", unit::COUNT, "Length of the list or stream").role(Role::QueueLength)),
@@ -82,9 +82,9 @@ struct Redis {
     /// Queues of BullMQ and of Celery.
     bullmq: Vec<String>,
     celery: Vec<String>,
-    /// Whether what Sidekiq writes may be read.
+    /// Whether Sidekiq's keys may be read.
     sidekiq: bool,
-    /// Misses that looking for Sidekiq has made on the server.
+    /// Misses on the server that the search for Sidekiq caused.
     own_misses: f64,
 }
 
@@ -151,7 +151,7 @@ impl Redis {
         }
         if self.sidekiq {
             let read = redis_queues::sidekiq(&mut connection, &self.keys[0], out).await;
-            // A server that answers no forbids these keys, or somebody else has keys of these names: it will not say otherwise later.
+            // The server forbids these keys, or another program uses keys of these names. Neither changes later.
             self.sidekiq = match read {
                 Err(problem) if problem.code().is_none() => return Err(RedisReadError::Sidekiq(problem)),
                 Err(_) => false,

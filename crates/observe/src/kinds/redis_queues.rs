@@ -1,8 +1,8 @@
-//! Queues of known systems in Redis. Sidekiq's are found by their keys: its queues, its sets of what is to be retried, scheduled or dead, and its busy
-//! workers. Those of BullMQ and Celery are named by the test, as nothing in Redis lists them; consumer groups are those of the streams that it names.
+//! Queues of known systems in Redis. Sidekiq's are found by their keys: its queues, its sets of retried, scheduled and dead jobs, and its busy workers.
+//! The test names the queues of BullMQ and Celery, because nothing in Redis lists them. Consumer groups are those of the streams that the test names.
 //!
 //! Sidekiq keeps the names of its queues in the set `queues`, each queue as the list `queue:NAME`, and each process as a hash with a field `busy`, its name
-//! in the set `processes` (Sidekiq's `api.rb`). Nothing is searched for: `SCAN` and `KEYS` cost as much as there are keys.
+//! in the set `processes` (Sidekiq's `api.rb`). No keys are searched, because the cost of `SCAN` and `KEYS` is proportional to the number of keys.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use redis::aio::MultiplexedConnection;
 
 use crate::collector::{MetricSpec, SignalCollector, label};
 
-/// Queues and processes that are read at most.
+/// Limits on queues and processes.
 const NAMES_MAX: usize = 64;
 
 const QUEUE: MetricSpec<'_> = MetricSpec::gauge("sidekiq_queue", unit::COUNT, "Jobs that wait in the queue").role(Role::QueueLength);
@@ -21,18 +21,18 @@ const WORKERS: MetricSpec<'_> = MetricSpec::gauge("sidekiq_workers", unit::COUNT
 const PROCESSED: MetricSpec<'_> = MetricSpec::counter("sidekiq_processed", unit::COUNT, "Jobs that ended");
 const FAILED: MetricSpec<'_> = MetricSpec::counter("sidekiq_failed", unit::COUNT, "Jobs that failed");
 
-/// Sorted set, and what its length is.
+/// Sorted set, and the metric of its length.
 const SETS: [(&str, MetricSpec<'_>); 3] = [
     ("retry", MetricSpec::gauge("sidekiq_retry", unit::COUNT, "Failed jobs that wait to be tried again")),
     ("schedule", MetricSpec::gauge("sidekiq_scheduled", unit::COUNT, "Jobs for later")),
     ("dead", MetricSpec::gauge("sidekiq_dead", unit::COUNT, "Jobs that failed for good")),
 ];
 
-/// Reads what Sidekiq has written; puts nothing where it never ran. `not_named`: lists that are read by their name already. Returns how many keys were asked
-/// for that are not there, which the server counts as misses.
+/// Reads Sidekiq's keys; reports nothing where Sidekiq never ran. `not_named`: lists that are already read by their name. Returns the number of missing
+/// keys, which the server counts as misses.
 ///
 /// # Errors
-/// When a command fails, for want of a permission for instance.
+/// When a command fails, for example because a permission is missing.
 pub(super) async fn sidekiq(
     connection: &mut MultiplexedConnection,
     not_named: &[String],
@@ -58,7 +58,7 @@ pub(super) async fn sidekiq(
         lengths.cmd("ZCARD").arg(key);
     }
     let lengths: Vec<f64> = lengths.query_async(connection).await?;
-    // An empty list or set is a key that is not there.
+    // Redis removes the key of an empty list or set.
     missing += lengths.iter().filter(|length| **length == 0.0).count() as f64;
     for (queue, length) in queues.iter().zip(&lengths) {
         let shown = label(queue);
@@ -87,7 +87,7 @@ pub(super) async fn sidekiq(
     Ok(missing)
 }
 
-/// Jobs processed and failed, and of each process its busy workers and how many it has.
+/// Processed and failed jobs, and the busy workers and all workers of each process.
 fn read_totals(values: &[redis::Value]) -> (f64, f64, Vec<(f64, f64)>) {
     let total = |place: usize| {
         values.get(place).and_then(|value| redis::from_redis_value::<Option<f64>>(value.clone()).ok().flatten()).unwrap_or(0.0)
@@ -100,7 +100,8 @@ fn read_totals(values: &[redis::Value]) -> (f64, f64, Vec<(f64, f64)>) {
     (total(0), total(1), processes.collect())
 }
 
-/// Of a queue of BullMQ, which keeps `bull:NAME:wait` and `active` as lists, `prioritized`, `delayed` and `failed` as sorted sets (its `queue-keys.ts`).
+/// Commands for a queue of BullMQ, which keeps `bull:NAME:wait` and `active` as lists, and `prioritized`, `delayed` and `failed` as sorted sets (its
+/// `queue-keys.ts`).
 const BULLMQ: [(&[(&str, &str)], MetricSpec<'_>); 4] = [
     (
         &[("LLEN", "wait"), ("ZCARD", "prioritized")],
@@ -114,7 +115,7 @@ const BULLMQ: [(&[(&str, &str)], MetricSpec<'_>); 4] = [
 /// Lengths of the named queues of BullMQ.
 ///
 /// # Errors
-/// When a command fails, for want of a permission or since a key holds something else.
+/// When a command fails, because a permission is missing or a key has another type.
 pub(super) async fn bullmq(connection: &mut MultiplexedConnection, queues: &[String], out: &mut SignalCollector) -> Result<(), RedisError> {
     let mut lengths = redis::pipe();
     for queue in queues {
@@ -134,9 +135,10 @@ pub(super) async fn bullmq(connection: &mut MultiplexedConnection, queues: &[Str
 }
 
 const CELERY: MetricSpec<'_> = MetricSpec::gauge("celery_waiting", unit::COUNT, "Tasks that no worker has taken").role(Role::QueueLength);
-const UNACKED: MetricSpec<'_> = MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not ended");
+const UNACKED: MetricSpec<'_> = MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not finished");
 
-/// A queue's tasks of priority 0, 3, 6 and 9 are lists of their own, and those taken by workers, of all queues, one hash (Kombu's `transport/redis.py`).
+/// A queue has a separate list for each of the priorities 0, 3, 6 and 9. One hash holds the tasks that workers have taken from any queue (Kombu's
+/// `transport/redis.py`).
 const CELERY_PRIORITIES: [&str; 4] = ["", "\u{6}\u{16}3", "\u{6}\u{16}6", "\u{6}\u{16}9"];
 
 /// Lengths of the named queues of Celery.
@@ -159,13 +161,13 @@ pub(super) async fn celery(connection: &mut MultiplexedConnection, queues: &[Str
 }
 
 const PENDING: MetricSpec<'_> =
-    MetricSpec::gauge("stream_pending", unit::COUNT, "Entries that the group's consumers have and did not acknowledge");
+    MetricSpec::gauge("stream_pending", unit::COUNT, "Entries delivered to the group's consumers and not acknowledged");
 const LAG: MetricSpec<'_> = MetricSpec::gauge("stream_lag", unit::COUNT, "Entries that the group has yet to read").role(Role::QueueLength);
 
-/// Consumer groups of a stream; nothing of one that is not there, or has none.
+/// Consumer groups of a stream; reports nothing if the stream is missing or has no groups.
 ///
 /// # Errors
-/// When the server does not answer. What it refuses is left out: an account may see lengths and no groups.
+/// When the server does not answer. Refused commands are skipped: an account may have access to lengths but not to groups.
 pub(super) async fn groups(connection: &mut MultiplexedConnection, stream: &str, out: &mut SignalCollector) -> Result<(), RedisError> {
     let groups: Result<Vec<HashMap<String, redis::Value>>, _> = redis::cmd("XINFO").arg("GROUPS").arg(stream).query_async(connection).await;
     let groups = match groups {
@@ -178,7 +180,7 @@ pub(super) async fn groups(connection: &mut MultiplexedConnection, stream: &str,
         let (stream, name) = (label(stream), label(&name));
         let part = format!("{stream}/{name}");
         for (metric, field) in [(PENDING, "pending"), (LAG, "lag")] {
-            // Redis before 7 tells no lag, nor does a later one where entries were deleted.
+            // Redis before 7 reports no lag; later versions report none after entries were deleted.
             if let Some(value) = number(field) {
                 out.put_labelled(metric.part(&part), &[("key", &stream), ("group", &name)], value);
             }

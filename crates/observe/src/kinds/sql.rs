@@ -1,4 +1,4 @@
-//! Any query: one row whose columns that are numbers become signals, or keys of journeys that have come somewhere.
+//! Any query: one row whose numeric columns become signals, or rows of keys of journeys that have reached a step.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::reader::{PendingRead, SignalReader};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "sql",
-    watches: "a queue in a table, or anything else in PostgreSQL",
+    watches: "a queue in a table, or another value in PostgreSQL",
     example: "observe.sql({ name: \"jobs\", url, query: \"select count(*) as pending from jobs where …\" })",
     alternatives: "",
-    tells: "a signal for each column that is a number: `jobs/pending`",
+    reports: "a signal for each numeric column: `jobs/pending`",
     options: &[
         ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the database" },
         ObserverOption { name: "query", takes: OptionValue::RequiredText, help: "one row of numbers, or rows of keys" },
@@ -32,15 +32,15 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     make: |description| Ok(Box::new(Sql::from_description(description)?)),
 };
 
-const NEW_KEYS: MetricSpec<'_> = MetricSpec::gauge("keys", unit::COUNT, "Keys that the query had not given with the reading before");
+const NEW_KEYS: MetricSpec<'_> = MetricSpec::gauge("keys", unit::COUNT, "Keys that the previous reading did not return");
 
 #[derive(Debug, thiserror::Error)]
 enum SqlError {
     #[error(transparent)]
     Server(#[from] PostgresError),
-    #[error("the query has no row")]
+    #[error("the query returned no row")]
     NoRow,
-    #[error("the query's row has no column that is a number")]
+    #[error("the query's row has no numeric column")]
     NoNumber,
     #[error("the query's first column is the key, and is null in a row")]
     NullKey,
@@ -71,7 +71,7 @@ impl SignalReader for Sql {
         Box::pin(async { Ok(self.look(out).await?) })
     }
 
-    /// Its query looks back by a fixed time for keys; a longer gap would lose some.
+    /// The query searches keys of a fixed time window; a gap longer than the window would lose some.
     fn keeps_time(&self) -> bool {
         self.keys.is_some()
     }
@@ -99,7 +99,7 @@ impl Sql {
     }
 
     /// # Errors
-    /// When the query fails, or does not give what is asked of it.
+    /// When the query fails, or its result has the wrong form.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), SqlError> {
         let client = self.connection.client().await?;
         let asked = Monotonic::start();
@@ -125,8 +125,8 @@ fn numbers(row: &SimpleQueryRow, out: &mut SignalCollector) -> Result<(), SqlErr
 }
 
 impl JourneyKeys {
-    /// A row is a key and, in a second column, how many seconds ago it came here by the database's own clock; without one, now. Both are
-    /// of the instant at which the query was `asked`: a database's `now()` is that of a statement's begin, however long it takes.
+    /// A row has a key and, in an optional second column, its age in seconds by the database's own clock; the default is 0. The age is
+    /// relative to the instant when the query was `asked`, because a database's `now()` is the begin of the statement.
     fn read<'a>(
         &mut self,
         rows: impl Iterator<Item = &'a SimpleQueryRow>,

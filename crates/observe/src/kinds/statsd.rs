@@ -19,14 +19,14 @@ use crate::reader::{PendingRead, SignalReader, at_once};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "statsd",
-    watches: "whatever sends StatsD",
+    watches: "a service that sends StatsD",
     example: "observe.statsd({ listen: \"127.0.0.1:8125\" })",
     alternatives: "",
-    tells: "what the service sends; point it there",
+    reports: "what the service sends; point it there",
     options: &[ObserverOption {
         name: "listen",
         takes: OptionValue::Text { default: Some("127.0.0.1:8125") },
-        help: "where it listens, by UDP",
+        help: "listen address, by UDP",
     }],
     make: |description| Ok(Box::new(StatsdListener::from_description(description)?)),
 };
@@ -34,12 +34,12 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 const PACKETS: MetricSpec<'_> = MetricSpec::counter("packets", unit::COUNT, "StatsD packets received");
 const UNREADABLE: MetricSpec<'_> = MetricSpec::counter("unreadable", unit::COUNT, "StatsD lines that could not be read");
 
-/// Values of a set told apart per interval.
+/// Distinct values of a set per interval.
 const SET_MAX: usize = 10_000;
-/// Packets read at one go, so that a flood cannot keep the thread.
+/// Maximum number of packets per drain, so that a flood cannot block the thread.
 const PACKETS_MAX: usize = 20_000;
 
-/// An address that cannot be listened on.
+/// The listener could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {listen}: {problem}")]
 struct ListenError {
@@ -51,7 +51,7 @@ struct ListenError {
 struct StatsdListener {
     listen: SocketAddr,
     socket: Option<UdpSocket>,
-    /// How many drains make a report.
+    /// Drains per report.
     drains: u64,
     drained: u64,
     /// By name and tags.
@@ -60,7 +60,7 @@ struct StatsdListener {
     unreadable: u64,
 }
 
-/// The name of a metric and its tags in one text: `env=prod,host=a`.
+/// The name of a metric, and its tags in one string: `env=prod,host=a`.
 type StatsdKey = (String, String);
 
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl StatsdListener {
         };
         match (self.series.entry(key.clone()).or_insert(fresh), kind) {
             (StatsdSeries::Counter(total), "c") => *total += number? / share,
-            // A sign makes a gauge's value a change.
+            // A sign means that the value is a change of the gauge.
             (StatsdSeries::Gauge(level), "g") if value.starts_with(['+', '-']) => *level += number?,
             (StatsdSeries::Gauge(level), "g") => *level = number?,
             (StatsdSeries::Timer { count, sum_ms, max_ms }, "ms" | "h" | "d") => {
@@ -203,7 +203,7 @@ impl StatsdListener {
     }
 }
 
-/// A tag need not have a value.
+/// A tag may have no value.
 fn put(out: &mut SignalCollector, kind: SignalKind, name: &str, tags: &str, help: &str, value: f64) {
     let tags = tags.split(',').filter(|_| !tags.is_empty());
     let tags: Vec<(&str, Option<&str>)> =

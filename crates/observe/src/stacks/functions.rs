@@ -7,41 +7,40 @@ use loadstone_metrics::{Role, unit};
 use super::position::Position;
 use crate::collector::{MetricSpec, SignalCollector};
 
-/// Functions told apart over a run; later ones are `(other)`.
+/// Distinct functions in a run; later ones count as `(other)`.
 const FUNCTIONS_MAX: usize = 150;
-/// Of one report, functions with less of a core than this are `(other)`, so that a long tail does not use the room up.
+/// Functions with less of a core than this in a report count as `(other)`, so that a long tail does not fill the table.
 const CORES_MIN: f64 = 0.01;
-/// Part of all seconds that a function must have used, where it must prove itself.
+/// Minimum share of all seconds before a function gets its own line, if a minimum applies.
 const SHARE_MIN: f64 = 0.003;
-/// Functions without a line that are remembered; beyond that they begin anew.
+/// Maximum number of functions without a line whose sums are kept; beyond that the sums restart.
 const MET_MAX: usize = 5_000;
 
 const FUNCTION_CPU: MetricSpec<'_> =
     MetricSpec::gauge("function_cpu", "cores", "Cores in use by function, by samples of the stack").role(Role::FunctionCpu);
 const SAMPLES_EACH: MetricSpec<'_> =
-    MetricSpec::gauge("function_samples", unit::COUNT, "Samples of the stack that stand for a second of CPU time")
-        .role(Role::FunctionSamples);
+    MetricSpec::gauge("function_samples", unit::COUNT, "Samples of the stack per second of CPU time").role(Role::FunctionSamples);
 
 /// Seconds by function since the last report.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionSamples {
-    /// Samples that stand for a second of CPU time; 0: not told.
+    /// Samples per second of CPU time; 0: unknown.
     hz: f64,
-    /// Seconds that were looked at.
+    /// Observed time. Seconds.
     seconds: f64,
     sums: BTreeMap<Position, f64>,
-    /// Everything reported once is reported again, as 0, so that its line goes down.
+    /// Functions that were reported once are reported again, as 0, so that their line drops to 0.
     reported: BTreeSet<Position>,
     proof: Option<FunctionProof>,
 }
 
-/// What a function must have used over the run before it gets a line of its own: where single samples are much of a second, a flat profile would else use
-/// the room up with whatever was met first.
+/// CPU time that a function must have used over the run before it gets its own line. Where one sample is a large part of a second, a flat profile would
+/// otherwise fill the table with the functions that happened to be sampled first.
 #[derive(Debug)]
 struct FunctionProof {
-    /// Seconds, at least.
+    /// Minimum seconds.
     seconds_min: f64,
-    /// All seconds so far, and those of functions that have no line yet.
+    /// All seconds so far, and the seconds of functions without a line.
     total: f64,
     met: BTreeMap<Position, f64>,
 }
@@ -62,40 +61,40 @@ impl FunctionProof {
 }
 
 impl FunctionSamples {
-    /// By a profiler that takes so many samples in a second of CPU time.
+    /// For a profiler with this many samples per second of CPU time.
     pub(crate) fn at(hz: f64) -> Self {
         Self { hz, ..Self::default() }
     }
 
-    /// Where a function gets a line only after so many seconds, as three samples stand for.
+    /// A function gets a line only after this many seconds, for example the time of three samples.
     pub(crate) fn proven_by(self, seconds_min: f64) -> Self {
-        // Sums of samples are a little less than their number says.
+        // Rounding makes sums of samples slightly smaller than their count.
         let proof = FunctionProof { seconds_min: seconds_min * 0.999, total: 0.0, met: BTreeMap::new() };
         Self { proof: Some(proof), ..self }
     }
 
-    /// Forgets what was sampled before a gap: it says nothing about it.
+    /// Discards samples from before a gap, which are not valid for the time after it.
     pub(crate) fn reset(&mut self) {
         self.seconds = 0.0;
         self.sums.clear();
     }
 
-    /// So many seconds more were looked at.
+    /// Adds to the observed time.
     pub(crate) fn looked(&mut self, seconds: f64) {
         self.seconds += seconds;
     }
 
-    /// Of these, so many went to a function.
+    /// Adds seconds of the observed time to a function.
     pub(crate) fn add(&mut self, function: Position, seconds: f64) {
         *self.sums.entry(function).or_default() += seconds;
     }
 
-    /// Reports cores in use, and begins anew. Nothing where nothing was looked at.
+    /// Reports cores in use, and resets. Reports nothing if no time was observed.
     pub(crate) fn report(&mut self, out: &mut SignalCollector) {
         if self.seconds <= 0.0 {
             return;
         }
-        let mut told = BTreeMap::<Position, f64>::new();
+        let mut reports = BTreeMap::<Position, f64>::new();
         let sums = std::mem::take(&mut self.sums);
         self.proof.iter_mut().for_each(|proof| proof.total += sums.values().sum::<f64>());
         for (function, seconds) in sums {
@@ -104,15 +103,15 @@ impl FunctionSamples {
             let is_proven = is_known || self.proof.as_mut().is_none_or(|proof| proof.has(&function, seconds));
             let has_room = is_proven && cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
             let other = || Position { at: "(other)".to_owned(), under: String::new() };
-            *told.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
+            *reports.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
             if has_room {
                 self.reported.insert(function);
             }
         }
-        for function in self.reported.iter().filter(|function| !told.contains_key(*function)).cloned().collect::<Vec<_>>() {
-            told.insert(function, 0.0);
+        for function in self.reported.iter().filter(|function| !reports.contains_key(*function)).cloned().collect::<Vec<_>>() {
+            reports.insert(function, 0.0);
         }
-        for (Position { at, under }, cores) in told {
+        for (Position { at, under }, cores) in reports {
             let labels = [("function", at.as_str()), ("under", under.as_str())];
             let known = if under.is_empty() { 1 } else { 2 };
             out.put_labelled(FUNCTION_CPU, &labels[..known], cores);

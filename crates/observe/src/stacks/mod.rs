@@ -1,7 +1,7 @@
-//! What the observers of runtimes share: threads by what they wait for and where, CPU time by function, averaged over samples.
+//! Shared by the observers of runtimes: threads by wait and position, and CPU time by function, averaged over samples.
 //!
-//! Read [`position::Position`] first: where a stack stands is told by the frames between the system's own code and what that calls. Deliberately absent: how
-//! any runtime is asked for its stacks, and which of its frames are whose, which its own kind knows.
+//! Read [`position::Position`] first: the frames between the system's own code and its callees identify the position of a stack. Deliberately absent: how
+//! a runtime provides its stacks, and which frames belong to libraries, which each kind knows.
 
 pub(crate) mod functions;
 pub(crate) mod position;

@@ -1,32 +1,32 @@
-//! Where a stack stands: in which call of a library, and below which function of the system's own.
+//! The position of a stack: the library call, and the function of the system's own code that called it.
 
 use crate::collector::label;
 
-/// Functions of its own code that a position names, the innermost first.
+/// Functions of the service's code that a position names, innermost first.
 const OWN_MAX: usize = 2;
-/// Characters of a position's halves.
+/// Maximum length of each half of a position. Characters.
 const LENGTH_MAX: usize = 110;
 
 /// One frame of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// As people of that language write it.
+    /// In the usual notation of its language.
     pub(crate) function: String,
     /// Whether it is the system's own code; otherwise the language's, a library's or a framework's.
     pub(crate) is_own: bool,
 }
 
-/// A place in the code that says who waits where: `HikariPool.getConnection` below `PaymentDao.insert`.
+/// A place in the code: `HikariPool.getConnection`, called by `PaymentDao.insert`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Position {
-    /// What was called: the outermost call of a library, or a function of its own code.
+    /// What was called: the outermost library call, or a function of the service's code.
     pub(crate) at: String,
-    /// The functions of its own code above that, innermost first; empty where there is none.
+    /// The service's functions above that call, innermost first; empty if there are none.
     pub(crate) under: String,
 }
 
 impl Position {
-    /// Of a stack, innermost frame first. `None` where none of it is the system's own: such a thread serves no request just now.
+    /// The position of a stack, innermost frame first. `None` without a frame of the system's own code: such a thread serves no request.
     pub(crate) fn of(stack: &[Frame]) -> Option<Self> {
         let first_own = stack.iter().position(|frame| frame.is_own)?;
         let (at, callers) = match first_own.checked_sub(1) {
@@ -36,7 +36,7 @@ impl Position {
         Some(Self { at: shortened(&at.function), under: own(callers, &at.function) })
     }
 
-    /// The same of a stack whose CPU time counts: the innermost function is what computes, whosever it is.
+    /// The position of a computing stack: the innermost function computes, regardless of whose code it is.
     pub(crate) fn computing(stack: &[Frame]) -> Self {
         let Some((innermost, callers)) = stack.split_first() else { return Self::default() };
         Self { at: shortened(&innermost.function), under: own(callers, &innermost.function) }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_stands_in_the_call_that_its_own_code_made() {
+    fn a_position_is_the_call_that_the_services_code_made() {
         let pool = [("Unsafe.park", false), ("HikariPool.getConnection", false), ("PaymentDao.insert", true), ("Worker.run", false)];
         let position = Position::of(&stack(&pool)).unwrap();
         assert_eq!((position.at.as_str(), position.under.as_str()), ("HikariPool.getConnection", "PaymentDao.insert"));

@@ -1,4 +1,4 @@
-//! Threads that serve something, by what they wait for and where, averaged over samples.
+//! Threads at work by wait and position, averaged over samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use loadstone_metrics::{Role, unit};
 use super::position::{Frame, Position};
 use crate::collector::{MetricSpec, SignalCollector, label};
 
-/// Groups of threads of one position told apart over a run; later ones are `(other)`.
+/// Distinct groups of threads at one position in a run; later ones count as `(other)`.
 const GROUPS_MAX: usize = 150;
 
 const HELP: &str = "Threads at work by what they wait for and where, mean over the samples";
 const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Samples of all stacks that were taken");
 
-/// What a thread does at an instant.
+/// The activity of a thread at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doing {
     Computes,
@@ -53,11 +53,11 @@ impl Doing {
     }
 }
 
-/// Threads of one name in one position.
+/// Threads of one name at one position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ThreadGroup {
     doing: Doing,
-    /// What the threads are called, without their numbers; empty where they have no names.
+    /// The threads' name without their numbers; empty if they have no names.
     threads: String,
     position: Position,
 }
@@ -65,41 +65,41 @@ struct ThreadGroup {
 /// Sums over the samples since the last report.
 #[derive(Debug)]
 pub(crate) struct ThreadSamples {
-    /// What the runtime calls them.
+    /// The runtime's term for threads.
     word: &'static str,
     samples: f64,
     taken: f64,
     sums: BTreeMap<ThreadGroup, f64>,
-    /// Everything reported once is reported again, as 0, so that its line goes down.
+    /// Groups that were reported once are reported again, as 0, so that their line drops to 0.
     reported: BTreeSet<ThreadGroup>,
 }
 
 impl ThreadSamples {
-    /// `word`: what the runtime calls them, `threads` or `goroutines`.
+    /// `word`: the runtime's term, `threads` or `goroutines`.
     pub(crate) fn of(word: &'static str) -> Self {
         Self { word, samples: 0.0, taken: 0.0, sums: BTreeMap::new(), reported: BTreeSet::new() }
     }
 
-    /// Forgets what was sampled before a gap: it says nothing about it.
+    /// Discards samples from before a gap, which are not valid for the time after it.
     pub(crate) fn reset(&mut self) {
         self.samples = 0.0;
         self.sums.clear();
     }
 
-    /// Begins a sample, to which all that follows belongs.
+    /// Begins a sample; all later additions belong to it.
     pub(crate) fn begin_sample(&mut self) {
         self.samples += 1.0;
         self.taken += 1.0;
     }
 
-    /// So many threads with one stack, innermost frame first. Those without a frame of the system's own are idle and left out.
+    /// Adds threads with the same stack, innermost frame first. Threads without a frame of the system's own code are idle and not counted.
     pub(crate) fn add(&mut self, doing: Doing, name: &str, stack: &[Frame], count: f64) {
         let Some(position) = Position::of(stack) else { return };
         let group = self.known(ThreadGroup { doing, threads: family(name), position });
         *self.sums.entry(group).or_default() += count;
     }
 
-    /// The group, or a coarser one where there are many: names of threads go first, as what they wait for and where says more.
+    /// The group, or a coarser one if there are many. The threads' names are dropped first, because wait and position are more important.
     fn known(&mut self, group: ThreadGroup) -> ThreadGroup {
         if self.reported.contains(&group) {
             return group;
@@ -115,7 +115,7 @@ impl ThreadSamples {
         group
     }
 
-    /// Reports the means, and begins anew. Nothing where no sample was taken.
+    /// Reports the means and resets. Reports nothing if there was no sample.
     pub(crate) fn report(&mut self, out: &mut SignalCollector) {
         if self.samples == 0.0 {
             return;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_at_the_end_of_a_name_tell_threads_of_one_pool_apart() {
+    fn trailing_numbers_in_thread_names_distinguish_threads_of_one_pool() {
         assert_eq!((family("http-exec-12"), family("pool-2-thread-1")), ("http-exec".to_owned(), "pool-2-thread".to_owned()));
         assert_eq!(family("Thread-1042 (process_request_thread)"), "Thread (process_request_thread)");
         assert_eq!((family("main"), family("ThreadPoolExecutor-0_3")), ("main".to_owned(), "ThreadPoolExecutor-0".to_owned()));

@@ -26,7 +26,7 @@ impl Broker {
             .expect("Node must be installed to run this test");
         let lines = BufReader::new(starter.stdout.take().unwrap()).lines();
         let address = lines.map(Result::unwrap).find_map(|line| line.strip_prefix("kafka: ").map(str::to_owned));
-        let address = address.expect("`cargo xtask setup` must have been run for this test; what Kafka said stands above");
+        let address = address.expect("`cargo xtask setup` must have been run for this test; Kafka's output is above");
         Self { starter, address }
     }
 
@@ -74,9 +74,9 @@ fn what_is_written_and_how_far_groups_are_behind() {
     assert_eq!(watch.value("chosen/lag{group=billing,topic=orders}"), 25.0);
     let own = |watch: &Watch| watch.latest.keys().filter(|name| name.starts_with("chosen/") && name.contains("audit")).count();
     assert_eq!(own(&watch), 0);
-    let said: Vec<String> = watch.notices().into_iter().map(|(_, message)| message).collect();
+    let messages: Vec<String> = watch.notices().into_iter().map(|(_, message)| message).collect();
     for wanted in ["chosen: there is no topic \"absent\" yet", "chosen: there is no consumer group \"nobody\" yet"] {
-        assert_eq!(said.iter().filter(|message| *message == wanted).count(), 1, "{wanted} in {said:?}");
+        assert_eq!(messages.iter().filter(|message| *message == wanted).count(), 1, "{wanted} in {messages:?}");
     }
 
     broker.stop();

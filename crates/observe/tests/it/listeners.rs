@@ -29,7 +29,7 @@ fn exporter(answers: Vec<String>) -> u16 {
 }
 
 #[test]
-fn an_exporter_is_read_and_its_errors_are_told() {
+fn an_exporter_is_read_and_its_errors_are_reported() {
     let chunked =
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n20\r\n# TYPE jobs counter\njobs_total 5\r\na\r\n\nother_x 1\r\n0\r\n\r\n";
     let plain = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n# TYPE jobs counter\njobs_total 9\n";
@@ -68,7 +68,7 @@ fn two_of_a_kind_get_names_of_their_own() {
 }
 
 #[test]
-fn one_that_is_silent_to_the_end_is_not_told_to_read_again() {
+fn an_observer_that_is_silent_to_the_end_is_not_reported_as_recovered() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut watch = Watch::start(&[json!({ "kind": "prometheus", "url": format!("http://127.0.0.1:{nobody}/"), "every": "20ms" })]);
     watch.until("that it cannot read", |watch| watch.notices().iter().any(|(kind, _)| *kind == NoticeKind::Failed));

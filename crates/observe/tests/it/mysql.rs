@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::servers::{self, DURABLE, INSTRUMENTED, ServerProcess};
 use crate::watching::Watch;
 
-/// A client on a thread of its own, so that a test goes on while its statement waits.
+/// A client on a separate thread, so that the test continues while a statement waits.
 struct Client {
     statements: std::sync::mpsc::SyncSender<String>,
     done: std::sync::mpsc::Receiver<Result<(), String>>,
@@ -134,24 +134,24 @@ fn commits_are_transactions_that_wrote() {
         let commits = watch.value("mysql/commits") - before;
         assert!((21.0..=21.0 + own).contains(&commits), "{commits}");
     }
-    // Where nothing counts them, nothing is said of them.
+    // Where the server does not count commits, no commits are reported.
     let uncounted = servers::mariadb(&[]);
     let mut watch = Watch::start(&[json!({ "kind": "mysql", "url": uncounted.mysql_url("root"), "every": "100ms" })]);
     watch.more("mysql", 1);
     assert!(!watch.latest.contains_key("mysql/commits"));
 }
 
-/// Sessions that insert row by row wait for their commits, whether the performance schema tells so or the process list.
+/// Sessions that insert row by row wait for their commits. Both the performance schema and the process list show this.
 #[test]
 fn sessions_wait_at_commit() {
-    for (settings, told) in [(INSTRUMENTED, 1.0), (&[][..], 0.0)] {
+    for (settings, wait_events) in [(INSTRUMENTED, 1.0), (&[][..], 0.0)] {
         let server = servers::mariadb(&[settings, DURABLE]);
         let client = Client::connect(&server);
         client.execute(SEATS);
         client.execute(&["create procedure shop.fill() begin while true do insert into shop.seats (taken) values (true); end while; end"]);
         let mut watch = Watch::start(&[json!({ "kind": "mysql", "url": server.mysql_url("root"), "every": "500ms", "sampleHz": 50 })]);
         watch.more("mysql", 1);
-        assert_eq!(watch.value("mysql/wait_events"), told);
+        assert_eq!(watch.value("mysql/wait_events"), wait_events);
         let writers: Vec<Client> = (0..8).map(|_| Client::connect(&server)).collect();
         writers.iter().for_each(|writer| writer.begin("call shop.fill()"));
         watch.until("sessions at commit", |watch| sessions(watch, Role::SessionsWaitingForCommit) >= 1.0);

@@ -9,7 +9,7 @@ use tokio_postgres::{Client, NoTls};
 use crate::servers::{self, ServerProcess};
 use crate::watching::Watch;
 
-/// Runs the clients' connections on a thread of their own, so that a test can wait for one while others go on.
+/// Runs the clients' connections on a separate thread, so that a test can wait for one while others continue.
 struct Background {
     handle: tokio::runtime::Handle,
     /// Dropping it ends the thread.
@@ -50,9 +50,9 @@ impl Background {
     }
 }
 
-/// Keys that a query gives are told once each, at the instant at which they came there by the database's clock.
+/// Each key that a query returns is reported once, at the instant when it appeared by the database's clock.
 #[test]
-fn keys_of_journeys_are_told_once() {
+fn keys_of_journeys_are_reported_once() {
     let server = servers::postgres();
     let background = Background::start();
     let client = background.connect(&server);
@@ -85,7 +85,7 @@ fn keys_of_journeys_are_told_once() {
     assert_eq!((events.len(), events[1].key), (2, FlowKey::of("b")), "{events:?}");
 }
 
-/// `now()` is that of the query's begin: what a slow query tells of is not later for it, and so never behind a finish that was seen at once.
+/// `now()` is the begin of the query. A slow query therefore does not delay its events, so they never appear after a finish that was seen immediately.
 #[test]
 fn a_slow_query_does_not_make_a_stage_late() {
     let server = servers::postgres();
@@ -191,7 +191,7 @@ fn assert_roles(watch: &Watch, by_holder: &str, statement: &str) {
 }
 
 #[test]
-fn busy_sessions_are_told_from_sleeping_ones() {
+fn busy_and_sleeping_sessions_are_distinguished() {
     let server = servers::postgres();
     let background = Background::start();
     let mut watch = Watch::start(&[json!({ "kind": "postgres", "url": server.postgres_url(), "every": "300ms", "sampleHz": 20 })]);

@@ -84,7 +84,7 @@ fn consumer_groups_of_a_stream_have_what_is_pending_and_what_is_to_be_read() {
     assert_eq!((signal.role, signal.part.as_str()), (Some(Role::QueueLength), "events/mail"));
 }
 
-/// The account of docs/observers.md reads them; one that may only ask for `INFO` still does.
+/// The account of docs/observers/queues.md reads them; one that may only ask for `INFO` still does.
 #[test]
 fn an_account_that_may_not_see_queues_reads_the_rest() {
     let redis = servers::redis();

@@ -1,4 +1,4 @@
-//! Real servers as child processes: on free ports, in folders of their own, ended with the test.
+//! Real servers as child processes, on free ports and in separate folders. They end with the test.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -88,7 +88,7 @@ pub(crate) fn redis_on(port: u16, folder: TempDir) -> Result<ServerProcess, Stri
         .stderr(Stdio::null())
         .spawn()
         .expect("redis-server must be installed to run this test");
-    // Another server on the same port would answer as well; its process id tells.
+    // Another server on the same port would answer as well; the process id distinguishes them.
     let answers = |pid: u32| redis_says(port, "INFO server\r\n").contains(&format!("process_id:{pid}\r"));
     let pid = child.id();
     await_start(&mut child, &log, || answers(pid))?;
@@ -144,13 +144,13 @@ fn postgres_on(port: u16) -> Result<ServerProcess, String> {
         assert_eq!(std::fs::metadata(folder.path()).unwrap().uid(), ids[0]);
     }
     let (binaries, data) = (postgres_binaries(), folder.path().join("data"));
-    let made = postgres_command(&binaries.join("initdb"))
+    let install = postgres_command(&binaries.join("initdb"))
         .args(["--auth=trust", "--username=loadstone", "--no-sync", "--encoding=UTF8", "--locale=C", "-D"])
         .arg(&data)
         .current_dir(folder.path())
         .output()
         .unwrap();
-    assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    assert!(install.status.success(), "initdb: {}", String::from_utf8_lossy(&install.stderr));
     let log = folder.path().join("log");
     let output = std::fs::File::create(&log).unwrap();
     let mut command = postgres_command(&binaries.join("postgres"));
@@ -194,16 +194,16 @@ fn mariadb_on(port: u16, settings: &[&str]) -> Result<ServerProcess, String> {
     let folder = tempfile::tempdir().unwrap();
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     let data_flag = format!("--datadir={}", data.display());
-    // It runs as root only where it is told to.
+    // It runs as root only with an explicit user.
     let user: &[&str] = if rustix::process::geteuid().is_root() { &["--user=root"] } else { &[] };
-    let made = Command::new("mariadb-install-db")
+    let install = Command::new("mariadb-install-db")
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", &data_flag])
         .args(user)
-        // Two that are made at once must not share their temporary tables.
+        // Two installations at the same time must not share their temporary tables.
         .env("TMPDIR", folder.path())
         .output()
         .expect("MariaDB (mariadb-server) must be installed to run this test");
-    assert!(made.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&made.stderr));
+    assert!(install.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&install.stderr));
     let binary = process_path("mariadbd");
     let mut child = Command::new(binary)
         .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=32M", &data_flag])
@@ -351,7 +351,7 @@ pub(crate) fn python() -> ServerProcess {
     three_times(|port| {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        // `cargo xtask setup` puts py-spy beside this Python.
+        // `cargo xtask setup` installs py-spy next to this Python.
         let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("python/bin/python");
         let mut child = Command::new(tools)
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/app.py"))

@@ -113,7 +113,7 @@ fn exchange(port: u16, http2: bool, path: &str, headers: &[(&str, &str)], body: 
     })
 }
 
-fn told(watch: Watch) -> (TraceBatch, Vec<(NoticeKind, String)>) {
+fn stop(watch: Watch) -> (TraceBatch, Vec<(NoticeKind, String)>) {
     let mut all = TraceBatch::default();
     let (batches, notices) = watch.stop();
     batches.into_iter().for_each(|batch| all.append(batch));
@@ -159,8 +159,8 @@ fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
         watch.latest["traces/spans"] == 14.0 && watch.latest["collector/spans"] == 14.0 && watch.latest["traces/refused"] == 4.0
     });
     assert_eq!(watch.value("traces/foreign"), 2.0);
-    let (batch, notices) = told(watch);
-    // The one that was passed on to says the same; its paths follow.
+    let (batch, notices) = stop(watch);
+    // The observer that receives the forwarded spans reports the same; its paths follow.
     let names: Vec<(&str, &str, SpanKind, Option<u32>)> =
         batch.paths[..4].iter().map(|path| (&*path.service, &*path.name, path.kind, path.parent)).collect();
     assert_eq!(
@@ -177,7 +177,7 @@ fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
         let spans = batch.slices.iter().flat_map(|slice| &slice.spans).filter(|span| span.path == path);
         spans.map(of).sum::<u64>()
     };
-    // Both observers told of four traces.
+    // Both observers reported four traces.
     for (path, ms) in [(0, 0), (1, 4), (2, 1), (3, 5)] {
         assert_eq!((sum(path, |span| span.calls), sum(path, |span| span.critical_ns)), (8, 8 * ms * MS), "{path}");
     }
@@ -194,15 +194,15 @@ fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
 }
 
 #[test]
-fn it_is_said_why_there_is_no_trace() {
+fn the_reason_for_missing_traces_is_reported() {
     let port = free_port();
     let watch = Watch::of_run(RUN, &[json!({ "kind": "traces", "listen": format!("127.0.0.1:{port}") })]);
-    let (_, notices) = told(watch);
+    let (_, notices) = stop(watch);
     assert!(notices.iter().any(|(_, text)| text.contains(&format!("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}"))), "{notices:?}");
     let mut watch = Watch::of_run(RUN, &[json!({ "kind": "traces", "listen": format!("127.0.0.1:{port}"), "every": "20ms" })]);
     watch.until("an open port", |watch| watch.latest.contains_key("traces/spans"));
     let stranger = sent("shop", vec![span(7, 1, (1, 0), ("a", 2), (1, 2))]);
     assert_eq!(post(port, "/v1/traces", &[], stranger).status(), 200);
-    let (_, notices) = told(watch);
+    let (_, notices) = stop(watch);
     assert!(notices.iter().any(|(_, text)| text.contains("none of them of the load's requests")), "{notices:?}");
 }

@@ -37,7 +37,7 @@ impl Watch {
         Self { observation, clock, latest: HashMap::new(), signals: HashMap::new(), batches: Vec::new() }
     }
 
-    /// Ends it: all that was told of traces, and all notices.
+    /// Stops the observation and returns all traces and notices.
     pub(crate) fn stop(mut self) -> (Vec<TraceBatch>, Vec<(NoticeKind, String)>) {
         self.batches.extend(self.observation.stop());
         let notices = self.batches.iter().flat_map(|batch| &batch.notices).map(|notice| (notice.kind, notice.message.clone())).collect();

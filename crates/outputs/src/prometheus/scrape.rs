@@ -23,7 +23,7 @@ pub(crate) struct ScrapeEndpoint {
 }
 
 impl ScrapeEndpoint {
-    /// Listens, and answers on a thread of its own that ends with the process.
+    /// Listens, and answers on a separate thread that ends with the process.
     ///
     /// # Errors
     /// When the address is taken or not ours, or the system gives no thread.

@@ -3,7 +3,7 @@
 use loadstone_outputs::Outputs;
 use serde_json::Value;
 
-use crate::made;
+use crate::fixtures;
 use crate::prometheus::{Server, wait_until};
 
 #[test]
@@ -12,11 +12,11 @@ fn every_query_of_the_dashboard_finds_data() {
     let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("the dashboard")).expect("JSON");
     let server = Server::start(None);
     let to = format!("prometheus=http://{}/api/v1/write", server.address).parse().expect("a destination");
-    let mut outputs = Outputs::start(&[to], &[], None, &made::plan(), &made::run("r1")).expect("it starts");
+    let mut outputs = Outputs::start(&[to], &[], None, &fixtures::plan(), &fixtures::run("r1")).expect("it starts");
     // A rate needs two points: the second is sent once the first has arrived.
-    made::push(&mut outputs, 0);
+    fixtures::push(&mut outputs, 0);
     wait_until("the first second to arrive", || !server.query("loadstone_requests_total").is_empty());
-    made::push(&mut outputs, 15);
+    fixtures::push(&mut outputs, 15);
     outputs.finish();
     let targets = dashboard["panels"].as_array().expect("panels").iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();

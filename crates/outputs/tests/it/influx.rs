@@ -2,7 +2,7 @@
 
 use influxdb_line_protocol::{FieldValue, ParsedLine, parse_lines};
 
-use crate::made::{self, REQUESTS};
+use crate::fixtures::{self, REQUESTS};
 use crate::receiver;
 
 fn field(line: &ParsedLine<'_>, name: &str) -> f64 {
@@ -16,7 +16,7 @@ fn field(line: &ParsedLine<'_>, name: &str) -> f64 {
 #[test]
 fn every_second_is_a_point_with_what_happened_in_it() {
     let (address, received) = receiver::start("204 No Content");
-    let delivery = made::send(&format!("influx=http://{address}/api/v2/write?org=o&bucket=b"), "r 1", 3);
+    let delivery = fixtures::send(&format!("influx=http://{address}/api/v2/write?org=o&bucket=b"), "r 1", 3);
     assert_eq!((delivery.delivered, delivery.lost), (3, 0), "{delivery:?}");
     let requests: Vec<_> = received.try_iter().collect();
     assert!(requests[0].head.starts_with("post /api/v2/write?org=o&bucket=b http/1.1"), "{}", requests[0].head);
@@ -27,7 +27,10 @@ fn every_second_is_a_point_with_what_happened_in_it() {
     assert_eq!((requests.len(), of("loadstone_iteration").len(), of("loadstone_load").len()), (3, 3, 3));
     let first = requests[0];
     let tag = |name: &str| first.tag_value(name).map(ToString::to_string);
-    assert_eq!((tag("name").as_deref(), tag("run").as_deref(), tag("scenario").as_deref()), (Some(made::NAME), Some("r 1"), Some("Buy")));
+    assert_eq!(
+        (tag("name").as_deref(), tag("run").as_deref(), tag("scenario").as_deref()),
+        (Some(fixtures::NAME), Some("r 1"), Some("Buy"))
+    );
     assert_eq!((field(first, "count"), field(first, "failed"), field(first, "received_bytes")), (REQUESTS as f64, 1.0, 9000.0));
     assert!((field(first, "p99") - 0.099).abs() < 0.001 && field(first, "max") == 0.1);
     let apart = requests[1].timestamp.unwrap() - first.timestamp.unwrap();

@@ -1,8 +1,8 @@
 //! Outputs against receivers: Prometheus itself, and decoders that are not ours.
 
 mod dashboard;
+mod fixtures;
 mod influx;
-mod made;
 mod otlp;
 mod prometheus;
 mod receiver;

@@ -4,12 +4,12 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, NumberDataPoint, metric::Data, number_data_point::Value};
 use prost::Message;
 
-use crate::made::{self, REQUESTS};
+use crate::fixtures::{self, REQUESTS};
 use crate::receiver;
 
 fn last_request(seconds: u32) -> ExportMetricsServiceRequest {
     let (address, received) = receiver::start("200 OK");
-    made::send(&format!("otlp=http://me:pw@{address}"), "r1", seconds);
+    fixtures::send(&format!("otlp=http://me:pw@{address}"), "r1", seconds);
     let last = received.try_iter().last().expect("a request");
     assert!(last.head.starts_with("post /v1/metrics http/1.1"), "{}", last.head);
     assert!(

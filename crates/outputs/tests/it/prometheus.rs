@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 use loadstone_outputs::Outputs;
 use serde_json::Value;
 
-use crate::made::{self, REQUESTS};
+use crate::fixtures::{self, REQUESTS};
 
-/// A server of its own for a test; killed with it.
+/// A server for one test; killed at its end.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
@@ -100,7 +100,7 @@ fn what_is_written_can_be_asked_for() {
     let server = Server::start(None);
     let url = format!("http://{}/api/v1/write", server.address);
     for (kind, id, width) in [("prometheus", "classic", 2f64.sqrt()), ("prometheus-native", "native", 2f64.powf(1.0 / 16.0))] {
-        let delivery = made::send(&format!("{kind}={url}"), id, 5);
+        let delivery = fixtures::send(&format!("{kind}={url}"), id, 5);
         assert!(delivery.delivered >= 1 && delivery.delivered + delivery.lost == 5, "{delivery:?}");
         let failed = server.value(&format!(r#"loadstone_requests_total{{run="{id}",outcome="status"}}"#));
         assert_eq!(failed, 5.0, "{kind}");
@@ -108,7 +108,7 @@ fn what_is_written_can_be_asked_for() {
         let (labels, count) = &passed[0];
         assert_eq!(
             (labels["name"].as_str(), labels["scenario"].as_str(), labels["test"].as_str()),
-            (Some(made::NAME), Some("Buy"), Some("Shop"))
+            (Some(fixtures::NAME), Some("Buy"), Some("Shop"))
         );
         assert_eq!((passed.len(), *count), (1, 5.0 * (REQUESTS - 1) as f64));
         let name = if kind == "prometheus" { "loadstone_response_time_seconds_bucket" } else { "loadstone_response_time_seconds" };
@@ -134,8 +134,8 @@ fn what_is_written_can_be_asked_for() {
 
 #[test]
 fn only_names_of_this_machine_are_served_on_loopback() {
-    let run = made::run("named");
-    let outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &made::plan(), &run).unwrap();
+    let run = fixtures::run("named");
+    let outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &fixtures::plan(), &run).unwrap();
     let status = |host: &str| {
         let mut stream = TcpStream::connect(outputs.scrape_address().unwrap()).unwrap();
         write!(stream, "GET /metrics HTTP/1.1\r\n{host}\r\n").unwrap();
@@ -153,24 +153,24 @@ fn only_names_of_this_machine_are_served_on_loopback() {
 
 #[test]
 fn what_is_served_can_be_scraped() {
-    let run = made::run("scraped");
-    let mut outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &made::plan(), &run).unwrap();
+    let run = fixtures::run("scraped");
+    let mut outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &fixtures::plan(), &run).unwrap();
     let server = Server::start(Some(&outputs.scrape_address().unwrap().to_string()));
-    (0..3).for_each(|number| made::push(&mut outputs, number));
+    (0..3).for_each(|number| fixtures::push(&mut outputs, number));
     let requests = r#"sum(loadstone_requests_total{run="scraped"})"#;
     wait_until("all requests to be scraped", || server.query(requests).first().is_some_and(|(_, count)| *count == 3.0 * REQUESTS as f64));
     let bucket = r#"loadstone_response_time_seconds_bucket{run="scraped",le="+Inf"}"#;
     assert_eq!(server.value(bucket), 3.0 * REQUESTS as f64);
-    assert!(outputs.finish().is_empty(), "a scrape endpoint delivers nothing of its own");
+    assert!(outputs.finish().is_empty(), "a scrape endpoint delivers nothing by itself");
 }
 
 #[test]
-fn a_receiver_that_is_down_is_told_and_holds_nobody_up() {
+fn an_unavailable_receiver_is_reported_and_delays_nothing() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|probe| probe.local_addr()).unwrap().port();
     let begun = SystemTime::now();
     let to = format!("prometheus=http://127.0.0.1:{port}/api/v1/write").parse().unwrap();
-    let mut outputs = Outputs::start(&[to], &[], None, &made::plan(), &made::run("down")).unwrap();
-    (0..200).for_each(|number| made::push(&mut outputs, number));
+    let mut outputs = Outputs::start(&[to], &[], None, &fixtures::plan(), &fixtures::run("down")).unwrap();
+    (0..200).for_each(|number| fixtures::push(&mut outputs, number));
     let pushing = begun.elapsed().unwrap();
     let news = outputs.news();
     assert_eq!(news.len(), 1, "{news:?}");
@@ -180,8 +180,8 @@ fn a_receiver_that_is_down_is_told_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_refusal_is_told_in_the_receivers_words() {
+fn a_refusal_quotes_the_receivers_message() {
     let (address, _received) = crate::receiver::start("400 Bad Request");
-    let delivery = made::send(&format!("prometheus=http://{address}/api/v1/write"), "refused", 1);
+    let delivery = fixtures::send(&format!("prometheus=http://{address}/api/v1/write"), "refused", 1);
     assert_eq!((delivery.lost, delivery.problem.as_str()), (1, "it answered 400 Bad Request: sorry"));
 }

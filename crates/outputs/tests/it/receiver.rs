@@ -25,7 +25,7 @@ pub(crate) fn start(status: &'static str) -> (String, Receiver<Received>) {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().expect("a number"));
             let mut body = vec![0; length];
             reader.read_exact(&mut body).expect("a body");
-            // Handed over before the answer: whoever has that may look.
+            // Passed on before the answer, so that the test may check it once the sender has the answer.
             if sender.send(Received { head, body }).is_err() {
                 return;
             }

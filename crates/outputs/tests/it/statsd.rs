@@ -2,12 +2,12 @@
 
 use std::net::UdpSocket;
 
-use crate::made;
+use crate::fixtures;
 
 /// All lines that one second makes.
 fn lines(kind: &str) -> Vec<String> {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-    let delivery = made::send(&format!("{kind}={}", socket.local_addr().expect("an address")), "r1", 1);
+    let delivery = fixtures::send(&format!("{kind}={}", socket.local_addr().expect("an address")), "r1", 1);
     assert_eq!((delivery.delivered, delivery.lost), (1, 0), "{delivery:?}");
     // What was sent over loopback has arrived.
     socket.set_nonblocking(true).expect("a socket");

@@ -13,7 +13,7 @@ use super::request::PreparedGrpcCall;
 use super::status::{GrpcStatus, check_content_type, of_response, trailers_of};
 use crate::connect::within;
 use crate::failure::Failure;
-use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, stream_failure};
+use crate::http::{Client, Exchange, Headers, OpenStream, PeerWatch, StreamPermit, fields_bytes};
 use crate::network::Network;
 
 /// The result of opening a stream.
@@ -29,6 +29,7 @@ pub struct GrpcStreamOpening {
 #[derive(Debug)]
 pub struct GrpcSender {
     stream: SendStream<Bytes>,
+    peer: PeerWatch,
     gzip: bool,
     ended: bool,
     /// Bytes passed to the connection so far.
@@ -47,7 +48,7 @@ pub struct GrpcReceiver {
     message_bytes_max: u64,
     /// Bytes received so far, with header fields counted before compression.
     pub bytes: u64,
-    _permit: StreamPermit,
+    permit: StreamPermit,
 }
 
 #[derive(Debug)]
@@ -72,7 +73,7 @@ pub(super) async fn open(http: &Client, call: &PreparedGrpcCall) -> GrpcStreamOp
     };
     let limit = network.clock().timer();
     limit.reset(request.timeout_ns.map_or(Nanos::MAX, |ns| exchange.started.saturating_add(ns)));
-    let sender = GrpcSender { stream: upload, gzip: request.gzip, ended: false, bytes: exchange.bytes_sent };
+    let sender = GrpcSender { stream: upload, peer: permit.peer().clone(), gzip: request.gzip, ended: false, bytes: exchange.bytes_sent };
     let receiver = GrpcReceiver {
         network: Rc::clone(network),
         limit,
@@ -81,7 +82,7 @@ pub(super) async fn open(http: &Client, call: &PreparedGrpcCall) -> GrpcStreamOp
         http_status: 0,
         message_bytes_max: request.message_bytes_max,
         bytes: 0,
-        _permit: permit,
+        permit,
     };
     GrpcStreamOpening { exchange, opened: Ok((sender, receiver)) }
 }
@@ -96,12 +97,12 @@ impl GrpcSender {
         while !frame.is_empty() {
             self.stream.reserve_capacity(frame.len());
             let granted = match poll_fn(|context| self.stream.poll_capacity(context)).await {
-                Some(granted) => granted.map_err(|error| stream_failure(&error))?,
+                Some(granted) => granted.map_err(|error| self.peer.failure(&error))?,
                 None => return Err(Failure::new(Outcome::Closed, "the server has ended the call")),
             };
             let piece = frame.split_to(granted.min(frame.len()));
             self.bytes += piece.len() as u64;
-            self.stream.send_data(piece, false).map_err(|error| stream_failure(&error))?;
+            self.stream.send_data(piece, false).map_err(|error| self.peer.failure(&error))?;
         }
         Ok(())
     }
@@ -138,12 +139,13 @@ impl GrpcReceiver {
     /// # Errors
     /// The call broke, or exceeded its time limit.
     pub async fn next(&mut self) -> Result<ReceivedGrpc, Failure> {
+        let peer = self.permit.peer();
         loop {
             match &mut self.state {
                 Receiving::Head(response) => {
                     let (parts, body) = within(&self.limit, "waiting for the response", response)
                         .await?
-                        .map_err(|error| stream_failure(&error))?
+                        .map_err(|error| peer.failure(&error))?
                         .into_parts();
                     self.http_status = parts.status.as_u16();
                     self.bytes += fields_bytes(&parts.headers) + 3;
@@ -159,16 +161,16 @@ impl GrpcReceiver {
                     let Some(piece) = piece else {
                         frames.finish()?;
                         let trailers = within(&self.limit, "waiting for the status", body.trailers()).await?;
-                        let trailers = trailers.map_err(|error| stream_failure(&error))?;
+                        let trailers = trailers.map_err(|error| peer.failure(&error))?;
                         self.bytes += trailers.as_ref().map_or(0, fields_bytes);
                         let trailers = trailers.map(Headers::from_map).unwrap_or_default();
                         let (status, details) = of_response(self.http_status, &self.headers, &trailers)?;
                         let trailers = trailers_of(&self.headers, &trailers).clone();
                         return Ok(ReceivedGrpc::End { status, details, trailers, at: self.network.clock().now() });
                     };
-                    let piece = piece.map_err(|error| stream_failure(&error))?;
+                    let piece = piece.map_err(|error| peer.failure(&error))?;
                     self.bytes += piece.len() as u64;
-                    body.flow_control().release_capacity(piece.len()).map_err(|error| stream_failure(&error))?;
+                    body.flow_control().release_capacity(piece.len()).map_err(|error| peer.failure(&error))?;
                     if self.http_status == 200 {
                         check_content_type(&self.headers)?;
                         frames.feed(&piece);

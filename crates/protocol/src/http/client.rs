@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use loadstone_metrics::{Nanos, Outcome};
 
-use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
+use super::exchange::{QUEUE, begin_at, check_proxy, conclude, fail, note, open, queue};
 use super::h2::{self, Http2Attempt, Http2Request, OpenStream, SharedConnections};
 use super::h2_head::Http2Head;
 use super::idle_close::Reach;
@@ -250,7 +250,8 @@ impl Client {
                 permit.keep(connection);
             }
             note(&mut exchange, times);
-            exchange.result = result.and_then(|()| response(reader, &traits));
+            conclude(&mut exchange, result, reader, &traits);
+            check_proxy(&self.network, form.origin(), &mut exchange);
             return exchange;
         }
     }

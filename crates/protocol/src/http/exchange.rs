@@ -22,6 +22,9 @@ use crate::tls::Alpn;
 /// HTTP/1.1 alone.
 pub(super) const ALPN: Alpn = &["http/1.1"];
 
+/// RFC 9110, section 15.5.8.
+const PROXY_AUTHENTICATION_REQUIRED: u16 = 407;
+
 /// The activity of a request while all connections of its user are busy.
 pub(super) const QUEUE: &str = "waiting for a free connection";
 
@@ -62,6 +65,7 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
         ended: 0,
         phases: Phases::default(),
         result: Err(Failure::new(Outcome::Interrupted, String::new())),
+        answer: None,
         bytes_sent: 0,
         bytes_received: 0,
         connected: false,
@@ -112,12 +116,47 @@ pub(super) fn note(exchange: &mut Exchange, times: ExchangeTimes) {
     }
 }
 
-pub(super) fn response(reader: ResponseReader, traits: &Traits) -> Result<Response, Failure> {
+/// Ends an exchange with what was read. A response that was read in part is kept as its answer.
+pub(super) fn conclude(exchange: &mut Exchange, read: Result<(), Failure>, reader: ResponseReader, traits: &Traits) {
     let headers = Headers::from_head(reader.head, reader.sets_cookies);
-    let mut body = Bytes::from(reader.body);
-    if reader.encoded && !body.is_empty() {
-        let codings: Vec<&str> = headers.all("content-encoding").collect();
-        body = content::decode(body, &codings.join(","), traits.body_bytes_max)?;
+    let response = Response { status: reader.status, headers, body: Bytes::from(reader.body), trailers: Headers::default() };
+    exchange.result = match read {
+        Ok(()) if reader.encoded => decoded(response, traits, exchange),
+        Ok(()) => Ok(response),
+        Err(failure) => {
+            // 0: no complete head had arrived.
+            exchange.answer = (response.status != 0).then(|| Box::new(response));
+            Err(failure)
+        }
+    };
+}
+
+/// A response with its body decoded. If that fails, the response is kept as the exchange's answer, with its body as it arrived.
+pub(super) fn decoded(mut response: Response, traits: &Traits, exchange: &mut Exchange) -> Result<Response, Failure> {
+    if response.body.is_empty() {
+        return Ok(response);
     }
-    Ok(Response { status: reader.status, headers, body, trailers: Headers::default() })
+    let codings = response.headers.all("content-encoding").collect::<Vec<_>>().join(",");
+    if codings.is_empty() {
+        return Ok(response);
+    }
+    match content::decode(response.body.clone(), &codings, traits.body_bytes_max) {
+        Ok(body) => {
+            response.body = body;
+            Ok(response)
+        }
+        Err(failure) => {
+            exchange.answer = Some(Box::new(response));
+            Err(failure)
+        }
+    }
+}
+
+/// A proxy that forwards a request answers 407 itself. The target has not received the request.
+pub(super) fn check_proxy(network: &Network, origin: &Origin, exchange: &mut Exchange) {
+    if let Some(proxy) = network.route().forwards(origin.tls)
+        && exchange.result.as_ref().is_ok_and(|response| response.status == PROXY_AUTHENTICATION_REQUIRED)
+    {
+        exchange.fail_answered(proxy.wants_credentials());
+    }
 }

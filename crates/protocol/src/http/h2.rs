@@ -1,7 +1,7 @@
 //! HTTP/2 with the h2 crate: one connection per user and origin, whose requests run in parallel.
 //!
 //! h2 decides when bytes go to the kernel. `started` is therefore when a request was passed to h2, and byte counts are those of header fields before
-//! compression and of bodies. Requests wait in order while the server allows no more streams.
+//! compression and of bodies. Requests wait in order while the server allows no more streams, and all but the first wait for the server's SETTINGS.
 
 use std::cell::OnceCell;
 use std::future::poll_fn;
@@ -9,29 +9,30 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use ::h2::client::{Builder, ResponseFuture};
-use ::h2::{RecvStream, SendStream};
+use ::h2::{Reason, RecvStream, SendStream};
 use ::http::StatusCode;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use loadstone_metrics::Outcome;
 use loadstone_metrics::clock::Timer;
+use tokio::sync::watch;
 
-use super::content;
-use super::exchange::{QUEUE, fail, open_to, queue};
+use super::exchange::{QUEUE, decoded, fail, open_to, queue};
 use super::h2_head::{Http2Head, fields_bytes};
+use super::h2_peer::{PeerWatch, WatchedStream, chose_other};
 use super::headers::Headers;
 use super::message::{Exchange, Request, Response};
-use super::multiplex::{Multiplex, StreamPermit};
+use super::multiplex::{Multiplex, STREAMS_UNKNOWN, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
 use super::trace::TraceParent;
 use super::trace_choice::TraceChoice;
 use super::wire::{Traits, check};
 use crate::connect::within;
-use crate::connection::Connection;
+use crate::connection::{Connection, Counted};
 use crate::failure::Failure;
 use crate::http1::too_large;
 use crate::network::Network;
+use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 
@@ -41,8 +42,6 @@ const ALPN: Alpn = &["h2", "http/1.1"];
 /// Windows in bytes that let a body flow at the speed of a fast network.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// Assumed stream limit until the server has sent its own: the recommended minimum (RFC 9113, section 6.5.2).
-const STREAMS_ASSUMED: usize = 100;
 /// Longest header list in bytes, counted as in RFC 9113, section 6.5.2.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
 
@@ -107,7 +106,7 @@ pub(crate) async fn send(
         let streamed = stream(&multiplex, outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
-        if unprocessed && retry_idle_close && !exchange.connected && exchange.retried == 0 {
+        if unprocessed && retry_idle_close && exchange.retried == 0 {
             exchange.retried = 1;
             continue;
         }
@@ -160,21 +159,14 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
         pool.keep(connection);
         return Joined::Http1;
     }
+    if let Some(chosen) = connection.stream.alpn().filter(|chosen| *chosen != b"h2") {
+        let failure = chose_other(chosen);
+        fail(network, exchange, failure);
+        return Joined::Failed;
+    }
     let Connection { stream, timer, counted, .. } = *connection;
-    let mut builder = Builder::new();
-    builder
-        .enable_push(false)
-        .initial_max_send_streams(STREAMS_ASSUMED)
-        .initial_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_header_list_size(HEADERS_BYTES_MAX);
-    let shaken = within(&timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(stream)).await;
-    let shaken = shaken.and_then(|result| result.map_err(|error| failure(&error)));
-    match shaken {
-        Ok((sender, connection)) => {
-            // Errors of the connection reach every request on it. Nobody else needs them.
-            tokio::spawn(connection.map(drop));
-            let multiplex = Rc::new(Multiplex::new(sender, counted));
+    match shake_hands(stream, counted, &timer).await {
+        Ok(multiplex) => {
             match &mut *shared {
                 SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
                 other => *other = SharedConnection::Http2(vec![Rc::clone(&multiplex)]),
@@ -188,11 +180,35 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     }
 }
 
+/// Sends the connection preface, and starts the task that moves the connection's bytes.
+async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer) -> Result<Rc<Multiplex>, Failure> {
+    let mut builder = Builder::new();
+    builder
+        .enable_push(false)
+        .initial_max_send_streams(STREAMS_UNKNOWN)
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_header_list_size(HEADERS_BYTES_MAX);
+    let peer = PeerWatch::default();
+    let watched = WatchedStream::new(stream, peer.clone());
+    let shaken = within(timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(watched)).await?;
+    let (sender, mut connection) = shaken.map_err(|error| peer.failure(&error))?;
+    let (limit, limits) = watch::channel(STREAMS_UNKNOWN);
+    // Errors of the connection reach every request on it. Nobody else needs them.
+    tokio::spawn(poll_fn(move |context| {
+        let polled = connection.poll_unpin(context);
+        let most = connection.max_concurrent_send_streams();
+        limit.send_if_modified(|known| std::mem::replace(known, most) != most);
+        polled.map(drop)
+    }));
+    Ok(Rc::new(Multiplex::new(sender, counted, peer, limits)))
+}
+
 /// A request without a response.
 struct BrokenStream {
     failure: Failure,
-    /// The server ended the connection gracefully, and declared that it has not begun to process the request, or never received it. The request may
-    /// be resent with any method (RFC 9113, section 8.7).
+    /// The server declared that it has not begun to process the request, or never received it: it refused the stream, or ended the connection
+    /// gracefully. The request may be resent with any method (RFC 9113, section 8.7).
     unprocessed: bool,
 }
 
@@ -202,11 +218,12 @@ impl From<Failure> for BrokenStream {
     }
 }
 
-impl From<::h2::Error> for BrokenStream {
-    fn from(error: ::h2::Error) -> Self {
+impl BrokenStream {
+    fn of(error: &::h2::Error, peer: &PeerWatch) -> Self {
         // h2 reports a GOAWAY to the streams after the last one that the server processes, and to those that are not open yet.
-        let unprocessed = error.is_go_away() && error.is_remote() && error.reason() == Some(::h2::Reason::NO_ERROR);
-        Self { failure: failure(&error), unprocessed }
+        let left = error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
+        let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+        Self { failure: peer.failure(error), unprocessed: error.is_remote() && (left || refused) }
     }
 }
 
@@ -225,6 +242,7 @@ async fn stream(
         begin_stream(multiplex, outgoing, added, outgoing.body.is_empty(), timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
+    let peer = &multiplex.peer;
     let answered = {
         let upload = pin!(send_body(upload, outgoing.body.clone(), &mut uploaded));
         let both = async {
@@ -239,22 +257,25 @@ async fn stream(
     };
     exchange.bytes_sent += uploaded;
     exchange.phases.wait = clock.now() - sending;
-    let (parts, body) = answered??.into_parts();
+    let (parts, body) = answered?.map_err(|error| BrokenStream::of(&error, peer))?.into_parts();
     exchange.bytes_received = fields_bytes(&parts.headers) + 3;
     let first_byte = clock.now();
     network.count(|counts| counts.received += exchange.bytes_received);
-    let received =
-        within(timer, "reading the body", receive_body(network, body, (traits, parts.status), &mut exchange.bytes_received)).await;
+    let mut arrived = ArrivedBody { kept: Vec::new(), bytes: &mut exchange.bytes_received };
+    let received = within(timer, "reading the body", receive_body(network, body, (traits, parts.status), &mut arrived)).await;
+    let body = Bytes::from(arrived.kept);
     exchange.phases.body = clock.now() - first_byte;
-    let (body, trailers) = received??;
-    let mut body = Bytes::from(body);
     let headers = Headers::from_map(parts.headers);
-    if !body.is_empty()
-        && let Some(coding) = headers.get("content-encoding")
-    {
-        body = content::decode(body, coding, traits.body_bytes_max)?;
-    }
-    Ok(Response { status: parts.status.as_u16(), headers, body, trailers })
+    let response = Response { status: parts.status.as_u16(), headers, body, trailers: Headers::default() };
+    let failed = match received {
+        Ok(Ok(trailers)) => return Ok(decoded(Response { trailers, ..response }, traits, exchange)?),
+        Ok(Err(BodyFailure::Stream(error))) => BrokenStream::of(&error, peer),
+        Ok(Err(BodyFailure::TooLarge)) => too_large().into(),
+        Err(failure) => failure.into(),
+    };
+    exchange.answer = Some(Box::new(response));
+    // Its response had begun.
+    Err(BrokenStream { unprocessed: false, ..failed })
 }
 
 /// A stream whose request head has been passed to the connection.
@@ -281,9 +302,10 @@ async fn begin_stream(
     };
     // Never waits: this handle has no pending request.
     let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
-    let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
+    let peer = &multiplex.peer;
+    let mut sender = ready.map_err(|error| BrokenStream { failure: peer.failure(&error), unprocessed: true })?;
     exchange.bytes_sent += head_bytes;
-    let (response, upload) = sender.send_request(head, ends)?;
+    let (response, upload) = sender.send_request(head, ends).map_err(|error| BrokenStream::of(&error, peer))?;
     Ok(OpenStream { response, upload, permit })
 }
 
@@ -305,7 +327,7 @@ pub(crate) async fn open(
         match begin_stream(&multiplex, outgoing, trace_choice.added(), false, &timer, exchange).await {
             Ok(stream) => return Some(stream),
             // The connection had ended before: no byte of the request was sent.
-            Err(broken) if broken.unprocessed && !exchange.connected && exchange.retried == 0 => exchange.retried = 1,
+            Err(broken) if broken.unprocessed && exchange.retried == 0 => exchange.retried = 1,
             Err(broken) => {
                 fail(over.network, exchange, broken.failure);
                 return None;
@@ -326,40 +348,46 @@ async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u6
     Ok(())
 }
 
+/// The part of a body that has arrived.
+struct ArrivedBody<'a> {
+    kept: Vec<u8>,
+    /// All bytes of the exchange.
+    bytes: &'a mut u64,
+}
+
+enum BodyFailure {
+    Stream(::h2::Error),
+    TooLarge,
+}
+
+impl From<::h2::Error> for BodyFailure {
+    fn from(error: ::h2::Error) -> Self {
+        Self::Stream(error)
+    }
+}
+
+/// Returns the trailers.
 async fn receive_body(
     network: &Network,
     mut stream: RecvStream,
     (traits, status): (&Traits, StatusCode),
-    received: &mut u64,
-) -> Result<(Vec<u8>, Headers), Failure> {
-    let (mut kept, mut total) = (Vec::new(), 0u64);
+    arrived: &mut ArrivedBody<'_>,
+) -> Result<Headers, BodyFailure> {
+    let mut total = 0u64;
     while let Some(piece) = stream.data().await {
-        let piece = piece.map_err(|error| failure(&error))?;
+        let piece = piece?;
         total += piece.len() as u64;
-        *received += piece.len() as u64;
+        *arrived.bytes += piece.len() as u64;
         network.count(|counts| counts.received += piece.len() as u64);
         if total > traits.body_bytes_max {
-            return Err(too_large());
+            return Err(BodyFailure::TooLarge);
         }
         if traits.body_use.keeps(status.as_u16()) {
-            kept.extend_from_slice(&piece);
+            arrived.kept.extend_from_slice(&piece);
         }
-        stream.flow_control().release_capacity(piece.len()).map_err(|error| failure(&error))?;
+        stream.flow_control().release_capacity(piece.len())?;
     }
-    let trailers = stream.trailers().await.map_err(|error| failure(&error))?;
-    *received += trailers.as_ref().map_or(0, fields_bytes);
-    Ok((kept, trailers.map(Headers::from_map).unwrap_or_default()))
-}
-
-pub(crate) fn failure(error: &::h2::Error) -> Failure {
-    if let Some(error) = error.get_io() {
-        return Failure::broken(error);
-    }
-    let reason = error.reason();
-    let reason = reason.as_ref().map_or("no reason", ::h2::Reason::description);
-    if error.is_library() {
-        return Failure::protocol(format!("the server violated HTTP/2: {reason}"));
-    }
-    let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
-    Failure::new(Outcome::Reset, format!("{what}: {reason}"))
+    let trailers = stream.trailers().await?;
+    *arrived.bytes += trailers.as_ref().map_or(0, fields_bytes);
+    Ok(trailers.map(Headers::from_map).unwrap_or_default())
 }

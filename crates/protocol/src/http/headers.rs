@@ -1,5 +1,6 @@
 //! Response headers, parsed only on demand.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 
@@ -9,8 +10,8 @@ use http::header::SET_COOKIE;
 
 /// Response header lines in order, with lower-case names.
 ///
-/// Stores the head as received and splits lines on first use, because most requests of a load test need none. Bytes outside ASCII are read as
-/// Latin-1, as in the fetch standard.
+/// Stores the head as received and splits lines on first use, because most requests of a load test need none. A value is read as UTF-8, in which
+/// requests are sent, so that a value that a script or the cookie jar sends back has the same bytes. A value that is not valid UTF-8 is read as Latin-1.
 #[derive(Clone, Default)]
 pub struct Headers {
     came: Head,
@@ -64,6 +65,30 @@ impl Headers {
         self.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value)
     }
 
+    /// The `Location`. Its bytes outside ASCII are percent-encoded one by one, whatever encoding they have, as curl does.
+    pub(crate) fn location(&self) -> Option<Cow<'_, str>> {
+        let value = self.get("location")?;
+        if value.is_ascii() {
+            return Some(Cow::Borrowed(value));
+        }
+        let bytes = match &self.came {
+            Head::Fields(fields) => fields.get("location")?.as_bytes(),
+            Head::Text(text) if text.is_empty() => value.as_bytes(),
+            Head::Text(text) => text.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+                let colon = line.iter().position(|byte| *byte == b':')?;
+                line[..colon].eq_ignore_ascii_case(b"location").then(|| line[colon + 1..].trim_ascii())
+            })?,
+        };
+        let mut encoded = String::with_capacity(bytes.len() + 8);
+        for byte in bytes {
+            match byte.is_ascii() {
+                true => encoded.push(char::from(*byte)),
+                false => encoded.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        Some(Cow::Owned(encoded))
+    }
+
     /// Name and value of every line.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lines().lines().filter_map(|line| line.split_once(':'))
@@ -95,17 +120,17 @@ impl Headers {
 
 fn push(lines: &mut String, name: &[u8], value: &[u8]) {
     let start = lines.len();
-    push_latin1(lines, name);
+    push_decoded(lines, name);
     lines[start..].make_ascii_lowercase();
     lines.push(':');
-    push_latin1(lines, value);
+    push_decoded(lines, value);
     lines.push('\n');
 }
 
-fn push_latin1(text: &mut String, bytes: &[u8]) {
+fn push_decoded(text: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
-        Ok(ascii) if bytes.is_ascii() => text.push_str(ascii),
-        _ => text.extend(bytes.iter().map(|byte| char::from(*byte))),
+        Ok(utf8) => text.push_str(utf8),
+        Err(_) => text.extend(bytes.iter().map(|byte| char::from(*byte))),
     }
 }
 

@@ -83,12 +83,28 @@ pub struct Exchange {
     pub ended: Nanos,
     pub phases: Phases,
     pub result: Result<Response, Failure>,
+    /// The response of a failed exchange, as far as it had arrived, with its body as sent. Boxed, since few exchanges have one.
+    pub answer: Option<Box<Response>>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     /// A new connection was opened for it.
     pub connected: bool,
-    /// How often it was resent because its connection was being closed as idle.
+    /// How often it was resent because the server had not processed it: its connection was being closed, or its stream was refused.
     pub retried: u32,
     /// Its `traceparent` header, if the network sends one. Boxed, since every exchange is moved a few times and few carry one.
     pub trace: Option<Box<TraceParent>>,
+}
+
+impl Exchange {
+    /// The response, even if the exchange failed afterwards.
+    pub fn response(&self) -> Option<&Response> {
+        self.result.as_ref().ok().or(self.answer.as_deref())
+    }
+
+    /// Fails an exchange whose response had arrived. The response remains its answer.
+    pub(crate) fn fail_answered(&mut self, failure: Failure) {
+        if let Ok(response) = std::mem::replace(&mut self.result, Err(failure)) {
+            self.answer = Some(Box::new(response));
+        }
+    }
 }

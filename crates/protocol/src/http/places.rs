@@ -54,6 +54,11 @@ impl Places {
     /// Returns a place. The next requests in the queue take the free places.
     pub(super) fn leave(&self) {
         self.taken.set(self.taken.get() - 1);
+        self.admit();
+    }
+
+    /// Lets the next requests in the queue take the free places.
+    pub(super) fn admit(&self) {
         while self.taken.get() < self.most.get() {
             let Some(ticket) = self.waiting.borrow_mut().pop_front() else { return };
             self.taken.set(self.taken.get() + 1);

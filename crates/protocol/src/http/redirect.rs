@@ -21,9 +21,9 @@ pub(super) fn redirected(
     if !is_redirect(response.status) {
         return None;
     }
-    let location = response.headers.get("location")?;
+    let location = response.headers.location()?;
     let base = request.url();
-    let url = match resolve(base.as_ref(), location) {
+    let url = match resolve(base.as_ref(), &location) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => return Some(Err(Failure::protocol("the response redirects to a URL that is not http or https"))),
     };

@@ -163,7 +163,7 @@ impl HttpSession {
             match self.next(&request, original_cookie, &exchange, before.len(), redirects_max) {
                 None => return Hops { last: Hop { request, exchange }, before },
                 Some(Err(failure)) => {
-                    exchange.result = Err(failure);
+                    exchange.fail_answered(failure);
                     return Hops { last: Hop { request, exchange }, before };
                 }
                 Some(Ok(next)) => {

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 
-use super::exchange::{ALPN, begin, note, open_to, response};
+use super::exchange::{ALPN, begin, check_proxy, conclude, note, open_to};
 use super::headers::Headers;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{Exchange, Request, Response};
@@ -73,7 +73,10 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
     let (mut reader, rest) = (in_flight.response, in_flight.rest);
     let handed_over = result.is_ok() && (reader.status == 101 || reader.streaming);
     if !handed_over {
-        exchange.result = result.and_then(|()| response(reader, &traits));
+        conclude(&mut exchange, result, reader, &traits);
+        if proxy.is_some() {
+            check_proxy(network, origin, &mut exchange);
+        }
         return (exchange, None);
     }
     exchange.result = Ok::<_, Failure>(Response {

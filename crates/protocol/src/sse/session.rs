@@ -17,7 +17,7 @@ impl HttpSession {
             match self.next(&request, original_cookie, &exchange, before.len(), redirects_max) {
                 None => return (Hops { last: Hop { request, exchange }, before }, stream),
                 Some(Err(failure)) => {
-                    exchange.result = Err(failure);
+                    exchange.fail_answered(failure);
                     return (Hops { last: Hop { request, exchange }, before }, None);
                 }
                 Some(Ok(next)) => {

@@ -47,7 +47,7 @@ pub async fn open(network: &Rc<Network>, mut request: Request) -> EventStreamOpe
     let (mut exchange, takeover) = take_over(network, &request, Purpose::Stream(MEDIA_TYPE)).await;
     let Some(takeover) = takeover else { return EventStreamOpening { exchange, stream: None } };
     if takeover.reader.encoded {
-        exchange.result = Err(Failure::protocol("the event stream is compressed, but the request did not ask for that"));
+        exchange.fail_answered(Failure::protocol("the event stream is compressed, but the request did not ask for that"));
         return EventStreamOpening { exchange, stream: None };
     }
     let event_bytes_max = usize::try_from(request.body_bytes_max).unwrap_or(usize::MAX);

@@ -57,7 +57,7 @@ pub async fn open(network: &Rc<Network>, mut request: Request, options: &SocketO
             WebSocketOpening { exchange, socket: Some(socket) }
         }
         Err(failure) => {
-            exchange.result = Err(failure);
+            exchange.fail_answered(failure);
             WebSocketOpening { exchange, socket: None }
         }
     }

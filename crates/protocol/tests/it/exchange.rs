@@ -279,3 +279,23 @@ fn a_request_that_would_break_framing_is_not_sent() {
         assert_eq!(passed(&client.send(&get(address, "/")).await).status, 200);
     });
 }
+
+#[test]
+fn what_had_arrived_of_a_failed_response_remains_visible() {
+    run(|network| async move {
+        const GARBLED: &str = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain";
+        const CUT: &str = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nplain";
+        const ENDLESS: &str = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nplain\r\nx";
+        for answer in [GARBLED, CUT, ENDLESS] {
+            let address = serve_bytes(answer).await;
+            let exchange = client(&network).send(&get(address, "/")).await;
+            failed(&exchange);
+            let response = exchange.response().unwrap();
+            assert_eq!((response.status, response.headers.get("content-encoding")), (200, Some("gzip")), "{answer}");
+            assert_eq!(&response.body[..], b"plain", "{answer}");
+        }
+        let nothing = client(&network).send(&get(serve_bytes("HTTP/1.1 200").await, "/")).await;
+        failed(&nothing);
+        assert!(nothing.response().is_none());
+    });
+}

@@ -144,7 +144,8 @@ fn failures_are_outcomes() {
         assert_eq!(network.connections().opened, 1);
         let not_http2 = super::support::serve_bytes("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
         let exchange = client.send(&get(not_http2, "/")).await;
-        assert!(matches!(failed(&exchange).0, Outcome::Protocol | Outcome::Reset), "{exchange:?}");
+        let needs = "the server speaks HTTP/1.1, not HTTP/2: http2 \"only\" and gRPC need HTTP/2";
+        assert_eq!(failed(&exchange), (Outcome::Connect, needs));
     });
 }
 
@@ -335,4 +336,176 @@ fn a_request_that_a_closing_server_did_not_process_is_resent() {
             });
         }
     }
+}
+
+const CALLS: usize = 20;
+
+/// Refuses the streams beyond two, like every server of the h2 crate. grpc-go's client has no failure here either.
+#[test]
+fn streams_of_a_new_connection_wait_for_the_limit_of_the_server() {
+    run(|network| async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::Builder::new().max_concurrent_streams(2).handshake::<_, Bytes>(stream).await.unwrap();
+            while let Some(Ok((_, mut respond))) = connection.accept().await {
+                tokio::task::spawn_local(async move {
+                    tokio::task::yield_now().await;
+                    respond.send_response(http::Response::new(()), true).unwrap();
+                });
+            }
+        });
+        let client = client(&network, Versions::Http2Always);
+        let requests = [(); CALLS].map(|()| get(address, "/"));
+        let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        all.iter().for_each(|exchange| assert_eq!((passed(exchange).status, exchange.retried), (200, 0)));
+        assert_eq!(all.iter().filter(|exchange| exchange.phases.queue > 0).count(), CALLS - 1);
+        assert_eq!(network.connections().opened, 1);
+    });
+}
+
+const OF_SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// Frames of a connection after its preface: calls `answer` with the stream of each request, and sends what it returns.
+async fn frames(answers_settings: bool, answer: impl Fn(u8) -> Vec<u8> + Clone + 'static) -> SocketAddr {
+    super::support::serve(move |peer, _| {
+        let answer = answer.clone();
+        async move {
+            let mut stream = peer.stream;
+            stream.read_exact(&mut [0; "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()]).await.unwrap();
+            if answers_settings {
+                stream.write_all(&OF_SETTINGS).await.unwrap();
+            }
+            let mut head = [0; 9];
+            while stream.read_exact(&mut head).await.is_ok() {
+                let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+                stream.read_exact(&mut payload).await.unwrap();
+                if head[3] == 1 && stream.write_all(&answer(head[8])).await.is_err() {
+                    return;
+                }
+            }
+        }
+    })
+    .await
+}
+
+/// END_STREAM and END_HEADERS; `:status: 200` of the static table.
+fn ok(stream: u8) -> Vec<u8> {
+    vec![0, 0, 1, 1, 5, 0, 0, 0, stream, 0x88]
+}
+
+fn reset(stream: u8, code: u8) -> Vec<u8> {
+    vec![0, 0, 4, 3, 0, 0, 0, 0, stream, 0, 0, 0, code]
+}
+
+#[test]
+fn a_server_that_sends_no_settings_is_not_waited_for_forever() {
+    run(|network| async move {
+        const ALL: u8 = 5;
+        // Responds when all requests have arrived.
+        let address = frames(false, |stream| if stream == ALL { [1, 3, ALL].map(ok).concat() } else { Vec::new() }).await;
+        let client = client(&network, Versions::Http2Always);
+        let requests = [(); 3].map(|()| get(address, "/"));
+        let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        all.iter().for_each(|exchange| assert_eq!(passed(exchange).status, 200));
+    });
+}
+
+#[test]
+fn a_refused_stream_is_resent_once() {
+    const REFUSED: u8 = 7;
+    for (refusals, is_allowed, retried) in [(1, true, 1), (2, true, 1), (1, false, 0)] {
+        for method in ["GET", "POST"] {
+            run(|network| async move {
+                let left = Rc::new(Cell::new(refusals));
+                let answer = move |stream| match left.get() {
+                    0 => ok(stream),
+                    more => {
+                        left.set(more - 1);
+                        reset(stream, REFUSED)
+                    }
+                };
+                let address = frames(true, answer).await;
+                let options = ClientOptions { retry_idle_close: is_allowed, ..ClientOptions::default() };
+                let client = Client::new(Rc::clone(&network), options).with_versions(Versions::Http2Always);
+                let exchange = client.send(&request(method, address, "/", Bytes::new())).await;
+                assert_eq!(exchange.retried, retried, "{exchange:?}");
+                if retried == refusals {
+                    assert_eq!(passed(&exchange).status, 200);
+                } else {
+                    assert_eq!(failed(&exchange), (Outcome::Reset, "the server reset the HTTP/2 stream: REFUSED_STREAM (7)"));
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn the_code_and_the_debug_data_of_a_goaway_are_in_the_message() {
+    run(|network| async move {
+        // The server has the request, and closes the connection without a response.
+        let address = super::support::serve(|peer, _| async move {
+            let mut stream = peer.stream;
+            stream.read_exact(&mut [0; "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()]).await.unwrap();
+            stream.write_all(&OF_SETTINGS).await.unwrap();
+            let mut head = [0; 9];
+            while stream.read_exact(&mut head).await.is_ok() {
+                let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+                stream.read_exact(&mut payload).await.unwrap();
+                if head[3] == 1 {
+                    let goaway = [&[0, 0, 22, 7, 0, 0, 0, 0, 0, 0, 0, 0, head[8], 0, 0, 0, 11], &b"too_many_pings"[..]].concat();
+                    stream.write_all(&goaway).await.unwrap();
+                    stream.shutdown().await.unwrap();
+                }
+            }
+        })
+        .await;
+        let exchange = client(&network, Versions::Http2Always).send(&get(address, "/")).await;
+        let message = "the server ended the HTTP/2 connection: GOAWAY ENHANCE_YOUR_CALM (11) \"too_many_pings\"";
+        assert_eq!(failed(&exchange), (Outcome::Reset, message));
+    });
+}
+
+#[test]
+fn a_server_whose_tls_chose_http1_is_named() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &["http/1.1"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            super::tls::answer_ok(acceptor.accept(stream).await.unwrap()).await;
+        });
+        let exchange = client(&network, Versions::Http2Always).send(&over_tls(address, "localhost")).await;
+        let message = "the server chose http/1.1 in the TLS handshake (ALPN), not h2: http2 \"only\" and gRPC need HTTP/2";
+        assert_eq!(failed(&exchange), (Outcome::Connect, message));
+    });
+}
+
+#[test]
+fn a_response_that_cannot_be_decoded_remains_visible() {
+    run(|network| async move {
+        // `content-encoding: gzip` and a body that is not gzip, then a body that ends with a reset.
+        let coded = |stream| {
+            let name = b"content-encoding";
+            let mut fields = vec![0x88, 0, name.len() as u8];
+            fields.extend_from_slice(name);
+            fields.extend_from_slice(b"\x04gzip");
+            let head = [&[0, 0, fields.len() as u8, 1, 4, 0, 0, 0, stream], &fields[..]].concat();
+            let is_cut = stream > 1;
+            let body = [&[0, 0, 5, 0, u8::from(!is_cut), 0, 0, 0, stream], &b"plain"[..]].concat();
+            [head, body, if is_cut { reset(stream, 2) } else { Vec::new() }].concat()
+        };
+        let address = frames(true, coded).await;
+        let client = client(&network, Versions::Http2Always);
+        for message in ["the body does not match its Content-Encoding", "the server reset the HTTP/2 stream: INTERNAL_ERROR (2)"] {
+            let exchange = client.send(&get(address, "/")).await;
+            assert_eq!(failed(&exchange).1, message);
+            let response = exchange.response().unwrap();
+            assert_eq!((response.status, response.headers.get("content-encoding"), &response.body[..]), (200, Some("gzip"), &b"plain"[..]));
+        }
+    });
 }

@@ -121,10 +121,12 @@ fn tls_and_sockets_go_through_a_tunnel() {
 fn a_proxy_that_refuses_is_named() {
     run(|_| async move {
         for (answer, message) in [
-            ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "the proxy requires a user name and password; put them into its URL"),
-            ("HTTP/1.1 502 Bad\r\nContent-Length: 3\r\n\r\nbad", "the proxy did not open a tunnel: status 502"),
+            ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "requires a user name and password: put them into its URL (status 407)"),
+            ("HTTP/1.1 502 Bad\r\nContent-Length: 3\r\n\r\nbad", "did not open a tunnel: status 502"),
         ] {
-            let url = resolve(None, &format!("http://{}", serve_bytes(answer).await)).unwrap();
+            let address = serve_bytes(answer).await;
+            let message = &*format!("the proxy {address} {message}");
+            let url = resolve(None, &format!("http://{address}")).unwrap();
             let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
             let exchange = client(&network).send(&over_tls("127.0.0.1:1".parse().unwrap(), "localhost")).await;
             assert_eq!(failed(&exchange), (Outcome::Connect, message));
@@ -134,4 +136,32 @@ fn a_proxy_that_refuses_is_named() {
         let exchange = client(&network).send(&get("127.0.0.1:2".parse().unwrap(), "/")).await;
         assert_eq!(failed(&exchange), (Outcome::Refused, "proxy: connection refused"));
     });
+}
+
+/// The target has not received a request to which a proxy answers 407.
+#[test]
+fn a_proxy_that_wants_credentials_is_named_also_for_plain_requests() {
+    run(|_| async move {
+        const WANTED: &str = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\nContent-Length: 3\r\n\r\nwho";
+        for (user, problem) in [
+            ("", "requires a user name and password: put them into its URL"),
+            ("me:wrong@", "does not accept the user name and password of its URL"),
+        ] {
+            let address = serve_bytes(WANTED).await;
+            let url = resolve(None, &format!("http://{user}{address}")).unwrap();
+            let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
+            let exchange = client(&network).send(&get("127.0.0.1:1".parse().unwrap(), "/")).await;
+            assert_eq!(failed(&exchange), (Outcome::Connect, &*format!("the proxy {address} {problem} (status 407)")));
+            let response = exchange.response().unwrap();
+            assert_eq!((response.status, &response.body[..]), (407, &b"who"[..]));
+        }
+        // A target's own 407 is its response.
+        let address = serve_bytes(WANTED).await;
+        run_directly(&get(address, "/")).await;
+    });
+}
+
+async fn run_directly(request: &Request) {
+    let network = routed(NetworkOptions::default(), NetworkRoute::Direct);
+    assert_eq!(passed(&client(&network).send(request).await).status, 407);
 }

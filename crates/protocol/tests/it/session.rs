@@ -118,6 +118,54 @@ fn redirects_end() {
     });
 }
 
+/// OAuth log-ins of mobile apps redirect to `myapp://…?code=…`, and a test reads the code there.
+#[test]
+fn a_redirect_that_is_not_followed_remains_visible() {
+    run(|network| async move {
+        let address = site().await;
+        let session = session(&network);
+        let hops = session.send(session.request("GET", &url(address, "/to/302/myapp://callback?code=1")), 10).await;
+        failed(&hops.last.exchange);
+        let response = hops.last.exchange.response().unwrap();
+        assert_eq!((response.status, response.headers.get("location")), (302, Some("myapp://callback?code=1")));
+        let endless = session.send(session.request("GET", &url(address, "/to/302//to/302//end")), 1).await;
+        failed(&endless.last.exchange);
+        assert_eq!(endless.last.exchange.response().unwrap().headers.get("location"), Some("/end"));
+    });
+}
+
+/// curl, Node and Go send these bytes, too.
+#[test]
+fn bytes_outside_ascii_are_sent_back_as_they_came() {
+    run(|network| async move {
+        let heads: [&[u8]; 2] = [
+            b"HTTP/1.1 302 Found\r\nLocation: /echo/\xc3\xa4?q=\xc3\xb6\r\nSet-Cookie: name=Jos\xc3\xa9; Path=/\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: /echo/\xe4\r\nContent-Length: 0\r\n\r\n",
+        ];
+        for (head, line) in heads.into_iter().zip(["GET /echo/%C3%A4?q=%C3%B6 HTTP/1.1\r\n", "GET /echo/%E4 HTTP/1.1\r\n"]) {
+            let address = serve(move |mut peer, _| async move {
+                while let Some(request) = peer.request().await {
+                    if request.starts_with("GET / ") {
+                        peer.send(head).await;
+                    } else {
+                        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{request}", request.len())).await;
+                    }
+                }
+            })
+            .await;
+            let session = session(&network);
+            let hops = session.send(session.request("GET", &url(address, "/")), 10).await;
+            let request = seen(&hops);
+            assert!(request.starts_with(line), "{request}");
+            assert_eq!(request.contains("\r\nCookie: name=José\r\n"), head.windows(4).any(|bytes| bytes == b"name"), "{request}");
+            let first = hops.iter().next().unwrap();
+            if line.contains("C3") {
+                assert_eq!(passed(&first.exchange).headers.get("location"), Some("/echo/ä?q=ö"));
+            }
+        }
+    });
+}
+
 #[test]
 fn cookies_are_kept_per_user() {
     run(|network| async move {

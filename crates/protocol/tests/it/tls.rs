@@ -169,10 +169,16 @@ fn invalid_certificates_are_reported_with_the_reason() {
         params.not_after = date_time_ymd(2901, 1, 1);
     };
     let cases = [
-        (authority.sign(&["example.com"], |_| {}), "is for another host name"),
-        (authority.sign(&["localhost"], expired), "has expired"),
-        (authority.sign(&["localhost"], early), "is not valid yet"),
-        (stranger.sign(&["localhost"], |_| {}), "is signed by an issuer that is not trusted here"),
+        (
+            authority.sign(&["example.com", "10.0.0.1"], |_| {}),
+            "is for another host name (example.com, 10.0.0.1); use a host name of the certificate",
+        ),
+        (authority.sign(&["localhost"], expired), "has expired; renew it on the server"),
+        (authority.sign(&["localhost"], early), "is not valid yet; renew it on the server"),
+        (
+            stranger.sign(&["localhost"], |_| {}),
+            "is signed by an issuer that is not trusted here; trust its issuer with a root file (--root)",
+        ),
     ];
     for ((certificate, key), what) in &cases {
         run_with(trusting(&authority), |network| async move {
@@ -180,10 +186,9 @@ fn invalid_certificates_are_reported_with_the_reason() {
             let exchange = client(&network).send(&over_tls(address, "localhost")).await;
             let (outcome, message) = failed(&exchange);
             assert_eq!(outcome, Outcome::Tls);
-            assert_eq!(
-                message,
-                format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure")
-            );
+            assert!(message.starts_with(&format!("the server's certificate {what}")), "{message}");
+            assert!(message.ends_with(", or accept any certificate with --insecure"), "{message}");
+            assert!(message.contains("--root") == what.contains("issuer"), "{message}");
             assert!(exchange.phases.tls > 0);
         });
         run_with(NetworkOptions { insecure: true, ..NetworkOptions::default() }, |network| async move {
@@ -235,4 +240,52 @@ fn files_that_cannot_be_used_are_named_at_once() {
         let error = loadstone_protocol::Network::new(clock.clone(), NetworkOptions { roots, ..NetworkOptions::default() }).unwrap_err();
         assert!(error.to_string().starts_with(&path), "{error}");
     }
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_refused_with_the_reason() {
+    let authority = Authority::new("Known");
+    let ((one, one_key), (_, other_key)) = (authority.sign(&["client"], |_| {}), authority.sign(&["client"], |_| {}));
+    let certificate = authority.file("client.pem", &one.pem());
+    let problem = |name: &str, text: &str| {
+        let key = authority.file(name, text);
+        let options = NetworkOptions { identity: Some((certificate.clone(), key)), ..NetworkOptions::default() };
+        loadstone_protocol::Network::new(loadstone_metrics::clock::Clock::virtual_time(), options).err().map(|error| error.to_string())
+    };
+    assert_eq!(problem("key.pem", &one_key.serialize_pem()), None);
+    let other = problem("other.pem", &other_key.serialize_pem()).unwrap();
+    assert!(
+        other.contains("other.pem: the private key does not belong to the certificate in ") && other.ends_with("client.pem"),
+        "{other}"
+    );
+    for encrypted in [
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMIIB\n-----END RSA PRIVATE KEY-----\n",
+    ] {
+        let problem = problem("locked.pem", encrypted).unwrap();
+        assert!(problem.contains("locked.pem: the private key is encrypted") && problem.contains("openssl pkey -in "), "{problem}");
+    }
+    let empty = problem("empty.pem", "nothing").unwrap();
+    assert!(empty.ends_with("contains no PEM private key (-----BEGIN PRIVATE KEY-----)"), "{empty}");
+}
+
+/// A server without a common cipher suite ends the handshake with this alert.
+#[test]
+fn a_missing_cipher_suite_is_explained() {
+    run_with(NetworkOptions::default(), |network| async move {
+        const HANDSHAKE_FAILURE: u8 = 40;
+        let address = super::support::serve(|mut peer, _| async move {
+            let _ = peer.stream.read(&mut [0; 4096]).await;
+            peer.send([21, 3, 3, 0, 2, 2, HANDSHAKE_FAILURE]).await;
+            let _ = peer.stream.read(&mut [0; 4096]).await;
+        })
+        .await;
+        let exchange = client(&network).send(&over_tls(address, "localhost")).await;
+        let (outcome, message) = failed(&exchange);
+        assert_eq!(outcome, Outcome::Tls);
+        assert!(
+            message.starts_with("the server found no common cipher suite: it must support TLS 1.3, or TLS 1.2 with ECDHE"),
+            "{message}"
+        );
+    });
 }

@@ -52,7 +52,7 @@ fn readable(body: &[u8], headers: &[(String, String)]) -> Option<String> {
     }
     let text = match std::str::from_utf8(body) {
         Ok(text) => text.to_owned(),
-        // A text in an older encoding is still worth showing; a picture is not.
+        // Text in an older encoding is still worth showing. Other binary data is not.
         Err(_) if kind.starts_with("text/") => String::from_utf8_lossy(body).into_owned(),
         Err(_) => return None,
     };

@@ -68,7 +68,7 @@ pub enum LiveError {
     Start(#[from] std::io::Error),
 }
 
-/// A view on the way to the pages.
+/// A view that is being sent to the pages.
 #[derive(Debug, Clone)]
 struct ViewFrame {
     number: u64,

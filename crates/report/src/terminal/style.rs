@@ -123,7 +123,7 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
         .collect()
 }
 
-/// The words of a text. The content between backticks is one word, so that it can be copied, unless it is wider than a line.
+/// The words of a string. The content between backticks is one word, so that it can be copied, unless it is wider than a line.
 fn words(text: &str, columns: usize) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;

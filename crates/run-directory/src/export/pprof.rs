@@ -75,11 +75,11 @@ mod tests {
             let function = profile.functions.iter().find(|function| function.id == location.lines[0].function).unwrap();
             profile.strings[function.name as usize].clone()
         };
-        let told: Vec<(Vec<String>, i64)> =
+        let samples: Vec<(Vec<String>, i64)> =
             profile.samples.iter().map(|sample| (sample.locations.iter().map(name).collect(), sample.values[0])).collect();
         let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
         assert_eq!(
-            told,
+            samples,
             [
                 (stack(&["hash; a.mjs:3", "login a.mjs:9", "handle a.mjs:20", "node"]), 750_000_000),
                 (stack(&["parse a.mjs:7", "handle a.mjs:20", "node"]), 200_000_000),

@@ -33,7 +33,7 @@ fn lengths(functions: &[&SignalSeries]) -> BTreeMap<u64, f64> {
     let apart: Vec<f64> = instants.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
     let mut sorted = apart.clone();
     sorted.sort_by(f64::total_cmp);
-    // Observers read once a second unless told otherwise.
+    // By default, observers read once a second.
     let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(1.0);
     instants.into_iter().zip(std::iter::once(usual).chain(apart)).map(|(at, length)| (at, length.min(GAP_MAX * usual))).collect()
 }

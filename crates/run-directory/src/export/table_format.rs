@@ -1,4 +1,4 @@
-//! What a file format of exported tables is: a file beside this one that gives one of these, and a line in [`super::FORMATS`].
+//! A file format of exported tables. A new format is a file next to this one that defines a value, and a line in [`super::FORMATS`].
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is written is read back; what a crash or a hand leaves behind is told apart.
+//! Written data is read back. Leftovers of a crash and manual changes are detected and distinguished.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::io::Write;
 use loadstone_metrics::{NoticeKind, Role, Signal, SignalKind, SignalNotice, SignalPoint, unit};
 use loadstone_run_directory::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
 
-use crate::made;
+use crate::fixtures;
 
 fn signal(metric: &str, at: &[u64]) -> SignalSeries {
     let signal = Signal::new("process:8080", metric, SignalKind::Gauge, unit::COUNT).help("cores busy");
@@ -19,9 +19,9 @@ fn signal(metric: &str, at: &[u64]) -> SignalSeries {
 #[test]
 fn a_run_reads_back_as_it_was_written() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = made::plan("shop");
-    let mut writer = Writer::create(&folder.path().join("runs"), made::info(), &plan).unwrap();
-    let slices: Vec<_> = (0..3).map(|n| made::slice(n, &["List", "Buy"], 100)).collect();
+    let plan = fixtures::plan("shop");
+    let mut writer = Writer::create(&folder.path().join("runs"), fixtures::info(), &plan).unwrap();
+    let slices: Vec<_> = (0..3).map(|n| fixtures::slice(n, &["List", "Buy"], 100)).collect();
     for slice in &slices {
         writer.snapshot(slice).unwrap();
     }
@@ -47,8 +47,8 @@ fn a_run_reads_back_as_it_was_written() {
 #[test]
 fn a_run_from_before_there_were_roles_still_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    writer.snapshot(&made::slice(0, &["List"], 100)).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    writer.snapshot(&fixtures::slice(0, &["List"], 100)).unwrap();
     let directory = writer.finish(&RunEnd::Completed).unwrap();
     let of_run = directory.join(files::RUN);
     let info = fs::read_to_string(&of_run).unwrap();
@@ -72,15 +72,15 @@ fn a_run_from_before_there_were_roles_still_reads() {
 fn an_existing_directory_is_never_written_into() {
     let folder = tempfile::tempdir().unwrap();
     let ids: Vec<String> =
-        (0..3).map(|_| Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap().info().id.clone()).collect();
+        (0..3).map(|_| Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap().info().id.clone()).collect();
     assert_eq!(ids, ["2026-11-20T18-30-05-shop", "2026-11-20T18-30-05-shop-2", "2026-11-20T18-30-05-shop-3"]);
 }
 
 #[test]
 fn a_run_cut_off_anywhere_keeps_every_whole_second() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    let slices: Vec<_> = (0..2).map(|n| made::slice(n, &["List"], 1)).collect();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    let slices: Vec<_> = (0..2).map(|n| fixtures::slice(n, &["List"], 1)).collect();
     slices.iter().for_each(|slice| writer.snapshot(slice).unwrap());
     let path = writer.directory().join(files::SNAPSHOTS);
     let directory = writer.directory().to_owned();
@@ -99,8 +99,8 @@ fn a_run_cut_off_anywhere_keeps_every_whole_second() {
 #[test]
 fn a_damaged_line_in_the_middle_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    (0..3).for_each(|n| writer.snapshot(&made::slice(n, &["List"], 5)).unwrap());
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    (0..3).for_each(|n| writer.snapshot(&fixtures::slice(n, &["List"], 5)).unwrap());
     let path = writer.directory().join(files::SNAPSHOTS);
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -121,10 +121,10 @@ fn a_newer_format_and_a_folder_that_is_no_run_are_clear_errors() {
 }
 
 #[test]
-fn writing_beside_a_torn_line_is_not_needed_to_read_it() {
+fn a_running_run_with_a_torn_line_is_readable() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    writer.snapshot(&made::slice(0, &["List"], 5)).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    writer.snapshot(&fixtures::slice(0, &["List"], 5)).unwrap();
     let mut file = OpenOptions::new().append(true).open(writer.directory().join(files::SIGNALS)).unwrap();
     file.write_all(br#"{"points":{"id":0,"at":[1"#).unwrap();
     assert_eq!(Reader::open(writer.directory()).unwrap().run().unwrap().slices.len(), 1);
@@ -133,8 +133,8 @@ fn writing_beside_a_torn_line_is_not_needed_to_read_it() {
 #[test]
 fn a_run_whose_writer_was_killed_is_completed_behind_its_last_whole_second() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    let slices: Vec<_> = (0..4).map(|n| made::slice(n, &["List"], 5)).collect();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    let slices: Vec<_> = (0..4).map(|n| fixtures::slice(n, &["List"], 5)).collect();
     slices[..2].iter().for_each(|slice| writer.snapshot(slice).unwrap());
     let directory = writer.directory().to_owned();
     drop(writer);
@@ -150,8 +150,8 @@ fn a_run_whose_writer_was_killed_is_completed_behind_its_last_whole_second() {
 #[test]
 fn a_run_that_cannot_be_ended_still_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
-    writer.snapshot(&made::slice(0, &["List"], 5)).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
+    writer.snapshot(&fixtures::slice(0, &["List"], 5)).unwrap();
     let moved = folder.path().join("elsewhere");
     fs::rename(writer.directory(), &moved).unwrap();
     let error = writer.finish(&RunEnd::Completed).unwrap_err();
@@ -164,10 +164,10 @@ fn a_run_that_cannot_be_ended_still_reads() {
 #[test]
 fn an_hour_of_a_large_test_stays_reasonable() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &fixtures::plan("shop")).unwrap();
     let names: Vec<String> = (0..20).map(|n| format!("GET /v1/products/{n}/details")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    (0..10).for_each(|n| writer.snapshot(&made::slice(n, &names, 100)).unwrap());
+    (0..10).for_each(|n| writer.snapshot(&fixtures::slice(n, &names, 100)).unwrap());
     let bytes_per_second = fs::metadata(writer.directory().join(files::SNAPSHOTS)).unwrap().len() / 10;
     println!("{bytes_per_second} bytes per second");
     assert!(bytes_per_second < 50_000, "{bytes_per_second} bytes per second");

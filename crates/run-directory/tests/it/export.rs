@@ -8,13 +8,13 @@ use loadstone_run_directory::{Run, RunEnd, SignalSeries};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 
-use crate::made;
+use crate::fixtures;
 
 fn run() -> Run {
-    let slices = (0..3).map(|n| made::slice(n, &["List", "Buy, now"], 100)).collect();
+    let slices = (0..3).map(|n| fixtures::slice(n, &["List", "Buy, now"], 100)).collect();
     let signal = Signal::new("process", "cpu", SignalKind::Gauge, unit::COUNT);
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
-    Run { signals, end: Some(RunEnd::Completed), ..Run::new(made::info(), made::plan("shop"), slices) }
+    Run { signals, end: Some(RunEnd::Completed), ..Run::new(fixtures::info(), fixtures::plan("shop"), slices) }
 }
 
 fn text(table: &ColumnTable, extension: &str) -> String {
@@ -40,7 +40,7 @@ fn parquet_reads_back_row_by_row() {
         assert_eq!(row.get_double(position("max_s")).unwrap(), series.response.max() as f64 / 1e9);
         let begin: jiff::Timestamp = "2026-11-20T18:30:05Z".parse().unwrap();
         assert_eq!(row.get_timestamp_micros(position("time")).unwrap(), begin.as_microsecond() + i64::from(slice.slice) * 1_000_000);
-        // Only the first name's requests had a schedule of their own.
+        // Only the first name's requests had their own schedule.
         assert_eq!(row.get_double(position("lag_p99_s")).is_ok(), &*series.key.name == "List");
     }
 }

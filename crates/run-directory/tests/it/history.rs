@@ -4,13 +4,13 @@ use std::fs;
 
 use loadstone_run_directory::{History, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
 
-use crate::made;
+use crate::fixtures;
 
 fn folder_with(names: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (started, name) in names {
-        let info = RunInfo { started: (*started).to_owned(), ..made::info() };
-        Writer::create(folder.path(), info, &made::plan(name)).unwrap().finish(&RunEnd::Completed).unwrap();
+        let info = RunInfo { started: (*started).to_owned(), ..fixtures::info() };
+        Writer::create(folder.path(), info, &fixtures::plan(name)).unwrap().finish(&RunEnd::Completed).unwrap();
     }
     folder
 }
@@ -42,12 +42,12 @@ fn finds_by_latest_name_prefix_part_and_path() {
         commit: Some(commit.to_owned()),
         branch: Some(branch.to_owned()),
         tags: vec!["main".to_owned()],
-        ..made::info()
+        ..fixtures::info()
     };
     for info in
         [of_source("39dbcdc0123456789abcdef0123456789abcdef0", "feature"), of_source("c021bae0123456789abcdef0123456789abcdef0", "fix")]
     {
-        Writer::create(folder.path(), info, &made::plan("buy")).unwrap().finish(&RunEnd::Completed).unwrap();
+        Writer::create(folder.path(), info, &fixtures::plan("buy")).unwrap().finish(&RunEnd::Completed).unwrap();
     }
     let history = History::of(folder.path()).unwrap();
     for (asked, found) in [("feature", "07"), ("39dbcdc", "07"), ("C021BAE01", "03"), ("fix", "03"), ("main", "07")] {

@@ -7,7 +7,7 @@ use loadstone_metrics::{Histogram, LeafChange, LeafSlice, Signal, SignalKind, Si
 use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, TestPlan, Threshold, Window};
 use loadstone_run_directory::{Reader, RunEnd, SignalSeries, Writer};
 
-use crate::made;
+use crate::fixtures;
 
 const HOUR: u32 = 3600;
 
@@ -25,11 +25,11 @@ fn threshold(window: Window, after_seconds: u32) -> Threshold {
 }
 
 fn plan(thresholds: Vec<Threshold>) -> TestPlan {
-    TestPlan { thresholds, ..made::plan("long") }
+    TestPlan { thresholds, ..fixtures::plan("long") }
 }
 
 fn second(number: u32) -> Snapshot {
-    let mut slice = made::slice(number, &["Buy", "Look"], 3);
+    let mut slice = fixtures::slice(number, &["Buy", "Look"], 3);
     let waiting = u64::from(number % 7);
     slice.leaves = vec![LeafSlice { started: 3, waiting, ..LeafSlice::default() }];
     slice
@@ -44,7 +44,7 @@ fn readings(number: u32) -> [SignalSeries; 2] {
 
 /// A run of so many seconds that was killed then.
 fn killed_after(folder: &Path, plan: &TestPlan, seconds: u32, of: impl Fn(u32) -> Snapshot) -> Writer {
-    let mut writer = Writer::create(folder, made::info(), plan).unwrap();
+    let mut writer = Writer::create(folder, fixtures::info(), plan).unwrap();
     for number in 0..seconds {
         writer.signals(&readings(number)).unwrap();
         writer.snapshot(&of(number)).unwrap();
@@ -111,7 +111,7 @@ fn older_seconds_become_minutes_and_no_time_is_lost() {
 #[test]
 fn killed_in_any_second_all_before_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &plan(Vec::new())).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &plan(Vec::new())).unwrap();
     for number in 0..9002 {
         if [HOUR - 1, HOUR, HOUR + 1, 5399, 5400, 5401, 5459, 5461, 7200, 7201, 9001].contains(&number) {
             let slices = kept(writer.directory());
@@ -192,7 +192,7 @@ fn a_long_run_is_read_in_steps_that_fit() {
     let names: Vec<String> = (0..60).map(|n| format!("Request {n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let plan = plan(Vec::new());
-    let writer = killed_after(folder.path(), &plan, 9100, |number| made::slice(number, &names, 1));
+    let writer = killed_after(folder.path(), &plan, 9100, |number| fixtures::slice(number, &names, 1));
     let directory = writer.finish(&RunEnd::Completed).unwrap();
     let mut run = Reader::open(&directory).unwrap().run().unwrap();
     assert!(is_gapless(&run.slices));

@@ -4,8 +4,8 @@
 
 mod directory;
 mod export;
+mod fixtures;
 mod history;
 mod long;
-mod made;
 mod secrets;
 mod traces;

@@ -6,11 +6,11 @@ use loadstone_metrics::{Outcome, Recorder, SeriesKind};
 use loadstone_plan::{Parameter, ParameterKind, ParameterOrigin};
 use loadstone_run_directory::{RunEnd, Writer};
 
-use crate::made;
+use crate::fixtures;
 
 #[test]
 fn no_file_of_the_directory_holds_a_secret() {
-    let mut plan = made::plan("shop");
+    let mut plan = fixtures::plan("shop");
     plan.parameters.push(Parameter {
         name: "token".to_owned(),
         kind: ParameterKind::String,
@@ -23,9 +23,9 @@ fn no_file_of_the_directory_holds_a_secret() {
     plan.target = Some("http://admin:hunter2@127.0.0.1/?t=tok%20en%2Fs3cret".to_owned());
     plan.observers.push(serde_json::json!({"kind": "postgres", "url": "postgres://app:hunter2@db/shop", "password": "hunter2"}));
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), made::info(), &plan).unwrap();
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &plan).unwrap();
     let mut recorder = Recorder::new(0, 10);
-    let id = recorder.series(&made::key(SeriesKind::Request, "GET /x?t=tok%20en%2Fs3cret"));
+    let id = recorder.series(&fixtures::key(SeriesKind::Request, "GET /x?t=tok%20en%2Fs3cret"));
     recorder.error(id, Outcome::Refused, 5, "cannot connect to http://admin:hunter2@127.0.0.1 with tok en/s3cret");
     recorder.check(id, true);
     writer.snapshot(&recorder.drain(0, 0, 1_000_000_000)).unwrap();

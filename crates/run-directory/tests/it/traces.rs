@@ -1,10 +1,10 @@
-//! What traces said is read back as it was written, and added up by stretch.
+//! Traces are read back as they were written, and summed by stretch.
 
 use loadstone_metrics::TraceId;
 use loadstone_metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceBatch, TraceSlice};
 use loadstone_run_directory::{Reader, RunEnd, Writer, files};
 
-use crate::made;
+use crate::fixtures;
 
 fn slice(second: u32, path: u32, ns: &[u64]) -> TraceSlice {
     let mut span = SpanSlice { path, calls: ns.len() as u64, traces: 1, critical_ns: ns.iter().sum(), ..SpanSlice::default() };
@@ -29,8 +29,8 @@ fn kept(id: u64, total_ns: u64) -> KeptTrace {
 #[test]
 fn slices_of_a_second_add_up_and_the_slowest_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = made::plan("shop");
-    let mut writer = Writer::create(folder.path(), made::info(), &plan).unwrap();
+    let plan = fixtures::plan("shop");
+    let mut writer = Writer::create(folder.path(), fixtures::info(), &plan).unwrap();
     assert!(!writer.directory().join(files::TRACES).exists(), "a run without traces has no such file");
     let request = SpanPath { kind: SpanKind::Request, scenario: "Shop".into(), name: "List".into(), ..SpanPath::default() };
     let span =

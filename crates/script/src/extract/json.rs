@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::ExtractError;
 use super::scan::{self, PathStep};
+use crate::exact_json::is_unsafe_integer;
 
 /// A compiled path.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub(crate) enum JsonValue<'a> {
     Null,
     Boolean(bool),
     Number(f64),
+    /// An integer that a double may round, as written.
+    BigInteger(Cow<'a, str>),
     Text(Cow<'a, str>),
     /// JSON of an object, of a list, or of a string with escapes.
     Json(Cow<'a, str>),
@@ -123,6 +126,7 @@ impl<'a> JsonValue<'a> {
             Some(b'f') => JsonValue::Boolean(false),
             Some(b'"') if !text.contains('\\') => JsonValue::Text(Cow::Borrowed(&text[1..text.len() - 1])),
             Some(b'"' | b'{' | b'[') | None => JsonValue::Json(Cow::Borrowed(text)),
+            Some(_) if is_unsafe_integer(text) => JsonValue::BigInteger(Cow::Borrowed(text)),
             // Rust parses every JSON number, and rounds it as JavaScript does.
             Some(_) => text.parse().map_or_else(|_| JsonValue::Json(Cow::Borrowed(text)), JsonValue::Number),
         }
@@ -132,6 +136,7 @@ impl<'a> JsonValue<'a> {
         match value {
             Value::Null => JsonValue::Null,
             Value::Bool(value) => JsonValue::Boolean(*value),
+            Value::Number(number) if is_unsafe_integer(&number.to_string()) => JsonValue::BigInteger(Cow::Owned(number.to_string())),
             Value::Number(number) => JsonValue::Number(number.as_f64().unwrap_or(f64::NAN)),
             Value::String(text) => JsonValue::Text(Cow::Borrowed(text)),
             Value::Array(_) | Value::Object(_) => JsonValue::Json(Cow::Owned(value.to_string())),
@@ -143,6 +148,7 @@ impl<'a> JsonValue<'a> {
             JsonValue::Null => JsonValue::Null,
             JsonValue::Boolean(value) => JsonValue::Boolean(value),
             JsonValue::Number(value) => JsonValue::Number(value),
+            JsonValue::BigInteger(digits) => JsonValue::BigInteger(Cow::Owned(digits.into_owned())),
             JsonValue::Text(text) => JsonValue::Text(Cow::Owned(text.into_owned())),
             JsonValue::Json(text) => JsonValue::Json(Cow::Owned(text.into_owned())),
         }
@@ -156,7 +162,7 @@ impl<'a> JsonValue<'a> {
             JsonValue::Boolean(false) => Cow::Borrowed("false"),
             JsonValue::Number(number) => Cow::Owned(number.to_string()),
             JsonValue::Text(text) => Cow::Owned(Value::String(text.clone().into_owned()).to_string()),
-            JsonValue::Json(text) => Cow::Borrowed(text),
+            JsonValue::BigInteger(text) | JsonValue::Json(text) => Cow::Borrowed(text),
         }
     }
 }

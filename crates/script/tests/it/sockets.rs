@@ -70,6 +70,9 @@ fn answer(request: &Request, mut response: Response, path: &mut String) -> Resul
     if path == "/forbidden" {
         let mut refusal = ErrorResponse::new(None);
         *refusal.status_mut() = tokio_tungstenite::tungstenite::http::StatusCode::FORBIDDEN;
+        refusal.headers_mut().insert("retry-after", "7".parse().unwrap());
+        refusal.headers_mut().insert("content-length", "8".parse().unwrap());
+        *refusal.body_mut() = Some("too many".to_owned());
         return Err(refusal);
     }
     if let Some(offered) = request.headers().get("sec-websocket-protocol").and_then(|offered| offered.to_str().ok()) {
@@ -209,8 +212,10 @@ fn sockets_that_do_not_open_are_counted_by_kind() {
     let body = r#"
 const forbidden = await user.ws("/forbidden", { name: "Forbidden" });
 console.log(forbidden.open, forbidden.error);
+console.log(forbidden.status, forbidden.headers["retry-after"], forbidden.text);
 const refused = await user.ws("ws://127.0.0.1:1/", { name: "Refused" });
 console.log(refused.open, refused.error);
+console.log(refused.status, Object.keys(refused.headers).length, refused.text === "");
 await refused.send("into the void");
 console.log((await refused.request("hello?", { name: "Tap" })).error, (await refused.closed).code, await refused.ping());
 for await (const _ of refused.messages()) user.fail("no message can come");
@@ -218,7 +223,13 @@ await refused.close();
 "#;
     run(body, async |worker, _| {
         assert_eq!(worker.iterate(0).await, FAILED);
-        let expected = ["false status 403 instead of a WebSocket", "false connection refused", "connection refused 1006 false"];
+        let expected = [
+            "false status 403 instead of a WebSocket",
+            "403 7 too many",
+            "false connection refused",
+            "0 0 true",
+            "connection refused 1006 false",
+        ];
         assert_eq!(worker.texts(), expected);
         let snapshot = worker.drain();
         let forbidden = request(&snapshot, "Forbidden");

@@ -1,4 +1,4 @@
-//! Responses that are read late, held against the record of the server that sent them.
+//! Late reads, compared with the record of the server that sent the responses.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,14 +14,14 @@ use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, Test
 use loadstone_protocol::{Network, NetworkOptions};
 use loadstone_session::{FixedRequest, FixedRequestUsers};
 
-/// More than is read late.
+/// Too large to be read late.
 const LARGE_BYTES: usize = 40_000;
 
 /// One response on the server's side. Values of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     kind: Kind,
-    /// Just before it was handed to the kernel.
+    /// Just before it was passed to the kernel.
     before: Nanos,
     after: Nanos,
 }
@@ -30,7 +30,7 @@ struct Sent {
 enum Kind {
     Small,
     Large,
-    /// The connection ends with it.
+    /// The connection ends with this response.
     Last,
 }
 
@@ -44,7 +44,7 @@ struct Received {
 
 type Record<T> = Arc<Mutex<Vec<T>>>;
 
-/// Of thirty responses one is large, and one the last of its connection.
+/// Of thirty responses, one is large, and one is the last of its connection.
 fn kind_of(number: usize) -> Kind {
     match number % 30 {
         10 => Kind::Large,
@@ -59,7 +59,7 @@ fn response(kind: Kind) -> String {
     format!("HTTP/1.1 200 OK\r\n{close}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Serves one connection after the other, as its one user opens them.
+/// Serves one connection after the other, as its single user opens them.
 fn serve(listener: &TcpListener, sent: &Record<Sent>) {
     let clock = Monotonic::with_origin(0);
     for stream in listener.incoming() {
@@ -86,7 +86,7 @@ fn answer(stream: &TcpStream, clock: Monotonic, sent: &Record<Sent>) -> std::io:
     Ok(())
 }
 
-/// The users of `loadstone run URL`, and when their iterations ended.
+/// The users of `loadstone run URL`, and the end times of their iterations.
 struct Watched {
     users: FixedRequestUsers,
     clock: Clock,
@@ -140,13 +140,13 @@ fn plan() -> TestPlan {
     TestPlan::new("late", ["GET /"], Load::Run(run))
 }
 
-/// What the server sent and what its one user received, in their order.
+/// The responses that the server sent and its single user received, in order.
 fn measured() -> (Vec<Sent>, Vec<Received>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let (sent, ends) = (Record::default(), Record::default());
     let record = Arc::clone(&sent);
-    // It waits for a further connection when the test is over, and ends with the process.
+    // It waits for a further connection after the test, and ends with the process.
     thread::spawn(move || serve(&listener, &record));
     let request =
         FixedRequest { url, method: "GET".to_owned(), headers: Vec::new(), body: Bytes::new(), expect_status: None, keep_alive: true };
@@ -172,7 +172,7 @@ fn measured() -> (Vec<Sent>, Vec<Received>) {
 }
 
 #[test]
-fn what_is_read_late_ended_while_the_server_sent_it() {
+fn a_late_read_has_the_time_at_which_the_server_sent_it() {
     let (sent, received) = measured();
     assert_eq!((sent.len(), received.len()), (5_000, 5_000));
     for (number, (sent, received)) in sent.iter().zip(&received).enumerate() {

@@ -4,5 +4,5 @@
 
 mod events;
 mod late_reads;
-mod made;
 mod requests;
+mod small_runs;

@@ -2,7 +2,7 @@
 
 use super::catalogue::{AcceptedFinding, Catalogue, PlantedFault, Severity};
 use super::cell::Cell;
-use super::said::{Said, SaidFinding};
+use super::conclusion::{CellConclusion, ConcludedFinding};
 
 /// The rule that speaks of the load generator, not of the system.
 const GENERATOR: &str = "generator";
@@ -40,38 +40,38 @@ impl Rating {
     }
 }
 
-pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Severity, cell: &Cell, said: &Said) -> Rating {
-    let applies = |list: &[AcceptedFinding], finding: &SaidFinding| {
+pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Severity, cell: &Cell, conclusion: &CellConclusion) -> Rating {
+    let applies = |list: &[AcceptedFinding], finding: &ConcludedFinding| {
         let mut meant = list.iter().filter(|one| one.is_for(&cell.stack, &cell.load, &cell.observe));
         meant.any(|one| one.is_met_by(&finding.rule, &finding.claim))
     };
-    match said.findings.iter().take(FIRST).position(|finding| applies(&severity.right, finding)) {
+    match conclusion.findings.iter().take(FIRST).position(|finding| applies(&severity.right, finding)) {
         Some(0) => return Rating::Right,
         Some(_) => return Rating::InThree,
         None => {}
     }
     // A bound on how many are served at a time is true of fewer, too.
-    let is_bound = |finding: &SaidFinding| finding.claim.contains(" at most ") && finding.claim.contains(" or fewer are in ");
+    let is_bound = |finding: &ConcludedFinding| finding.claim.contains(" at most ") && finding.claim.contains(" or fewer are in ");
     let names_no_cause =
-        |finding: &SaidFinding| catalogue.symptoms.contains(&finding.rule) || is_bound(finding) || applies(&severity.vague, finding);
-    let mut causes = said.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
-    let speaks_of_itself = |finding: &SaidFinding| finding.rule == GENERATOR;
+        |finding: &ConcludedFinding| catalogue.symptoms.contains(&finding.rule) || is_bound(finding) || applies(&severity.vague, finding);
+    let mut causes = conclusion.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
+    let speaks_of_itself = |finding: &ConcludedFinding| finding.rule == GENERATOR;
     if causes.peek().is_some() && !causes.all(speaks_of_itself) {
         return Rating::Wrong;
     }
-    if said.findings.first().is_some_and(speaks_of_itself) {
+    if conclusion.findings.first().is_some_and(speaks_of_itself) {
         return Rating::Generator;
     }
     if fault.is_healthy {
         // Of a system that carries its load, "more comes in than goes out" is an accusation, too.
-        return if said.findings.is_empty() { Rating::Right } else { Rating::Wrong };
+        return if conclusion.findings.is_empty() { Rating::Right } else { Rating::Wrong };
     }
     let mut meant = severity.right.iter().filter(|one| one.is_for(&cell.stack, &cell.load, &cell.observe));
-    if said.findings.is_empty() && meant.any(|one| one.is_met_by_remark(&said.remark)) {
+    if conclusion.findings.is_empty() && meant.any(|one| one.is_met_by_remark(&conclusion.remark)) {
         return Rating::Right;
     }
-    let is_undecided = said.remark.to_lowercase().contains("cannot tell what");
-    if said.findings.is_empty() && !is_undecided { Rating::Denied } else { Rating::Abstained }
+    let is_undecided = conclusion.remark.to_lowercase().contains("cannot tell what");
+    if conclusion.findings.is_empty() && !is_undecided { Rating::Denied } else { Rating::Abstained }
 }
 
 #[cfg(test)]
@@ -83,9 +83,14 @@ mod tests {
         let cell = Cell::parse(cell).unwrap();
         let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).unwrap();
         let finding =
-            |(rule, claim): &(&str, &str)| SaidFinding { rule: (*rule).into(), confidence: "high".into(), claim: (*claim).into() };
-        let said = Said { cell: cell.name(), findings: findings.iter().map(finding).collect(), remark: remark.into(), ..Said::default() };
-        judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said)
+            |(rule, claim): &(&str, &str)| ConcludedFinding { rule: (*rule).into(), confidence: "high".into(), claim: (*claim).into() };
+        let conclusion = CellConclusion {
+            cell: cell.name(),
+            findings: findings.iter().map(finding).collect(),
+            remark: remark.into(),
+            ..CellConclusion::default()
+        };
+        judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &conclusion)
     }
 
     const LOCK: (&str, &str) = ("database-waits", "\"Buy\": 19 database sessions wait for a row lock (Lock:transactionid)");
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_may_be_said_in_the_remark() {
+    fn a_warm_up_may_be_reported_in_the_remark() {
         let remark =
             "Every arrival was served: no limit was reached. \"Buy\" was slower until 0:09 (180 ms instead of 9 ms): it warmed up.";
         assert_eq!(judged("node/warm-up/plain/constant/nothing/1", &[], remark), Rating::Right);

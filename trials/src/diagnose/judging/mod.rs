@@ -4,14 +4,14 @@
 
 mod catalogue;
 mod cell;
+mod conclusion;
 mod judge;
 mod phrase;
-mod said;
 
 pub(crate) use catalogue::{Catalogue, HEALTHY};
 pub(crate) use cell::{Cell, all};
+pub(crate) use conclusion::CellConclusion;
 pub(crate) use judge::{Rating, judge};
-pub(crate) use said::Said;
 
 /// The root of the repository, for the tests here, which two packages run.
 #[cfg(test)]

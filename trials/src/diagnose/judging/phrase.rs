@@ -44,9 +44,9 @@ impl Phrase {
 }
 
 /// Whether these words begin so.
-fn follow(wanted: &[PhraseWord], said: &[String]) -> bool {
+fn follow(wanted: &[PhraseWord], words: &[String]) -> bool {
     let Some((first, rest)) = wanted.split_first() else { return true };
-    first.lengths(said).into_iter().any(|length| follow(rest, &said[length..]))
+    first.lengths(words).into_iter().any(|length| follow(rest, &words[length..]))
 }
 
 /// The settings of the fault in place of their names: `{stall.every}`.
@@ -95,14 +95,14 @@ fn word(text: &str) -> Result<PhraseWord> {
 
 impl PhraseWord {
     /// How many of these words it can match: none, one, or three if a number is written as `3 to 5`.
-    fn lengths(&self, said: &[String]) -> Vec<usize> {
-        let Some(first) = said.first() else { return Vec::new() };
+    fn lengths(&self, words: &[String]) -> Vec<usize> {
+        let Some(first) = words.first() else { return Vec::new() };
         let one = match self {
             Self::Exact(wanted) => first == wanted,
             Self::Prefix(start) => first.starts_with(start.as_str()),
             Self::Number(low, high) => number(first).is_some_and(|number| (*low..=*high).contains(&number)),
             Self::Instant(low, high) => {
-                let unit = said.get(1).is_some_and(|unit| unit == "s" || unit == "seconds");
+                let unit = words.get(1).is_some_and(|unit| unit == "s" || unit == "seconds");
                 let plain = if unit { number(first) } else { None };
                 clock(first).or(plain).is_some_and(|seconds| (*low..=*high).contains(&seconds))
             }
@@ -111,7 +111,7 @@ impl PhraseWord {
         if one {
             lengths.push(1);
         }
-        if let (Self::Number(low, high), [from, to, until, ..]) = (self, said)
+        if let (Self::Number(low, high), [from, to, until, ..]) = (self, words)
             && let (Some(from), Some(until)) = (number(from), number(until))
             && to == "to"
             && until <= SPAN_MAX * from

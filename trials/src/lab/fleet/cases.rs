@@ -85,14 +85,14 @@ fn of_lost(ended: &FinishedTest, seconds: usize) -> Vec<Observed> {
     let (victim, asked, at_target) = (format!("agent-{VICTIM}"), (RATE * seconds) as u64, ended.rows.values().sum::<usize>() as u64);
     let others = asked * (AGENTS as u64 - 1) / AGENTS as u64;
     let requests = ended.requests();
-    // A machine that is busy with other things may also make it invalid.
-    let is_told = matches!((ended.grade(), ended.code), ("suspect", 0) | ("invalid", 4));
+    // On a busy machine the run may also be invalid.
+    let is_reported = matches!((ended.grade(), ended.code), ("suspect", 0) | ("invalid", 4));
     vec![
-        observed("measurement, exit code", "suspect, 0, or invalid, 4", format!("{}, {}", ended.grade(), ended.code), is_told),
+        observed("measurement, exit code", "suspect, 0, or invalid, 4", format!("{}, {}", ended.grade(), ended.code), is_reported),
         observed("validity names it", &victim, ended.of_agents(), ended.of_agents().contains(&victim)),
-        observed("a warning names it", &victim, first_line(&ended.said, "was lost"), ended.said.contains(&format!("{victim} "))),
+        observed("a warning names it", &victim, first_line(&ended.log, "was lost"), ended.log.contains(&format!("{victim} "))),
         observed("requests in the report", format!("{others} to {asked}"), requests, (others..asked).contains(&requests)),
-        // Its last second may be at the target and not in the report, and nothing the other way round.
+        // The target may have received its last second although the report lacks it, but never the reverse.
         observed(
             "requests at the target",
             format!("{requests} or more"),
@@ -177,8 +177,8 @@ fn cut_off(user: &mut FleetUser) -> Result<Vec<Observed>> {
     user.cluster.lose_none(&on, 1.0)?;
     let ended = user.finish(running)?;
     let mut all = conserved(&ended, LONG);
-    all.push(exactly("agents lost", "none", if ended.said.contains("was lost") { "some" } else { "none" }));
-    all.push(observed("silence is reported", "yes", first_line(&ended.said, "were silent"), ended.said.contains("were silent")));
+    all.push(exactly("agents lost", "none", if ended.log.contains("was lost") { "some" } else { "none" }));
+    all.push(observed("silence is reported", "yes", first_line(&ended.log, "were silent"), ended.log.contains("were silent")));
     Ok(all)
 }
 
@@ -193,7 +193,7 @@ fn lossy(user: &mut FleetUser) -> Result<Vec<Observed>> {
     }
     let ended = ended?;
     let mut all = conserved(&ended, LONG);
-    all.push(exactly("agents lost", "none", if ended.said.contains("was lost") { "some" } else { "none" }));
+    all.push(exactly("agents lost", "none", if ended.log.contains("was lost") { "some" } else { "none" }));
     Ok(all)
 }
 
@@ -250,7 +250,7 @@ fn nats_restarted(user: &mut FleetUser) -> Result<Vec<Observed>> {
     let ended = user.finish(running)?;
     let mut all = of_whole(&ended, LONG);
     user.wait_until_ready()?;
-    all.push(exactly("agents lost", "none", if ended.said.contains("was lost") { "some" } else { "none" }));
+    all.push(exactly("agents lost", "none", if ended.log.contains("was lost") { "some" } else { "none" }));
     Ok(all)
 }
 
@@ -275,10 +275,10 @@ pub(super) fn up(user: &mut FleetUser) -> Result<Vec<Observed>> {
     let taken = process::output(dry.args(["-c", &pipe]))?;
     let mut all = vec![exactly("objects that a server-side dry run takes", "8", taken.trim())];
     user.cluster.kubectl(&["--namespace", NAMESPACE, "create", "secret", "generic", "stranger", "--from-literal=a=b"])?;
-    let (code, said) = user.fleet("up", &size)?;
+    let (code, output) = user.fleet("up", &size)?;
     all.push(observed("fleet up", "exit code 0", format!("exit code {code}"), code == 0));
     if code != 0 {
-        all.push(observed("fleet up says", "what was made", &said, false));
+        all.push(observed("output of fleet up", "the created objects", &output, false));
     }
     let (code, _) = user.fleet("status", &[])?;
     all.push(observed("fleet status at once", "exit code 3", format!("exit code {code}"), code == 3));

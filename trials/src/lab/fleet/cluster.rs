@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_lab_left_behind_is_told_from_all_else() {
+    fn leftovers_of_a_killed_lab_are_recognised() {
         let folder = Path::new("/tmp/lab");
         let nginx = b"nginx: master process nginx -p /tmp/lab/target -c /tmp/lab/target/nginx.conf\0";
         assert!(is_of(folder, nginx, b"") && is_of(folder, b"etcd\0--data-dir\0/tmp/lab/etcd\0", b""));

@@ -61,7 +61,7 @@ fn archive(work: &Path, name: &str, root: &Path, entry: &str) -> Result<PathBuf>
 /// What a binary of this machine is linked with; none of a static one, which a release is.
 fn libraries(binary: &Path) -> Result<BTreeSet<PathBuf>> {
     match process::attempt(Command::new("ldd").arg(binary)) {
-        Some(said) => Ok(linked(&said)),
+        Some(output) => Ok(linked(&output)),
         // "not a dynamic executable"
         None => Ok(BTreeSet::new()),
     }
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn libraries_are_those_that_the_loader_finds() {
-        let said = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
+        let output = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
         let expected = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from);
-        assert!(linked(said).iter().eq(&expected));
+        assert!(linked(output).iter().eq(&expected));
         assert!(linked("\tstatically linked\n").is_empty());
     }
 }

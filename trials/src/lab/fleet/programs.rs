@@ -27,10 +27,10 @@ pub(super) const CNI: &str = "/usr/lib/cni";
 
 /// Kubernetes itself.
 const KUBERNETES: GoModule = GoModule { folder: "kubernetes", packages: &["tool"] };
-/// A name server, NATS as `fleet up` wants it, and what holds a pod.
-const BESIDE: GoModule = GoModule { folder: "beside", packages: &["tool", "./dns", "./pause"] };
+/// A name server, NATS in the version of `fleet up`, and the pods' pause process.
+const SUPPORT: GoModule = GoModule { folder: "support", packages: &["tool", "./dns", "./pause"] };
 
-/// A module of `labs/fleet`, and what is built of it.
+/// A module of `labs/fleet`, and the packages built from it.
 struct GoModule {
     folder: &'static str,
     packages: &'static [&'static str],
@@ -58,10 +58,10 @@ impl Programs {
         }
         let folder = workspace.target.join("lab/fleet");
         let built = folder.join("bin");
-        let (kubernetes, nats) = (version(workspace, &KUBERNETES, "k8s.io/kubernetes")?, version(workspace, &BESIDE, "nats-server/v2")?);
-        // What the compiler keeps is as large as a hundred programs.
+        let (kubernetes, nats) = (version(workspace, &KUBERNETES, "k8s.io/kubernetes")?, version(workspace, &SUPPORT, "nats-server/v2")?);
+        // The compiler's cache is as large as a hundred programs.
         let cache = folder.join("go-cache");
-        for module in [&KUBERNETES, &BESIDE] {
+        for module in [&KUBERNETES, &SUPPORT] {
             build(workspace, module, &kubernetes, &built, &cache)?;
         }
         if cache.exists() {

@@ -36,7 +36,7 @@ pub(super) struct FleetUser {
 pub(super) struct Running {
     child: Child,
     output: PathBuf,
-    said: PathBuf,
+    log: PathBuf,
 }
 
 /// What came of it.
@@ -44,7 +44,7 @@ pub(super) struct FinishedTest {
     pub(super) code: i32,
     pub(super) summary: Value,
     /// The output of `loadstone run`.
-    pub(super) said: String,
+    pub(super) log: String,
     /// How often each row came to the target.
     pub(super) rows: BTreeMap<String, usize>,
     /// Of the run directory.
@@ -72,8 +72,8 @@ impl FleetUser {
     pub(super) fn fleet(&self, command: &str, further: &[&str]) -> Result<(i32, String)> {
         let mut command = self.loadstone(&[&["fleet", command, "--kubernetes", "--namespace", NAMESPACE], further].concat())?;
         let output = command.stdin(Stdio::null()).output()?;
-        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        Ok((output.status.code().unwrap_or(-1), said))
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Ok((output.status.code().unwrap_or(-1), text))
     }
 
     /// Waits until `fleet status` says that all are ready. How long it took, seconds.
@@ -82,7 +82,7 @@ impl FleetUser {
         let took = self.cluster.wait("all agents to be ready", READY_SECONDS, |_| {
             Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?.success())
         });
-        took.with_context(|| self.fleet("status", &[]).map_or_else(|error| error.to_string(), |(_, said)| said))
+        took.with_context(|| self.fleet("status", &[]).map_or_else(|error| error.to_string(), |(_, text)| text))
     }
 
     /// Forwards a port to the fleet's NATS server, again whenever the pod that it went to is gone.
@@ -109,7 +109,7 @@ impl FleetUser {
             self.forward()?;
         }
         self.target.take_rows()?;
-        let (authorities, output, said) = (self.runs.join("fleet-ca.crt"), self.runs.join("last.json"), self.runs.join("last.txt"));
+        let (authorities, output, log) = (self.runs.join("fleet-ca.crt"), self.runs.join("last.json"), self.runs.join("last.txt"));
         fs::write(&authorities, self.secret("ca.crt")?)?;
         let address = self.secret("controller")?.replace(":4222", &format!(":{}", self.port));
         let mut command = self.loadstone(&["run"])?;
@@ -118,8 +118,8 @@ impl FleetUser {
         for (name, value) in [("target", self.target.url.clone()), ("rate", RATE.to_string()), ("seconds", seconds.to_string())] {
             command.arg("-p").arg(format!("{name}={value}"));
         }
-        let child = command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&said)?).spawn()?;
-        Ok(Running { child, output, said })
+        let child = command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&log)?).spawn()?;
+        Ok(Running { child, output, log })
     }
 
     /// Waits until so many requests of the run came to the target.
@@ -129,7 +129,7 @@ impl FleetUser {
                 return Ok(());
             }
             if let Some(status) = running.child.try_wait()? {
-                bail!("the run ended with {status} before {requests} requests came: {}", fs::read_to_string(&running.said)?);
+                bail!("the run ended with {status} before {requests} requests arrived: {}", fs::read_to_string(&running.log)?);
             }
             std::thread::sleep(super::daemon::STEP);
         }
@@ -138,12 +138,12 @@ impl FleetUser {
 
     pub(super) fn finish(&mut self, mut running: Running) -> Result<FinishedTest> {
         let code = running.child.wait()?.code().unwrap_or(-1);
-        let said = fs::read_to_string(&running.said)?;
+        let log = fs::read_to_string(&running.log)?;
         let summary: Value =
-            serde_json::from_slice(&fs::read(&running.output)?).with_context(|| format!("the run wrote no summary: {said}"))?;
+            serde_json::from_slice(&fs::read(&running.output)?).with_context(|| format!("the run wrote no summary: {log}"))?;
         let id = summary["id"].as_str().context("a summary names its run")?;
         let described = serde_json::from_slice(&fs::read(self.runs.join(id).join("run.json"))?)?;
-        Ok(FinishedTest { code, summary, said, rows: self.target.take_rows()?, described })
+        Ok(FinishedTest { code, summary, log, rows: self.target.take_rows()?, described })
     }
 
     pub(super) fn run(&mut self, test: &str, seconds: usize) -> Result<FinishedTest> {

@@ -79,9 +79,9 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &TicketCase,
     conclusion::run(binary, &script(case.script), runs, &parameters, case.workers)
 }
 
-/// Fewer validators where so many processes of a service may not have that many connections.
+/// Reduces the number of validators where the service's processes may not open that many connections.
 fn as_many_as_fit(validators: u64, processes: u32) -> Result<u64> {
-    /// Open files of a service besides its connections.
+    /// Open files of a service in addition to its connections.
     const SPARE: u64 = 1000;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is valid for writes for the time of the call.

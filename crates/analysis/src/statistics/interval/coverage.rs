@@ -1,7 +1,7 @@
 //! How often intervals contain a known truth: the response time of a queue with Poisson arrivals, exponential services and c servers (M/M/c).
 //!
 //! Its tail is (1 − C)·e^(−μt) + C·(θe^(−μt) − μe^(−θt))/(θ − μ) with θ = cμ − λ and Erlang's C, the probability of having to wait (Kleinrock,
-//! *Queueing Systems*, volume 1, 1975). The table in docs/metrics.md comes from [`the_whole_table`].
+//! *Queueing Systems*, volume 1, 1975). The table in docs/metrics/intervals.md comes from [`the_whole_table`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -166,7 +166,7 @@ fn the_truth_is_that_of_queueing_theory() {
 }
 
 /// `LOADSTONE_COVERAGE`: runs per setting; `LOADSTONE_COVERAGE_SEED`: the first seed. With 1,000 runs, which take minutes, it prints the figures of
-/// docs/metrics.md:
+/// docs/metrics/intervals.md:
 /// `LOADSTONE_COVERAGE=1000 cargo test -p loadstone-analysis --lib the_whole_table -- --nocapture`.
 #[test]
 fn the_whole_table() {

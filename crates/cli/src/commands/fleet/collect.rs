@@ -1,4 +1,4 @@
-//! `loadstone fleet collect`: the seconds of a run whose controller was killed, from its agents.
+//! `loadstone fleet collect`: fetches the seconds of a run whose controller was killed from its agents.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,8 +14,8 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::StoredRunArgs;
 use crate::fleet::{authorities, parse_address};
 
-/// How long agents are waited for.
-const WAIT: Duration = Duration::from_secs(15);
+/// How long to wait for agents.
+const AGENT_WAIT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -24,10 +24,10 @@ Example:
 pub(super) struct CollectArgs {
     #[command(flatten)]
     run: StoredRunArgs,
-    /// NATS server that the run's agents are at: nats://HOST:4222 or tls://…, with USER:PASSWORD@ where it asks for it.
+    /// NATS server of the run's agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ if the server requires it.
     #[arg(long, value_name = "ADDRESS", env = "LOADSTONE_FLEET", hide_env_values = true, value_parser = parse_address)]
     fleet: String,
-    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     fleet_ca: Option<PathBuf>,
 }
@@ -37,19 +37,25 @@ impl CollectArgs {
         let directory = self.run.directory()?;
         let run = Reader::open(&directory).and_then(Reader::run_as_kept)?;
         let Some(id) = run.info.fleet.clone() else {
-            return Err(UsageError(format!("{}: no agents made this run's load (or a Loadstone that did not note it)", run.info.id)).into());
+            return Err(UsageError(format!(
+                "{}: this run used no agents (or a version of Loadstone that did not record them)",
+                run.info.id
+            ))
+            .into());
         };
         if run.end.is_some() {
-            return Err(UsageError(format!("{}: this run has its end; its controller took what the agents had", run.info.id)).into());
+            return Err(
+                UsageError(format!("{}: this run is complete: its controller received all data from the agents", run.info.id)).into()
+            );
         }
-        let (told, next) = has(&run);
+        let (stored, next) = has(&run);
         let agents: Vec<AgentFacts> = run.info.agents.iter().map(facts).collect();
         let wanted = agents.len();
         let server = NatsServer::new(&self.fleet, authorities("--fleet-ca", self.fleet_ca.as_deref())?);
-        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, told), wanted, WAIT, next)?;
+        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, stored), wanted, AGENT_WAIT, next)?;
         if collected.agents.is_empty() {
             return Err(UsageError(format!(
-                "no agent at this server has kept anything of {}: an agent keeps it until it loses another controller, or ends, and gives it \
+                "no agent at this server stores data of {}: an agent stores it until it ends or loses another controller, and sends it \
                  while it waits for a run",
                 run.info.id
             ))
@@ -59,14 +65,14 @@ impl CollectArgs {
     }
 }
 
-/// By agent: how many of its first seconds a run has. And the number of the first second that it has not.
+/// For each agent, how many of its first seconds the run has. Also the number of the first second that is missing.
 fn has(run: &Run) -> (BTreeMap<u32, u32>, u32) {
-    let mut told: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut stored: BTreeMap<u32, u32> = BTreeMap::new();
     for agent in run.slices.iter().flat_map(|second| &second.agents) {
-        let known = told.entry(agent.agent).or_default();
+        let known = stored.entry(agent.agent).or_default();
         *known = agent.seconds_received.max(*known);
     }
-    (told, run.slices.last().map_or(0, |second| second.slice + second.folded + 1))
+    (stored, run.slices.last().map_or(0, |second| second.slice + second.folded + 1))
 }
 
 fn facts(info: &loadstone_run_directory::AgentInfo) -> AgentFacts {
@@ -85,7 +91,7 @@ fn keep(directory: &Path, run: &Run, collected: &CollectedSeconds, next: u32) ->
     let silent: Vec<&str> =
         (0..).zip(all).filter(|(number, _)| !collected.agents.contains(number)).map(|(_, agent)| agent.name.as_str()).collect();
     let seconds = collected.seconds.len();
-    let missing = if silent.is_empty() { String::new() } else { format!("; nothing came from {}", silent.join(", ")) };
+    let missing = if silent.is_empty() { String::new() } else { format!("; no data from {}", silent.join(", ")) };
     let why = format!(
         "the controller was killed after second {}; {seconds} seconds were collected from {} of {} agents{missing}",
         next,

@@ -1,12 +1,14 @@
-//! Load on one URL, without a script: its flags, and the request and the plan that they describe.
+//! Load on one URL without a script: its flags, and the request and plan that they describe.
+
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use clap::Args;
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
 use loadstone_session::FixedRequest;
 
+use crate::argument;
 use crate::exit::UsageError;
-use crate::given;
 use crate::objective;
 
 /// Load on one URL, without a script.
@@ -22,19 +24,19 @@ pub(crate) struct UrlArgs {
     /// Users that repeat the request: closed load.  [default: 10, when there is no rate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_hyphen_values = true)]
     users: Option<u64>,
-    /// How long.  [default: 10s]
+    /// Duration.  [default: 10s]
     #[arg(long = "for", value_name = "DURATION")]
     duration: Option<String>,
-    /// Ramp-up time, on top of --for.
+    /// Ramp-up time, added to --for.
     #[arg(long, value_name = "DURATION")]
     ramp: Option<String>,
-    /// Maximum concurrent users of open load; further arrivals wait, and their wait is recorded.
+    /// Maximum concurrent users of open load. Further arrivals wait, and their wait is recorded.
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u64).range(1..))]
     max_users: Option<u64>,
     /// Request method.  [default: GET, or POST with a body]
     #[arg(short = 'X', long)]
     method: Option<String>,
-    /// Header line; may be given several times.
+    /// Header line. Can be repeated.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
     /// Request body; @FILE reads it from a file.
@@ -46,10 +48,10 @@ pub(crate) struct UrlArgs {
     /// How long requests may continue after the load has ended.  [default: 30s]
     #[arg(long, value_name = "DURATION")]
     graceful_stop: Option<String>,
-    /// Status that counts as passed.  [default: any below 400]
-    #[arg(long, value_name = "STATUS")]
-    expect_status: Option<u16>,
-    /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'; may be given several times.
+    /// Status that counts as passed, such as 204, or a class such as 2xx.  [default: any below 400]
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    expect_status: Option<RangeInclusive<u16>>,
+    /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'. Can be repeated.
     #[arg(long = "threshold", value_name = "OBJECTIVE")]
     thresholds: Vec<String>,
     /// Open a new connection for every request.
@@ -58,8 +60,8 @@ pub(crate) struct UrlArgs {
 }
 
 impl UrlArgs {
-    /// The first of these flags that was given.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
+    /// The first of these flags that is set.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
         [
             (self.rate.is_some(), "--rate"),
             (self.users.is_some(), "--users"),
@@ -78,14 +80,14 @@ impl UrlArgs {
         .find_map(|(given, flag)| given.then_some(flag))
     }
 
-    /// The first of the flags about its length that was given.
-    pub(crate) fn length_given(&self) -> Option<&'static str> {
+    /// The first flag about the load's length that is set.
+    pub(crate) fn length_flag_set(&self) -> Option<&'static str> {
         [(self.duration.is_some(), "--for"), (self.ramp.is_some(), "--ramp")].into_iter().find_map(|(given, flag)| given.then_some(flag))
     }
 
     /// The request to a URL that these flags describe.
     pub(crate) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
-        let url = given::url("", text)?;
+        let url = argument::url("", text)?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
         }
@@ -102,7 +104,7 @@ impl UrlArgs {
         if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(UsageError(format!("--method: \"{method}\" is not an HTTP method")));
         }
-        Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status, keep_alive: !self.no_keep_alive })
+        Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status.clone(), keep_alive: !self.no_keep_alive })
     }
 
     /// The plan that these flags describe.
@@ -132,6 +134,16 @@ impl UrlArgs {
     }
 }
 
+/// `204` or `2xx`, as in `expect` of scripts.
+fn status(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let class = |class: u16| class * 100..=class * 100 + 99;
+    match (text.as_bytes(), text.parse()) {
+        ([digit @ b'1'..=b'9', b'x' | b'X', b'x' | b'X'], _) => Ok(class(u16::from(digit - b'0'))),
+        (_, Ok(exact @ 100..=999)) => Ok(exact..=exact),
+        _ => Err("write a status such as 204, or a class such as 2xx".to_owned()),
+    }
+}
+
 fn header(line: &str) -> Result<(String, String), UsageError> {
     match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() && !line.contains(['\r', '\n']) => {
@@ -151,7 +163,7 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
         Some(text) => {
             let rate = loadstone_units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
             if rate == 0.0 {
-                return Err(UsageError(format!("--rate: {text} makes no load; give a rate above 0, such as 50 or 90/min")));
+                return Err(UsageError(format!("--rate: {text} generates no load: use a rate above 0, such as 50 or 90/min")));
             }
             let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
             let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
@@ -169,4 +181,18 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
 
 fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
     text.map_or(Ok(default_ns), |text| loadstone_units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_exact_or_a_class() {
+        assert_eq!(status("204"), Ok(204..=204));
+        assert_eq!((status("2xx"), status("5XX")), (Ok(200..=299), Ok(500..=599)));
+        for text in ["", "2x", "20x", "99", "1000", "0xx", "ok"] {
+            assert_eq!(status(text).unwrap_err(), "write a status such as 204, or a class such as 2xx", "{text}");
+        }
+    }
 }

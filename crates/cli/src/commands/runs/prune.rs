@@ -1,4 +1,4 @@
-//! `loadstone runs prune`: deletes runs, experiments and searches that nobody needs any more.
+//! `loadstone runs prune`: deletes old runs, experiments and searches.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,13 +14,13 @@ use crate::answers::{AnswerFolder, FoundAnswer};
 use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
 
-/// What has no end and was written so lately still goes on.
-const GOES_ON: Duration = Duration::from_secs(60);
+/// An entry without an end that was written this recently may still be in progress.
+const IN_PROGRESS_SILENCE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments and searches go whole, with the runs that they made. What has a tag and what still goes on stays. Of --keep, --older-than and --keep-size \
-all that are given must allow it.
+Experiments and searches are deleted as a whole, with their runs. Tagged runs, and entries in progress, are not deleted. If several of --keep, --older-than \
+and --keep-size are set, each of them must allow the deletion.
 
 Examples:
   loadstone runs prune --keep 50 --dry-run
@@ -30,23 +30,23 @@ pub(crate) struct PruneArgs {
     /// Keep the newest N runs of each test, and the newest N experiments and searches.
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// Delete only what ended longer ago than this: 30d, 12h.
+    /// Delete only entries that ended longer ago than this: 30d, 12h.
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Keep the newest that fit into so much: 2GB, 500MB.
+    /// Keep the newest entries that fit into this size: 2GB, 500MB.
     #[arg(long, value_name = "SIZE")]
     keep_size: Option<String>,
     /// Also delete runs with a tag.
     #[arg(long)]
     tagged: bool,
-    /// Only say what would be deleted.
+    /// Only list what would be deleted.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     folder: RunsFolderArgs,
 }
 
-/// What may go.
+/// An entry that may be deleted.
 struct Retention {
     keep: usize,
     older_than: Duration,
@@ -61,7 +61,7 @@ struct Retention {
 struct Prunable {
     id: String,
     directory: PathBuf,
-    /// What it is counted with.
+    /// Entries of one family are counted together.
     family: String,
     has_tag: bool,
     has_ended: bool,
@@ -73,7 +73,7 @@ impl PruneArgs {
     pub(crate) fn perform(&self) -> anyhow::Result<Exit> {
         if self.keep.is_none() && self.older_than.is_none() && self.keep_size.is_none() {
             return Err(
-                UsageError("what may go? Give --keep 50, --older-than 30d or --keep-size 2GB, or several of them".to_owned()).into()
+                UsageError("nothing selected: give --keep 50, --older-than 30d or --keep-size 2GB, or several of them".to_owned()).into()
             );
         }
         let older_than = match &self.older_than {
@@ -105,7 +105,7 @@ impl PruneArgs {
     }
 }
 
-/// Days are usual here, which durations of tests do not have.
+/// Days are common here, but durations in tests have no unit for them.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<f64>().ok());
     match days {
@@ -114,12 +114,12 @@ fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// All that lies in the folder, the newest first.
+/// All entries of the folder, newest first.
 fn found(runs: &Path) -> anyhow::Result<Vec<Prunable>> {
     let history = History::of(runs).map_err(|error| UsageError(error.to_string()))?;
     let mut all: Vec<Prunable> = history.entries().filter_map(Result::ok).map(of_run).collect();
     all.extend(AnswerFolder::all(runs).into_iter().map(of_answer));
-    // Runs came from the newest on, and stay in that order where the clock is too coarse.
+    // Runs arrive newest first. They keep this order where timestamps are too coarse.
     all.sort_by_key(|prunable| std::cmp::Reverse(prunable.written));
     Ok(all)
 }
@@ -136,12 +136,12 @@ fn of_run(entry: HistoryEntry) -> Prunable {
     }
 }
 
-/// Whether one has ended is not written down: one that was written lately may still go on.
+/// The directory does not record whether an experiment or search has ended. One that was written recently may still be in progress.
 fn of_answer(folder: AnswerFolder) -> Prunable {
     let family = match folder.read() {
         Ok(Some(answer @ FoundAnswer::Experiment(_))) => format!("experiment {}", answer.test()),
         Ok(Some(answer @ FoundAnswer::Capacity(_))) => format!("capacity {}", answer.test()),
-        // Something that cannot be read is nobody's newest.
+        // An unreadable entry does not count as the newest.
         Ok(None) | Err(_) => String::new(),
     };
     let written = std::fs::metadata(&folder.directory).and_then(|facts| facts.modified()).ok();
@@ -149,7 +149,7 @@ fn of_answer(folder: AnswerFolder) -> Prunable {
     Prunable { id: folder.id, family, has_tag: false, has_ended: false, written, bytes, directory: folder.directory }
 }
 
-/// Of all files below. What went away in between counts nothing.
+/// Total size of all files below. Files that disappear meanwhile count as 0.
 fn size(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -161,7 +161,7 @@ fn size(directory: &Path) -> u64 {
 }
 
 impl Retention {
-    /// `all`: the newest first.
+    /// `all`: newest first.
     fn chosen<'a>(&self, all: &'a [Prunable]) -> Vec<&'a Prunable> {
         let mut newer_of: HashMap<&str, usize> = HashMap::new();
         let mut bytes = 0;
@@ -179,9 +179,9 @@ impl Retention {
     }
 
     fn may_go(&self, kept: &Prunable) -> bool {
-        // A file from the future, or one that cannot be looked at, is not known to be old.
+        // A file with a future or unreadable timestamp is not known to be old.
         let age = kept.written.and_then(|written| self.now.duration_since(written).ok()).unwrap_or_default();
-        let goes_on = !kept.has_ended && age < GOES_ON;
+        let goes_on = !kept.has_ended && age < IN_PROGRESS_SILENCE_MAX;
         !goes_on && age >= self.older_than && (self.tagged || !kept.has_tag)
     }
 }
@@ -190,7 +190,7 @@ impl Retention {
 mod tests {
     use super::*;
 
-    fn kept(family: &str, hours_ago: u64, has_tag: bool, has_ended: bool) -> Prunable {
+    fn prunable(family: &str, hours_ago: u64, has_tag: bool, has_ended: bool) -> Prunable {
         Prunable {
             id: format!("{family}-{hours_ago}"),
             directory: family.into(),
@@ -204,13 +204,13 @@ mod tests {
 
     fn all() -> [Prunable; 7] {
         [
-            kept("shop", 0, false, false),
-            kept("shop", 1, false, true),
-            kept("pay", 2, false, true),
-            kept("shop", 30, true, true),
-            kept("shop", 40, false, true),
-            kept("pay", 50, false, true),
-            kept("shop", 60, false, true),
+            prunable("shop", 0, false, false),
+            prunable("shop", 1, false, true),
+            prunable("pay", 2, false, true),
+            prunable("shop", 30, true, true),
+            prunable("shop", 40, false, true),
+            prunable("pay", 50, false, true),
+            prunable("shop", 60, false, true),
         ]
     }
 
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_every_rule_allows_goes() {
+    fn only_entries_that_every_rule_allows_are_deleted() {
         assert_eq!(chosen(2, 0, 0, false), ["shop-40", "shop-60"], "of each test, and none with a tag");
         assert_eq!(chosen(1, 45, 0, false), ["pay-50", "shop-60"]);
-        assert_eq!(chosen(0, 0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one that goes on");
+        assert_eq!(chosen(0, 0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one in progress");
     }
 
     #[test]
-    fn the_newest_that_fit_stay_whatever_their_test() {
+    fn the_newest_entries_that_fit_remain_for_any_test() {
         assert_eq!(chosen(0, 0, 500, false), ["pay-50", "shop-60"], "what stays for its tag takes room, too");
         assert_eq!(chosen(0, 0, 499, false), ["shop-40", "pay-50", "shop-60"]);
         assert_eq!(chosen(0, 55, 500, false), ["shop-60"]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_have_days() {
+    fn ages_may_be_in_days() {
         assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
         assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
         assert!(age("long").is_err() && age("-1d").is_err());

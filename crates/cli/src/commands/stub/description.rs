@@ -1,4 +1,4 @@
-//! What a stub is to do: flags, a file, or both.
+//! The description of a stub: flags, a file, or both.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(crate) struct StubArgs {
     /// Status of the response.  [default: 200]
     #[arg(long, value_name = "STATUS")]
     status: Option<u16>,
-    /// Header line; may be given several times.
+    /// Header line. Can be repeated.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
     /// Body of the response, as text.
@@ -51,28 +51,28 @@ pub(crate) struct StubArgs {
     /// Respond with the request's body.
     #[arg(long)]
     echo: bool,
-    /// Faults for a share of the calls: 1%=503, 0.1%=reset, 1%=silence; may be given several times.
+    /// Faults for a share of the calls: 1%=503, 0.1%=reset, 1%=silence. Can be repeated.
     #[arg(long = "fault", value_name = "SHARE=FAULT")]
     faults: Vec<String>,
-    /// Calls per second ("360/s", "90/m"); more are rejected with 429 and Retry-After.
+    /// Maximum calls per second ("360/s", "90/m"). Further calls are rejected with 429 and Retry-After.
     #[arg(long, value_name = "RATE")]
     limit: Option<String>,
     /// Calls accepted at once after a pause.  [default: 1]
     #[arg(long, value_name = "N", requires = "limit")]
     burst: Option<f64>,
-    /// Value of Retry-After.  [default: the time until there is room again]
+    /// Value of Retry-After.  [default: the time until a call is accepted again]
     #[arg(long, value_name = "DURATION", requires = "limit")]
     retry_after: Option<String>,
-    /// Calls served concurrently; the rest wait in line.
+    /// Maximum concurrent calls. Further calls wait in line.
     #[arg(long, value_name = "N")]
     concurrent: Option<usize>,
-    /// Calls that may wait in line; more are rejected with 503.  [default: no limit]
+    /// Maximum calls waiting in line. Further calls are rejected with 503.  [default: no limit]
     #[arg(long, value_name = "N", requires = "concurrent")]
     queue: Option<usize>,
     /// Status of rejected calls, instead of 429 and 503.
     #[arg(long, value_name = "STATUS")]
     reject: Option<u16>,
-    /// Bytes per second that all responses share.
+    /// Bandwidth in bytes per second, shared by all responses.
     #[arg(long, value_name = "BYTES")]
     bandwidth: Option<u64>,
     /// Use TLS, with a certificate generated at the start.
@@ -87,7 +87,7 @@ pub(crate) struct StubArgs {
 }
 
 impl StubArgs {
-    /// The file, with the flags in its place where both say something.
+    /// The file's description. Flags override it.
     pub(super) fn spec(&self) -> Result<StubSpec, UsageError> {
         let wrong = |problem: String| UsageError(problem);
         let mut fields = match &self.spec {
@@ -137,7 +137,7 @@ impl StubArgs {
         }
         let of_file = |problem: String| self.spec.as_ref().map_or_else(|| problem.clone(), |path| format!("{}: {problem}", path.display()));
         let mut spec = StubSpec::try_from(Value::Object(fields)).map_err(|problem| wrong(of_file(problem)))?;
-        // Files that a file names lie beside it.
+        // Paths in the file are relative to it.
         let folder = self.spec.as_deref().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
         let read = |file: &str| {
             let path = if self.delays_from.as_deref() == Some(file) { file.into() } else { folder.join(file) };

@@ -1,8 +1,8 @@
-//! What a stub saw, in lines for people.
+//! Renders a stub's statistics as lines of text.
 
 use loadstone_stub::{Recording, RouteCounts, SecondCounts};
 
-/// Adds a second to the sum of all.
+/// Adds one second to the total.
 pub(super) fn add(total: &mut SecondCounts, second: &SecondCounts) {
     total.calls += second.calls;
     total.answered += second.answered;
@@ -11,7 +11,7 @@ pub(super) fn add(total: &mut SecondCounts, second: &SecondCounts) {
     total.abandoned += second.abandoned;
 }
 
-/// The last seconds, and everything so far; `None` without seconds.
+/// The last seconds, and the total so far. `None` if there are no seconds.
 pub(super) fn live(seconds: &[SecondCounts], total: &SecondCounts) -> Option<String> {
     let last = seconds.last()?;
     let of = seconds.len() as f64;
@@ -30,7 +30,7 @@ pub(super) fn live(seconds: &[SecondCounts], total: &SecondCounts) -> Option<Str
     ))
 }
 
-/// Everything that the stub saw.
+/// The stub's totals.
 pub(super) fn summary(recording: &Recording, served_ns: u64) -> String {
     let seconds = served_ns as f64 / 1e9;
     let calls: u64 = recording.routes.iter().map(|route| route.requests).sum();
@@ -58,7 +58,7 @@ fn describe(route: &RouteCounts, seconds: f64) -> String {
         vec![loadstone_units::counted(route.requests, "call"), loadstone_units::rate(route.requests as f64 / seconds.max(1e-9))];
     parts.extend(route.endings());
     if route.abandoned > 0 {
-        parts.push(format!("{} given up by their caller", loadstone_units::count(route.abandoned)));
+        parts.push(format!("{} abandoned by the caller", loadstone_units::count(route.abandoned)));
     }
     if route.answered() > 0 {
         parts.push(format!("{} on average", loadstone_units::seconds(route.served_ns / route.answered() as f64 / 1e9)));

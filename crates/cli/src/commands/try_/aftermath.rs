@@ -1,4 +1,4 @@
-//! What comes of a try's iterations behind their backs: journeys that finish later, and calls that the system makes to stubs.
+//! What happens after a try's iterations: journeys that finish later, and calls from the system to stubs.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use loadstone_plan::TestPlan;
 use loadstone_script::{ConsumedCount, Stubs};
 use loadstone_session::FlowTracking;
 
-/// Follows flows and stubs for as long as the try goes on.
+/// Follows flows and stubs until the try ends.
 pub(super) struct Aftermath {
     flows: FlowTracking,
     /// By flow.
     journeys: Vec<FlowSlice>,
     stubs: Option<Rc<Stubs>>,
-    /// A line for each route that was called, and for each topic that is consumed.
+    /// One line for each called route and for each consumed topic.
     calls: Vec<String>,
 }
 
@@ -35,10 +35,10 @@ impl Aftermath {
         self.flows.load_ended(at);
     }
 
-    /// Takes a second. Returns whether nothing is left to wait for.
+    /// Adds one second. Returns whether there is nothing left to wait for.
     pub(super) fn snapshot(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
         if is_last {
-            // The flows' last second stops the stubs.
+            // The last second of the flows stops the stubs.
             self.calls = self.stubs.as_ref().map(|stubs| calls(stubs)).unwrap_or_default();
         }
         let is_drained = self.flows.complete(snapshot, is_last);
@@ -56,7 +56,7 @@ impl Aftermath {
         self.journeys.iter().map(|flow| flow.timed_out + flow.left_open).sum()
     }
 
-    /// A line for each flow, for each route of a stub that was called, and for each topic that is consumed.
+    /// One line for each flow, each called route of a stub, and each consumed topic.
     pub(super) fn lines(&self) -> Vec<String> {
         self.journeys.iter().map(journey).chain(self.calls.iter().cloned()).collect()
     }

@@ -1,17 +1,17 @@
-//! The agents: an Indexed Job that never completes, with a pod for each index.
+//! The agents: an Indexed Job that never completes, with one pod per index.
 
 use serde_json::{Value, json};
 
 use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources};
 
-/// Where the pods find the authorities that their NATS server is trusted by.
-const SECRETS: &str = "/etc/loadstone";
-/// Labels of nodes, and the agents' label that tells each. Pods have the nodes' from Kubernetes 1.35 on (KEP-4742).
-const TOPOLOGY: [(&str, &str, &str); 2] =
+/// Path in the pods of the authorities that verify their NATS server.
+const SECRETS_FOLDER: &str = "/etc/loadstone";
+/// Labels of nodes, and the agent label for each. Pods have the node's labels since Kubernetes 1.35 (KEP-4742).
+const TOPOLOGY_LABELS: [(&str, &str, &str); 2] =
     [("topology.kubernetes.io/region", "region", "NODE_REGION"), ("topology.kubernetes.io/zone", "zone", "NODE_ZONE")];
-/// Room for a test's files, which are 64 MB at most, and what it writes.
-const SCRATCH: &str = "256Mi";
+/// Space for a test's files (at most 64 MB) and its output.
+const SCRATCH_SIZE: &str = "256Mi";
 
 impl FleetInCluster {
     pub(super) fn agents_job(&self) -> Value {
@@ -20,7 +20,7 @@ impl FleetInCluster {
             "completionMode": "Indexed",
             "completions": self.agents,
             "parallelism": self.agents,
-            // An agent whose process ended is started again where it was, and one whose pod is gone as a new pod of the same index: as often as it takes.
+            // Kubernetes restarts an agent whose process ended in place, and replaces a lost pod with a new pod of the same index, without a retry limit.
             "backoffLimit": i32::MAX,
             "template": { "metadata": { "labels": labels(self, "agent") }, "spec": self.agent_pod() },
         });
@@ -34,12 +34,12 @@ impl FleetInCluster {
             let selected = self.node_selector.iter().map(|(key, value)| (key.clone(), json!(value)));
             pod["nodeSelector"] = Value::Object(selected.collect());
         }
-        // Two agents on one machine share its cores and its network.
+        // Two agents on one node would share its cores and its network.
         pod["topologySpreadConstraints"] = json!([{
             "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": pods(self, "agent"),
         }]);
         pod["containers"] = json!([self.agent_container()]);
-        pod["volumes"] = json!([{ "name": "scratch", "emptyDir": { "sizeLimit": SCRATCH } }]);
+        pod["volumes"] = json!([{ "name": "scratch", "emptyDir": { "sizeLimit": SCRATCH_SIZE } }]);
         if self.brings_authorities() {
             let items = json!([{ "key": "ca.crt", "path": "ca.crt" }]);
             let volume = json!({ "name": "authorities", "secret": { "secretName": self.secret_name(), "items": items } });
@@ -55,7 +55,7 @@ impl FleetInCluster {
         let address = json!({ "secretKeyRef": { "name": self.secret_name(), "key": "agent" } });
         let mut environment = vec![json!({ "name": "LOADSTONE_FLEET", "valueFrom": address }), field("NODE_NAME", "spec.nodeName")];
         arguments.push("--label=node=$(NODE_NAME)".to_owned());
-        for (of_node, label, variable) in TOPOLOGY {
+        for (of_node, label, variable) in TOPOLOGY_LABELS {
             match self.node_selector.iter().find(|(key, _)| key == of_node) {
                 _ if self.labels.iter().any(|(key, _)| key == label) => {}
                 Some((_, value)) => arguments.push(format!("--label={label}={value}")),
@@ -68,8 +68,8 @@ impl FleetInCluster {
         arguments.extend(self.labels.iter().map(|(key, value)| format!("--label={key}={value}")));
         let mut mounts = vec![json!({ "name": "scratch", "mountPath": "/tmp" })];
         if self.brings_authorities() {
-            environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS}/ca.crt") }));
-            mounts.push(json!({ "name": "authorities", "mountPath": SECRETS, "readOnly": true }));
+            environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS_FOLDER}/ca.crt") }));
+            mounts.push(json!({ "name": "authorities", "mountPath": SECRETS_FOLDER, "readOnly": true }));
         }
         json!({
             "name": "agent", "image": self.image, "imagePullPolicy": "IfNotPresent",

@@ -1,10 +1,10 @@
-//! What proves the fleet's NATS server to agents and controller, and them to it. Made anew with each fleet; the authority's key is not kept.
+//! TLS and login credentials of the fleet's NATS server, agents and controller. Each fleet gets new ones. The authority's key is not stored.
 
 use anyhow::Context;
 use loadstone_report::access::Token;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// Where the server listens, and where it finds its files.
+/// The server's listen address, and the paths of its files.
 pub(super) const PORT: u16 = 4222;
 pub(super) const FOLDER: &str = "/etc/nats";
 
@@ -18,10 +18,10 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// For a server that the agents reach under this name, and a controller on its own machine, through a forwarded port.
+    /// For a server that agents reach under this name, and a controller reaches on its own machine through a forwarded port.
     pub(super) fn new(server: &str) -> anyhow::Result<Self> {
-        let random = || Token::random().context("cannot make a password: the system gives no random bytes");
-        let (authority, certificate, key) = certificates(server).context("cannot make a certificate")?;
+        let random = || Token::random().context("cannot generate a password: the system provides no random bytes");
+        let (authority, certificate, key) = certificates(server).context("cannot generate a certificate")?;
         Ok(Self { agent: random()?, controller: random()?, authority, certificate, key })
     }
 
@@ -33,7 +33,7 @@ impl Credentials {
         format!("tls://controller:{}@127.0.0.1:{PORT}", self.controller.as_str())
     }
 
-    /// Of the server. An agent cannot pass for a controller.
+    /// The server's configuration. An agent cannot impersonate a controller.
     pub(super) fn configuration(&self) -> String {
         let (agent, controller) = (self.agent.as_str(), self.controller.as_str());
         format!(

@@ -1,32 +1,32 @@
-//! A fleet as the user wants it, and the names that follow from that.
+//! The requested fleet, and the names derived from it.
 
-/// A fleet as it is to be.
+/// A requested fleet.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetInCluster {
-    /// What the names of its objects begin with.
+    /// Prefix of the names of its objects.
     pub(crate) name: String,
-    /// `None`: that of kubectl's context.
+    /// `None`: the namespace of kubectl's context.
     pub(crate) namespace: Option<String>,
     pub(crate) image: String,
     pub(crate) agents: u32,
-    /// Of each agent.
+    /// Per agent.
     pub(crate) cores: u32,
-    /// Of each agent, as Kubernetes writes quantities: "1Gi".
+    /// Per agent, as a Kubernetes quantity: "1Gi".
     pub(crate) memory: String,
     pub(crate) node_selector: Vec<(String, String)>,
-    /// Labels that the agents give themselves.
+    /// Labels of the agents.
     pub(crate) labels: Vec<(String, String)>,
-    /// Networks (CIDR) that agents may reach beside NATS and name servers; none: all.
+    /// Networks (CIDR) that agents may reach in addition to NATS and name servers. Empty: all.
     pub(crate) egress: Vec<String>,
-    /// A server of the user's; `None`: one of the fleet's own.
+    /// The user's NATS server. `None`: a dedicated one.
     pub(crate) nats: Option<NatsElsewhere>,
 }
 
-/// A NATS server that is there already.
+/// An existing NATS server.
 #[derive(Debug, Clone)]
 pub(crate) struct NatsElsewhere {
     pub(crate) address: String,
-    /// Certificates of the authorities that it is trusted by, as PEM; `None`: those of the image.
+    /// Certificates (PEM) of the authorities that verify it. `None`: those of the image.
     pub(crate) authorities: Option<String>,
 }
 

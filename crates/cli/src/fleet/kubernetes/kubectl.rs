@@ -1,11 +1,11 @@
-//! Calls of `kubectl`: it knows the user's clusters, and how to log in to them.
+//! Calls `kubectl`, which knows the user's clusters and how to log in to them.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The cluster did not do as it was told.
+/// A command on the cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KubectlError {
     #[error(
@@ -13,19 +13,19 @@ pub(crate) enum KubectlError {
     )]
     Missing,
     #[error(
-        "the cluster cannot be reached{context}: kubectl says \"{said}\": is it the right one (`kubectl config current-context`, KUBECONFIG)?"
+        "cannot reach the cluster{context}: kubectl reports \"{output}\". Check that it is the right one (`kubectl config current-context`, KUBECONFIG)"
     )]
-    Unreachable { context: String, said: String },
-    #[error("kubectl {command} failed: {said}")]
-    Refused { command: String, said: String },
+    Unreachable { context: String, output: String },
+    #[error("kubectl {command} failed: {output}")]
+    Refused { command: String, output: String },
     #[error("cannot run kubectl: {0}")]
     Start(std::io::Error),
-    #[error("kubectl {command} answered with something that is no JSON: {problem}")]
+    #[error("kubectl {command} returned invalid JSON: {problem}")]
     Answer { command: String, problem: serde_json::Error },
 }
 
-/// What kubectl says where it gets no answer from a cluster, or knows none.
-const UNREACHABLE: [&str; 7] = [
+/// Messages of kubectl when a cluster does not respond, or none is configured.
+const UNREACHABLE_MESSAGES: [&str; 7] = [
     "The connection to the server",
     "Unable to connect to the server",
     "connection refused",
@@ -35,7 +35,7 @@ const UNREACHABLE: [&str; 7] = [
     "does not exist",
 ];
 
-/// A cluster and a namespace, as kubectl finds them.
+/// A cluster and a namespace, as kubectl selects them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kubectl {
     pub(crate) context: Option<String>,
@@ -43,18 +43,18 @@ pub(crate) struct Kubectl {
 }
 
 impl Kubectl {
-    /// Its arguments before the command's own.
+    /// Arguments that precede the command's arguments.
     fn flags(&self) -> Vec<String> {
         let given = [("--context", &self.context), ("--namespace", &self.namespace)];
         given.iter().filter_map(|(flag, value)| value.as_ref().map(|value| format!("{flag}={value}"))).collect()
     }
 
-    /// The beginning of a command line for people.
+    /// The prefix of a command line for messages.
     pub(crate) fn shown(&self) -> String {
         ["kubectl".to_owned()].into_iter().chain(self.flags()).collect::<Vec<_>>().join(" ")
     }
 
-    /// What it prints.
+    /// Runs a command and returns its output.
     ///
     /// # Errors
     /// [`KubectlError`]
@@ -68,7 +68,7 @@ impl Kubectl {
             .spawn()
             .map_err(|error| if error.kind() == ErrorKind::NotFound { KubectlError::Missing } else { KubectlError::Start(error) })?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that ended before it has read all says why.
+            // If the process ends before it has read all input, its own error message explains why.
             let _ = stdin.write_all(input.as_bytes());
         }
         let output = child.wait_with_output().map_err(KubectlError::Start)?;
@@ -78,7 +78,7 @@ impl Kubectl {
         Err(self.failure(arguments, &String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// The same, where it prints JSON.
+    /// The same, for a command that prints JSON.
     ///
     /// # Errors
     /// [`KubectlError`]
@@ -88,14 +88,14 @@ impl Kubectl {
     }
 
     fn failure(&self, arguments: &[&str], stderr: &str) -> KubectlError {
-        // Above its last words kubectl tells of each try.
+        // kubectl prints each attempt before its final message.
         let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !is_log(line)).collect();
-        let said = lines.join("; ");
-        if UNREACHABLE.iter().any(|text| lines.iter().any(|line| line.contains(text) && !line.contains("(NotFound)"))) {
+        let output = lines.join("; ");
+        if UNREACHABLE_MESSAGES.iter().any(|text| lines.iter().any(|line| line.contains(text) && !line.contains("(NotFound)"))) {
             let context = self.context.as_ref().map(|context| format!(" (context {context})")).unwrap_or_default();
-            return KubectlError::Unreachable { context, said };
+            return KubectlError::Unreachable { context, output };
         }
-        KubectlError::Refused { command: arguments.first().copied().unwrap_or_default().to_owned(), said }
+        KubectlError::Refused { command: arguments.first().copied().unwrap_or_default().to_owned(), output }
     }
 }
 
@@ -113,15 +113,15 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_is_away_is_told_from_one_that_refuses() {
+    fn an_unreachable_cluster_is_distinguished_from_one_that_refuses() {
         let away = "E1123 13:37:08.123456    1234 memcache.go:265] \"Unhandled Error\" err=\"couldn't get current server API group list\"\n\
                     The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?\n";
-        let told = failure(away);
+        let message = failure(away);
         assert!(
-            told.starts_with("the cluster cannot be reached (context test): kubectl says \"The connection to the server 127.0.0.1:6443"),
-            "{told}"
+            message.starts_with("cannot reach the cluster (context test): kubectl reports \"The connection to the server 127.0.0.1:6443"),
+            "{message}"
         );
-        assert!(failure("error: context \"test\" does not exist\n").contains("cannot be reached"));
+        assert!(failure("error: context \"test\" does not exist\n").contains("cannot reach the cluster"));
         let refused = failure("Error from server (Forbidden): secrets is forbidden: User \"joe\" cannot create resource\n");
         assert!(refused.starts_with("kubectl apply failed: Error from server (Forbidden)"), "{refused}");
     }

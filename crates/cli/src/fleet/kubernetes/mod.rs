@@ -1,7 +1,7 @@
-//! A fleet in a Kubernetes cluster: an Indexed Job of agents and, where none is named, a NATS server for them.
+//! A fleet in a Kubernetes cluster: an Indexed Job of agents and, unless the user names a NATS server, a dedicated NATS server.
 //!
-//! Read [`FleetInCluster`]. `agents`, `nats`, `network` and `credentials` make the objects, [`Kubectl`] brings them into the cluster and
-//! [`FleetState`] reads how they do. Deliberately absent: an operator and a client of the API: `kubectl` has the user's context, rights and plugins.
+//! Read [`FleetInCluster`]. `agents`, `nats`, `network` and `credentials` create the objects, [`Kubectl`] applies them, and [`FleetState`] reads their
+//! state. Deliberately absent: an operator and an API client. `kubectl` has the user's context, permissions and plugins.
 
 mod agents;
 mod credentials;

@@ -1,4 +1,4 @@
-//! The fleet's own NATS server: one pod without storage, TLS, and two users with what each needs.
+//! The fleet's dedicated NATS server: one pod without storage, with TLS, and two users with minimal permissions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::credentials::{Credentials, FOLDER, PORT};
 use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources, secret};
 
-/// Pinned: `fleet up` makes the same server each time.
+/// Pinned, so that `fleet up` always creates the same server.
 const IMAGE: &str = "docker.io/library/nats:2.10.22-alpine";
 
 impl FleetInCluster {
@@ -25,7 +25,7 @@ impl FleetInCluster {
 
     pub(super) fn nats_deployment(&self) -> Value {
         let mut deployment = object(self, "apps/v1", "Deployment", &self.nats_name(), "nats");
-        // Two servers at once would be two fleets.
+        // Two servers at the same time would split the fleet.
         deployment["spec"] = json!({
             "replicas": 1, "strategy": { "type": "Recreate" }, "selector": pods(self, "nats"),
             "template": { "metadata": { "labels": labels(self, "nats") }, "spec": self.nats_pod() },
@@ -39,7 +39,7 @@ impl FleetInCluster {
         pod["containers"] = json!([{
             "name": "nats", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "args": ["--config", format!("{FOLDER}/nats.conf")],
             "ports": [{ "name": "nats", "containerPort": PORT, "protocol": "TCP" }],
-            // Agents that find no server for 10 s are lost: one that is started anew should be found soon.
+            // Agents that have no server for 10 s are lost, so a restarted server must be found quickly.
             "readinessProbe": { "tcpSocket": { "port": "nats" }, "periodSeconds": 1 },
             "volumeMounts": [{ "name": "configuration", "mountPath": FOLDER, "readOnly": true }],
             "resources": resources(1, "512Mi"), "securityContext": container_security(),

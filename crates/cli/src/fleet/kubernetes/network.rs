@@ -1,4 +1,4 @@
-//! Who may talk to whom: agents to NATS and the target, nobody to agents, and to NATS only agents and a controller.
+//! Network policies: agents may connect to NATS and the target, nothing may connect to agents, and only agents and a controller to NATS.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl FleetInCluster {
         let networks: Vec<Value> = self.egress.iter().map(|network| json!({ "ipBlock": { "cidr": network } })).collect();
         let nats = match &self.nats {
             None => json!({ "to": [{ "podSelector": pods(self, "nats") }], "ports": [port("TCP", PORT)] }),
-            // A policy knows no host names: wherever it is.
+            // A policy cannot name hosts, so the server may be anywhere.
             Some(nats) => {
                 let given = url::Url::parse(&nats.address).ok().and_then(|address| address.port());
                 json!({ "ports": [port("TCP", given.unwrap_or(PORT))] })

@@ -1,4 +1,4 @@
-//! All objects of a fleet, in the order in which they are made.
+//! All objects of a fleet, in creation order.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,14 @@ use super::credentials::Credentials;
 use super::fleet_in_cluster::FleetInCluster;
 use super::object::{self, NAME_LABEL, object, secret};
 
-/// Kinds of the objects of a fleet, as kubectl has them. Pods go with what made them.
+/// Kinds of the objects of a fleet, as kubectl names them. Pods are deleted with their owners.
 pub(crate) const KINDS: &str = "job,deployment,service,networkpolicy,serviceaccount,secret";
 
 impl FleetInCluster {
     /// All its objects, with new credentials.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub(crate) fn objects(&self) -> anyhow::Result<Vec<Value>> {
         let mut objects = vec![self.service_account()];
         match &self.nats {
@@ -29,9 +29,9 @@ impl FleetInCluster {
         Ok(objects)
     }
 
-    /// By which all objects of this fleet are found.
+    /// Selects all objects of this fleet.
     pub(crate) fn selector(name: &str) -> String {
-        format!("{},{NAME_LABEL}={name}", object::MADE_BY_US)
+        format!("{},{NAME_LABEL}={name}", object::MANAGED_LABELS)
     }
 
     fn service_account(&self) -> Value {
@@ -41,7 +41,7 @@ impl FleetInCluster {
         account
     }
 
-    /// Where agents find NATS, and the controller through a forwarded port.
+    /// The service where agents find NATS, and the controller through a forwarded port.
     fn secret_of_agents(&self, agent: &str, authorities: Option<&str>, controller: Option<&str>) -> Value {
         let entries = [("agent", Some(agent)), ("ca.crt", authorities), ("controller", controller)];
         let entries: Vec<(&str, &str)> = entries.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
@@ -49,7 +49,7 @@ impl FleetInCluster {
     }
 }
 
-/// As `kubectl apply -f` reads them.
+/// The format that `kubectl apply -f` reads.
 pub(crate) fn yaml(objects: &[Value]) -> anyhow::Result<String> {
     let documents: Result<Vec<String>, _> = objects.iter().map(serde_yaml_ng::to_string).collect();
     Ok(documents?.join("---\n"))

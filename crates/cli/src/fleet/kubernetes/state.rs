@@ -1,17 +1,17 @@
-//! How a fleet does, as the cluster tells it.
+//! The state of a fleet, as the cluster reports it.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// What is there of a fleet.
+/// The existing parts of a fleet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FleetState {
-    /// `(ready, wanted)`; `None` where it has none of its own.
+    /// `(ready, wanted)` of the NATS server. `None`: the fleet has no dedicated one.
     nats: Option<(u64, u64)>,
-    /// `(ready, wanted)`; `None`: there is no fleet.
+    /// `(ready, wanted)` of the agents. `None`: there is no fleet.
     agents: Option<(u64, u64)>,
-    /// Pods that are not ready, and why; and how often those were started that are.
+    /// Pods that are not ready, with the reason, and restart counts of ready pods.
     remarks: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl FleetState {
         state
     }
 
-    /// There is a fleet, or a part of one.
+    /// Whether the fleet, or a part of it, exists.
     pub(crate) fn exists(&self) -> bool {
         *self != Self::default()
     }
@@ -57,7 +57,7 @@ impl FleetState {
     }
 }
 
-/// Why a pod is not ready, or what is strange with one that is.
+/// Why a pod is not ready, or what is unusual about a ready pod.
 fn remark(pod: &Value) -> Option<String> {
     let name = pod["metadata"]["name"].as_str().unwrap_or("?");
     let status = &pod["status"];
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_not_ready_says_why() {
+    fn a_pod_that_is_not_ready_has_a_reason() {
         let pod = |status: Value| remark(&json!({ "metadata": { "name": "p" }, "status": status }));
         let waiting = json!({ "reason": "ImagePullBackOff", "message": "Back-off pulling image" });
         let pulling = json!({ "phase": "Pending", "containerStatuses": [{ "ready": false, "state": { "waiting": waiting } }] });

@@ -1,4 +1,4 @@
-//! The objects as a cluster would read them: from the YAML.
+//! Tests of the objects in the form that a cluster reads: parsed from the YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,12 +41,12 @@ fn get(fleet: &FleetInCluster, kind: &str, name: &str) -> Value {
     read(fleet).remove(&(kind.to_owned(), name.to_owned())).unwrap_or_else(|| panic!("there is a {kind} {name}"))
 }
 
-/// What a secret holds.
-fn kept(secret: &Value, key: &str) -> String {
+/// The contents of a secret.
+fn secret_value(secret: &Value, key: &str) -> String {
     String::from_utf8(STANDARD.decode(secret["data"][key].as_str().unwrap()).unwrap()).unwrap()
 }
 
-/// What a selector finds among labels, as the API says (`matchLabels` and the operator `In`).
+/// Evaluates a selector on labels, as the API specifies (`matchLabels` and the operator `In`).
 fn selects(selector: &Value, labels: &Value) -> bool {
     let all = selector["matchLabels"].as_object().unwrap().iter().all(|(key, value)| &labels[key] == value);
     let any = |expression: &Value| {
@@ -61,7 +61,7 @@ fn pod_labels(object: &Value) -> &Value {
 }
 
 #[test]
-fn a_fleet_is_a_job_a_server_and_what_guards_them() {
+fn a_fleet_is_a_job_a_server_and_their_policies() {
     let names: BTreeSet<String> = read(&fleet()).into_keys().map(|(kind, name)| format!("{kind}/{name}")).collect();
     let expected = [
         "Deployment/load-nats",
@@ -79,7 +79,7 @@ fn a_fleet_is_a_job_a_server_and_what_guards_them() {
 }
 
 #[test]
-fn all_that_is_made_is_found_again_and_nothing_else() {
+fn selectors_find_every_created_object_and_nothing_else() {
     let selector = FleetInCluster::selector("load");
     let selector: Vec<(&str, &str)> = selector.split(',').map(|label| label.split_once('=').unwrap()).collect();
     let found = |labels: &Value| selector.iter().all(|(key, value)| labels[key] == *value);
@@ -112,9 +112,9 @@ fn selectors_find_the_pods_that_they_are_for() {
 }
 
 #[test]
-fn networks_are_open_no_further_than_asked() {
+fn networks_are_open_only_as_requested() {
     let open = get(&fleet(), "NetworkPolicy", "load-agents");
-    assert_eq!((&open["spec"]["ingress"], &open["spec"]["egress"]), (&json!([]), &json!([{}])), "to any target, and from nobody");
+    assert_eq!((&open["spec"]["ingress"], &open["spec"]["egress"]), (&json!([]), &json!([{}])), "to any target, and from no peer");
     let narrow = FleetInCluster { egress: vec!["192.0.2.0/24".to_owned()], ..fleet() };
     let rules = get(&narrow, "NetworkPolicy", "load-agents")["spec"]["egress"].clone();
     assert_eq!(rules[0]["to"][0]["ipBlock"]["cidr"], "192.0.2.0/24");
@@ -127,7 +127,7 @@ fn networks_are_open_no_further_than_asked() {
 }
 
 #[test]
-fn every_pod_is_confined_and_has_what_it_asks_for() {
+fn every_pod_is_confined_and_gets_its_requested_resources() {
     for (kind, name) in [("Job", "load-agents"), ("Deployment", "load-nats")] {
         let pod = get(&fleet(), kind, name)["spec"]["template"]["spec"].clone();
         assert_eq!((&pod["serviceAccountName"], &pod["automountServiceAccountToken"]), (&json!("load"), &json!(false)), "{name}");
@@ -158,7 +158,7 @@ fn arguments(fleet: &FleetInCluster) -> Vec<String> {
 }
 
 #[test]
-fn agents_are_named_by_their_index_and_labelled_by_their_place() {
+fn agents_are_named_by_index_and_labelled_by_node() {
     let job = get(&fleet(), "Job", "load-agents")["spec"].clone();
     assert_eq!((&job["completionMode"], &job["completions"], &job["parallelism"]), (&json!("Indexed"), &json!(3), &json!(3)));
     assert_eq!(job["template"]["spec"]["restartPolicy"], "OnFailure");
@@ -170,18 +170,19 @@ fn agents_are_named_by_their_index_and_labelled_by_their_place() {
     assert!(arguments(&selected).contains(&"--label=region=eu".to_owned()), "{:?}", arguments(&selected));
     let selector = get(&selected, "Job", "load-agents")["spec"]["template"]["spec"]["nodeSelector"].clone();
     assert_eq!(selector, json!({ "topology.kubernetes.io/region": "eu" }));
-    let told = FleetInCluster { labels: pair("region", "moon"), ..selected };
-    let regions: Vec<String> = arguments(&told).into_iter().filter(|argument| argument.contains("region=")).collect();
+    let labelled = FleetInCluster { labels: pair("region", "moon"), ..selected };
+    let regions: Vec<String> = arguments(&labelled).into_iter().filter(|argument| argument.contains("region=")).collect();
     assert_eq!(regions, ["--label=region=moon"], "what the user says counts");
 }
 
 #[test]
-fn secrets_are_in_secrets_alone_and_new_each_time() {
+fn secrets_are_only_in_secret_objects_and_new_each_time() {
     let passwords = |fleet: &FleetInCluster| {
-        ["agent", "controller"].map(|user| kept(&get(fleet, "Secret", "load-fleet"), user).split([':', '@']).nth(2).unwrap().to_owned())
+        ["agent", "controller"]
+            .map(|user| secret_value(&get(fleet, "Secret", "load-fleet"), user).split([':', '@']).nth(2).unwrap().to_owned())
     };
     let objects = fleet().objects().unwrap();
-    let of_agents = kept(objects.iter().find(|object| object["metadata"]["name"] == "load-fleet").unwrap(), "agent");
+    let of_agents = secret_value(objects.iter().find(|object| object["metadata"]["name"] == "load-fleet").unwrap(), "agent");
     let agent = of_agents.split([':', '@']).nth(2).unwrap();
     for object in objects.iter().filter(|object| object["kind"] != "Secret") {
         assert!(!object.to_string().contains(agent) && !object.to_string().contains("PRIVATE KEY"), "{object}");
@@ -192,11 +193,14 @@ fn secrets_are_in_secrets_alone_and_new_each_time() {
 }
 
 #[test]
-fn a_server_elsewhere_is_joined_with_its_authorities() {
+fn an_existing_server_is_joined_with_its_authorities() {
     let secret = get(&elsewhere(None), "Secret", "load-fleet");
-    assert_eq!((kept(&secret, "agent").as_str(), secret["data"].as_object().unwrap().len()), ("tls://joe:hush@nats.example:14222", 1));
+    assert_eq!(
+        (secret_value(&secret, "agent").as_str(), secret["data"].as_object().unwrap().len()),
+        ("tls://joe:hush@nats.example:14222", 1)
+    );
     let volumes =
         |fleet: &FleetInCluster| get(fleet, "Job", "load-agents")["spec"]["template"]["spec"]["volumes"].as_array().unwrap().len();
     assert_eq!((volumes(&elsewhere(None)), volumes(&elsewhere(Some("PEM"))), volumes(&fleet())), (1, 2, 2));
-    assert_eq!(kept(&get(&elsewhere(Some("PEM")), "Secret", "load-fleet"), "ca.crt"), "PEM");
+    assert_eq!(secret_value(&get(&elsewhere(Some("PEM")), "Secret", "load-fleet"), "ca.crt"), "PEM");
 }

@@ -1,4 +1,4 @@
-//! How the binary ended, what it wrote, and the run it left behind.
+//! The result of the binary: exit code, output, and the run it wrote.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Where the newest run directory is, or was: it goes with its [`super::Folder`].
+    /// The newest run directory. It is deleted with its [`super::Folder`].
     pub(crate) run: Option<PathBuf>,
     /// Its summary.json, read when the binary ended.
     pub(crate) summary: Option<String>,
-    /// How many checks stand in the scenario's source, each of which must have been reached.
+    /// Number of checks in the scenario's source, each of which must be reached.
     pub(crate) checks_written: usize,
 }
 
-/// The first of up to five runs that does not call its measurement invalid, else the last. For what depends on time, which does not show
-/// while the machine is taken away.
+/// The first of up to five runs with a valid or suspect measurement, else the last. For timing behaviour, which cannot be observed while the machine is
+/// overloaded.
 pub(crate) fn fairly(run: impl Fn() -> Ended) -> Ended {
     let is_invalid = |ended: &Ended| ended.status.code() == Some(4);
     (0..4).map(|_| run()).find(|ended| !is_invalid(ended)).unwrap_or_else(run)
@@ -33,20 +33,20 @@ impl Ended {
         self
     }
 
-    /// The run took place and every threshold held.
+    /// The run completed and every threshold passed.
     #[track_caller]
     pub(crate) fn passes(self) -> Self {
         self.concludes(0, false)
     }
 
-    /// The run took place and a threshold failed.
+    /// The run completed and a threshold failed.
     #[track_caller]
     pub(crate) fn fails_a_threshold(self) -> Self {
         self.concludes(3, true)
     }
 
-    /// On a machine that is busy with other tests an honest tool may call a measurement invalid, which has an exit code of
-    /// its own and goes before thresholds; then summary.json must say so, and the thresholds are judged by it alone.
+    /// On a busy machine, the tool may correctly report an invalid measurement. That has a separate exit code, which takes precedence over thresholds. Then
+    /// summary.json must show it, and only the thresholds are judged.
     #[track_caller]
     fn concludes(self, code: i32, threshold_failed: bool) -> Self {
         let summary = self.summary();
@@ -58,7 +58,7 @@ impl Ended {
         self.code(if invalid { 4 } else { code })
     }
 
-    /// Fails the test unless standard output or error contains the text.
+    /// Fails the test unless standard output or standard error contains the string.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.stdout.contains(text) || self.stderr.contains(text), "it does not say `{text}`\n{}", self.everything());
@@ -71,7 +71,7 @@ impl Ended {
         self
     }
 
-    /// Every check of the scenario was reached and held, no request and no iteration failed, and the run passed.
+    /// Every check of the scenario was reached and passed, no request and no iteration failed, and the run passed.
     #[track_caller]
     pub(crate) fn all_checks_held(self) -> Self {
         let ended = self.passes();
@@ -92,7 +92,7 @@ impl Ended {
         serde_json::from_str(text).unwrap_or_else(|error| panic!("summary.json of {:?}: {error}\n{text}", self.run))
     }
 
-    /// How many requests ended with an outcome, by its name in summary.json (`refused`, `timeout`, …).
+    /// Number of requests with an outcome, by its name in summary.json (`refused`, `timeout`, …).
     #[track_caller]
     pub(crate) fn outcomes(&self, outcome: &str) -> u64 {
         let summary = self.summary();
@@ -101,7 +101,7 @@ impl Ended {
         pairs.filter(|pair| pair[0] == outcome).map(|pair| pair[1].as_u64().expect("a count")).sum()
     }
 
-    /// Messages of all errors of the run, one on each line.
+    /// Messages of all errors of the run, one per line.
     #[track_caller]
     pub(crate) fn errors(&self) -> String {
         let summary = self.summary();
@@ -109,13 +109,13 @@ impl Ended {
         rows.iter().filter_map(|row| row["message"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// What scripts wrote behind the word `row`, in order.
+    /// Script output after the word `row`, in order.
     pub(crate) fn printed(&self) -> Vec<String> {
         let lines = self.stdout.lines().chain(self.stderr.lines());
         lines.filter_map(|line| Some(line.split_once("row ")?.1.trim().to_owned())).collect()
     }
 
-    /// For a failing test: all there is to see.
+    /// All output, for failure messages.
     pub(crate) fn everything(&self) -> String {
         let mut text = format!("ended with {}\n── stdout\n{}\n── stderr\n{}\n", self.status, self.stdout, self.stderr);
         if let Some(summary) = &self.summary {

@@ -1,4 +1,4 @@
-//! A user's folder with a test in it, and the binary run there.
+//! A user's folder with a test, and the binary run there.
 
 use std::fs;
 use std::io::Read;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use super::Ended;
 
-/// No run of these tests needs longer on any machine; a hang fails instead of blocking the others.
+/// No run of these tests takes longer on any machine. A hang fails instead of blocking the others.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a scenario with this body exactly once against a target. The body has `user`.
+/// Runs a scenario with this body exactly once against a target. The body can use `user`.
 pub(crate) fn once(target: &str, body: &str) -> Ended {
     once_with(target, "", body)
 }
@@ -37,7 +37,7 @@ export default test({{ target: "{target}", load: only.run(once()), {members} }})
     ended
 }
 
-/// A temporary folder. Runs land in `runs/` below it and go with it.
+/// A temporary folder. Runs are stored in `runs/` and deleted with it.
 pub(crate) struct Folder {
     folder: TempDir,
 }
@@ -58,7 +58,7 @@ impl Folder {
         self.folder.path()
     }
 
-    /// Runs the binary to its end.
+    /// Runs the binary to completion.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).ended()
     }
@@ -67,11 +67,11 @@ impl Folder {
         self.start_command(self.command(arguments))
     }
 
-    /// The binary with its arguments; for tests that set something before it starts.
+    /// The binary with its arguments, for tests that configure the process before it starts.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadstone"));
         command.args(arguments).current_dir(self.path());
-        // A developer's own settings must not reach the tests.
+        // A developer's own settings must not affect the tests.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LOADSTONE_")) {
             command.env_remove(name);
         }
@@ -79,10 +79,10 @@ impl Folder {
         command
     }
 
-    /// The same, on a machine that allows a process only so many open files.
+    /// The same, on a machine with this limit on open files.
     pub(crate) fn with_open_files(&self, limit: u64, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
-        // SAFETY: between fork and exec only a system call is made.
+        // SAFETY: only a system call runs between fork and exec.
         unsafe {
             command.pre_exec(move || Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(limit) })?));
         }
@@ -90,7 +90,7 @@ impl Folder {
     }
 
     pub(crate) fn start_command(&self, mut command: Command) -> Running {
-        // A group of its own: a signal to it reaches nobody else.
+        // A separate process group: a signal to it reaches no other process.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let stdout = gather(child.stdout.take().expect("asked for as a pipe"));
@@ -119,7 +119,7 @@ fn gather(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Running {
     child: Child,
     stdout: JoinHandle<String>,
@@ -133,7 +133,7 @@ impl Running {
         kill_process(pid, signal).expect("the binary is still there to be signalled");
     }
 
-    /// Waits for its end; kills it, and fails the test, when that takes beyond reason.
+    /// Waits for it to end. Kills it and fails the test if that takes too long.
     pub(crate) fn ended(mut self) -> Ended {
         let pid = Pid::from_child(&self.child);
         let (finished, alarm) = std::sync::mpsc::sync_channel::<()>(1);
@@ -145,7 +145,7 @@ impl Running {
             late
         });
         let status = self.child.wait().expect("waiting for the binary");
-        // The guard has its answer, or is about to find nobody to ask.
+        // The guard has received its answer, or is about to find that the process is gone.
         let _guard_may_be_gone = finished.send(());
         let (stdout, stderr) = (self.stdout.join().expect("reading"), self.stderr.join().expect("reading"));
         assert!(!guard.join().expect("the guard"), "the binary did not end within {LIMIT:?}\n{stdout}\n{stderr}");

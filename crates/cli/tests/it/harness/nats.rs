@@ -1,4 +1,4 @@
-//! A `nats-server` of a test's own, which can be killed and come back, and a way to it that can be cut.
+//! A `nats-server` for one test, which can be killed and restarted, and a proxy to it that can be cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -23,13 +23,13 @@ impl Nats {
         nats
     }
 
-    /// Its address, at which nobody answers until it comes.
+    /// Its address, which refuses connections until it starts.
     pub(crate) fn not_yet() -> Self {
         let port = server::free_port("127.0.0.1");
         Self { child: None, port, address: format!("nats://127.0.0.1:{port}") }
     }
 
-    /// Starts it, again where it was.
+    /// Starts it, or restarts it at the same address.
     pub(crate) fn come(&mut self) {
         let mut command = Command::new("nats-server");
         command.args(["--addr", "127.0.0.1", "--port", &self.port.to_string()]).stderr(Stdio::null());
@@ -37,7 +37,7 @@ impl Nats {
         server::wait_until("nats-server to listen", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
-    /// Kills it. Everything that it carried is lost.
+    /// Kills it. All messages in transit are lost.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("it runs");
@@ -45,7 +45,7 @@ impl Nats {
         }
     }
 
-    /// A way to it of one's own.
+    /// A separate proxy to it.
     pub(crate) fn way(&self) -> NatsWay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("nats://{}", listener.local_addr().expect("it is bound"));
@@ -71,7 +71,7 @@ impl Drop for Nats {
     }
 }
 
-/// Carries bytes between somebody and a server, or holds them back: no end sees that the other is out of reach.
+/// Forwards bytes between a client and a server, or holds them back: neither end sees that the other is unreachable.
 pub(crate) struct NatsWay {
     pub(crate) address: String,
     is_cut: Arc<AtomicBool>,

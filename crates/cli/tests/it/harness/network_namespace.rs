@@ -1,21 +1,21 @@
-//! A network of a test's own, for those who may make one.
+//! A separate network for a test, if the user may create one.
 
 use std::process::{Child, Command, Stdio};
 
 pub(crate) struct NetworkNamespace {
     name: String,
-    /// Started in it.
+    /// Processes started in it.
     programs: Vec<Child>,
 }
 
 impl NetworkNamespace {
-    /// `None`: it takes rights that these tests have not, where they are not root's, or in a container.
-    #[expect(clippy::print_stderr, reason = "whoever reads the test's output is to know that nothing was tested")]
+    /// `None`: these tests lack the permission, unless they run as root and outside a container.
+    #[expect(clippy::print_stderr, reason = "the output must show that nothing was tested")]
     pub(crate) fn new() -> Option<Self> {
         let name = format!("loadstone-test-{}", std::process::id());
-        let made = Command::new("ip").args(["netns", "add", &name]).output().expect("ip is missing: `cargo xtask setup` installs it");
-        if !made.status.success() {
-            eprintln!("skipped, as no network namespace can be made here: {}", String::from_utf8_lossy(&made.stderr));
+        let created = Command::new("ip").args(["netns", "add", &name]).output().expect("ip is missing: `cargo xtask setup` installs it");
+        if !created.status.success() {
+            eprintln!("skipped: cannot create a network namespace: {}", String::from_utf8_lossy(&created.stderr));
             return None;
         }
         let namespace = Self { name, programs: Vec::new() };
@@ -23,7 +23,7 @@ impl NetworkNamespace {
         Some(namespace)
     }
 
-    /// A command, to be run in it.
+    /// A command that runs in it.
     pub(crate) fn inside(&self, of: &Command) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.name)).arg("--").arg(of.get_program()).args(of.get_args());
@@ -37,7 +37,7 @@ impl NetworkNamespace {
         command
     }
 
-    /// Loses this share of the packets of a TCP port, to it and from it.
+    /// Drops this share of the packets of a TCP port, in both directions.
     pub(crate) fn lose(&self, port: u16, share: f64) {
         for direction in ["--dport", "--sport"] {
             let mut rule = Command::new("iptables");
@@ -47,7 +47,7 @@ impl NetworkNamespace {
         }
     }
 
-    /// Packets that were lost.
+    /// Number of dropped packets.
     pub(crate) fn lost(&self) -> u64 {
         let listed = self.inside(Command::new("iptables").args(["--wait", "--list", "INPUT", "--verbose", "--exact"])).output();
         let listed = String::from_utf8(listed.expect("iptables runs").stdout).expect("text");
@@ -70,7 +70,7 @@ fn perform(command: &mut Command) {
 impl Drop for NetworkNamespace {
     fn drop(&mut self) {
         for program in &mut self.programs {
-            // What has ended already cannot be killed.
+            // A program that has already ended cannot be killed.
             let _gone = (program.kill(), program.wait());
         }
         let _gone = Command::new("ip").args(["netns", "delete", &self.name]).output();

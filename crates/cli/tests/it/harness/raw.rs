@@ -1,4 +1,4 @@
-//! A server that says exactly what a test wants: malformed answers, early ends, long waits.
+//! A server that sends exactly the configured bytes: malformed responses, early ends, long waits.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What to do after a request's head has arrived.
+/// A step after a request's head has arrived.
 #[derive(Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),
-    /// Nothing, for so long.
+    /// Wait for this long.
     Wait(Duration),
     /// Ends the connection with a FIN.
     Close,
@@ -29,29 +29,29 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Answers every request on every connection with these steps; after the last one it waits for the next request.
+    /// Answers every request on every connection with these steps. After the last step it waits for the next request.
     pub(crate) fn answering(steps: Vec<Step>) -> Self {
         Self::by_request(move |_| steps.clone())
     }
 
-    /// Answers the n-th request of a connection (from 0) with the steps for it.
+    /// Answers the n-th request of a connection (from 0) with its steps.
     pub(crate) fn by_request(steps: impl Fn(usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let connections = Arc::new(AtomicUsize::new(0));
         let (count, steps) = (Arc::clone(&connections), Arc::new(steps));
-        // Ends with the test process.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (count, steps) = (Arc::clone(&count), Arc::clone(&steps));
-                // What a client does to the connection is its own matter here.
+                // Errors that a client causes on the connection do not matter here.
                 thread::spawn(move || serve(stream, &count, steps.as_ref()).ok());
             }
         });
         Self { address, connections }
     }
 
-    /// Connections so far that carried at least one request. (Before the load, the target is probed by a connection without one.)
+    /// Number of connections with at least one request. (Before the load, the target is probed by a connection without one.)
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -77,7 +77,7 @@ fn serve(mut stream: TcpStream, used: &AtomicUsize, steps: &(dyn Fn(usize) -> Ve
     Ok(())
 }
 
-/// Whether a whole head came before the client's end of the connection. Bodies are not for this server.
+/// Whether a complete head arrived before the client closed the connection. This server ignores bodies.
 fn read_head(stream: &mut TcpStream) -> std::io::Result<bool> {
     let mut head = Vec::new();
     let mut byte = [0];

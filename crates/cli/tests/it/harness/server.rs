@@ -1,4 +1,4 @@
-//! Real servers, each started once for all tests, on a free port, and ended with the test process.
+//! Real servers, each started once for all tests on a free port, and ended with the test process.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -20,11 +20,11 @@ pub(crate) struct Shop {
     pub(crate) address: String,
     /// PEM file to trust.
     pub(crate) certificate: String,
-    /// Of its database.
+    /// URL of its database.
     pub(crate) database: String,
 }
 
-/// nginx with the files of `examples/nginx`; its address.
+/// nginx with the files of `examples/nginx`. Returns its address.
 pub(crate) fn nginx() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -45,7 +45,7 @@ pub(crate) fn shop() -> &'static Shop {
     })
 }
 
-/// The Kafka of `crates/observe/tests`, with a topic `orders`; its address.
+/// The Kafka of `crates/observe/tests`, with a topic `orders`. Returns its address.
 pub(crate) fn kafka() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -55,7 +55,7 @@ pub(crate) fn kafka() -> &'static str {
     })
 }
 
-/// The webhook lab, healthy.
+/// The webhook lab, without faults.
 pub(crate) struct Webhooks {
     pub(crate) payments: String,
     pub(crate) webhooks: String,
@@ -66,13 +66,13 @@ pub(crate) fn webhooks() -> &'static Webhooks {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.arg(labs().join("webhooks/start.mjs")).args(["--port", "0"]);
-        let mut said = start(command, &["payments: ", "webhooks: "]);
-        let webhooks = said.remove(1);
-        Webhooks { payments: said.remove(0), webhooks }
+        let mut lines = start(command, &["payments: ", "webhooks: "]);
+        let webhooks = lines.remove(1);
+        Webhooks { payments: lines.remove(0), webhooks }
     })
 }
 
-/// The ticket lab, healthy.
+/// The ticket lab, without faults.
 pub(crate) struct Tickets {
     pub(crate) issuing: String,
     pub(crate) validation: String,
@@ -84,13 +84,13 @@ pub(crate) fn tickets() -> &'static Tickets {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.arg(labs().join("tickets/start.mjs")).args(["--port", "0"]);
-        let mut said = start(command, &["issuing: ", "validation: ", "database: "]);
-        let (database, validation) = (said.remove(2), said.remove(1));
-        Tickets { issuing: said.remove(0), validation, database }
+        let mut lines = start(command, &["issuing: ", "validation: ", "database: "]);
+        let (database, validation) = (lines.remove(2), lines.remove(1));
+        Tickets { issuing: lines.remove(0), validation, database }
     })
 }
 
-/// A Redis server that keeps nothing; `host:port`.
+/// A Redis server without persistence. Returns `host:port`.
 pub(crate) fn redis() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -103,24 +103,24 @@ pub(crate) fn redis() -> &'static str {
     })
 }
 
-/// A MariaDB server with an empty database; the URL of that.
+/// A MariaDB server with an empty database. Returns the database's URL.
 pub(crate) fn mariadb() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
         let port = free_port("127.0.0.1");
-        // The server outlives what could remove it: the next one does.
+        // The server may outlive its folder's owner, so the next one removes it.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mariadb");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder");
         let data = format!("--datadir={}", folder.join("data").display());
         let user: &[&str] = if rustix::process::geteuid().is_root() { &["--user=root"] } else { &[] };
-        let made = Command::new("mariadb-install-db")
+        let installed = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-name-resolve", &data])
             .args(user)
             .env("TMPDIR", &folder)
             .output()
             .expect("MariaDB is missing: `cargo xtask setup` installs it");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
         let binary = Path::new("/usr/sbin/mariadbd");
         let mut command = Command::new(if binary.is_file() { binary } else { Path::new("mariadbd") });
         command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=32M", &data]);
@@ -136,7 +136,7 @@ pub(crate) fn mariadb() -> &'static str {
     })
 }
 
-/// Node's HTTP/2 server, without TLS, that answers with the version; its address.
+/// Node's HTTP/2 server, without TLS, whose response contains the version. Returns its address.
 pub(crate) fn http2() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -150,8 +150,8 @@ pub(crate) fn http2() -> &'static str {
     })
 }
 
-/// Node's HTTP server with streams of events; its address. `/prices` sends three events and ends, and goes on behind the last id;
-/// `/broken` cuts its connection off; `/once` has one event and wants no second connection; `/nothing` is no stream.
+/// Node's HTTP server with event streams. Returns its address. `/prices` sends three events and ends, and resumes after the last id. `/broken` cuts its
+/// connection. `/once` has one event and accepts no second connection. `/nothing` is not a stream.
 pub(crate) fn events() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -161,7 +161,7 @@ pub(crate) fn events() -> &'static str {
     })
 }
 
-/// A gRPC server by grpc-js, with the services of [`shop_proto`]; host and port.
+/// A gRPC server with grpc-js and the services of [`shop_proto`]. Returns host and port.
 pub(crate) fn grpc() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -171,7 +171,7 @@ pub(crate) fn grpc() -> &'static str {
     })
 }
 
-/// What that server offers.
+/// The services of that server.
 pub(crate) fn shop_proto() -> PathBuf {
     grpc_folder().join("shop.proto")
 }
@@ -180,10 +180,10 @@ fn grpc_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/grpc")
 }
 
-/// A shop that asks another service for prices, both with OpenTelemetry's automatic instrumentation: the one exports over HTTP, the other over gRPC.
+/// A shop that requests prices from another service, both with OpenTelemetry's automatic instrumentation. One exports over HTTP, the other over gRPC.
 pub(crate) struct Traced {
     pub(crate) address: String,
-    /// Where both send their spans.
+    /// Address to which both send their spans.
     pub(crate) spans_to: String,
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn traced() -> &'static Traced {
             command.current_dir(&folder).args(["--require", "@opentelemetry/auto-instrumentations-node/register", "shop.cjs"]).args(asks);
             command.env("OTEL_SERVICE_NAME", name).env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
             command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{spans_to}")).env("OTEL_BSP_SCHEDULE_DELAY", "500");
-            // Others ask the clouds that they may run in.
+            // Other detectors query the metadata services of cloud providers.
             command
                 .env("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
                 .env("OTEL_METRICS_EXPORTER", "none")
@@ -209,9 +209,9 @@ pub(crate) fn traced() -> &'static Traced {
     })
 }
 
-/// nginx over TLS that lets in who shows a certificate, with what it needs.
+/// nginx over TLS that requires a client certificate, with the files needed.
 pub(crate) struct Guarded {
-    /// `https://127.0.0.1:PORT`; its certificate is for `members.test` alone. It answers with what it knows of the connection.
+    /// `https://127.0.0.1:PORT`. Its certificate is for `members.test` only. The response describes the connection.
     pub(crate) address: String,
     /// PEM files: the issuer of both sides' certificates, and a client's certificate and key.
     pub(crate) root: String,
@@ -262,13 +262,13 @@ pub(crate) fn guarded() -> &'static Guarded {
     })
 }
 
-/// A third party's echo server; its address.
+/// A third-party echo server. Returns its address.
 pub(crate) fn httpbin() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| httpbin_at("127.0.0.1"))
 }
 
-/// The same on IPv6; nothing on a machine that has none.
+/// The same on IPv6. `None` on a machine without IPv6.
 pub(crate) fn httpbin_ipv6() -> Option<&'static str> {
     static SERVER: OnceLock<Option<String>> = OnceLock::new();
     let start = || std::net::TcpListener::bind("[::1]:0").is_ok().then(|| httpbin_at("::1"));
@@ -276,7 +276,7 @@ pub(crate) fn httpbin_ipv6() -> Option<&'static str> {
 }
 
 fn httpbin_at(host: &str) -> String {
-    // go-httpbin takes a port and does not print which one it got.
+    // go-httpbin takes a port and does not print which one it uses.
     let prepare = |folder: &Path| {
         let port = free_port(host);
         std::fs::write(folder.join("port"), port.to_string()).expect("writing the server's port");
@@ -297,7 +297,7 @@ pub(crate) fn free_port(host: &str) -> u16 {
     probe.local_addr().expect("an address").port()
 }
 
-/// Polls for something that another process does.
+/// Polls for an effect of another process.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     const STEP: Duration = Duration::from_millis(20);
     for _ in 0..START_LIMIT.as_millis() / STEP.as_millis() {
@@ -310,20 +310,20 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 pub(crate) fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("the examples stand beside the crates")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("the examples are next to the crates")
 }
 
 pub(crate) fn labs() -> PathBuf {
     examples().with_file_name("labs")
 }
 
-/// Where `cargo xtask setup` puts programs: `tools` in the target folder.
+/// Folder where `cargo xtask setup` installs programs: `tools` in the target folder.
 fn tools() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     scratch.parent().expect("a folder of the target folder").join("tools")
 }
 
-/// Joins or starts a server that all test processes share, and returns what it printed behind each of these beginnings.
+/// Joins or starts a server that all test processes share. Returns what it printed after each of these prefixes.
 fn shared(name: &str, command: Command, beginnings: &[&str]) -> Vec<String> {
     let values = |folder: &Path| -> Option<Vec<String>> {
         let output = std::fs::read_to_string(folder.join("output")).ok()?;
@@ -340,7 +340,7 @@ fn shared(name: &str, command: Command, beginnings: &[&str]) -> Vec<String> {
     values(&folder).expect("the lines that were there when it was ready")
 }
 
-/// Starts a server and waits for the lines with these beginnings; gives back what stands behind each.
+/// Starts a server and waits for lines with these prefixes. Returns the rest of each line.
 fn start(mut command: Command, beginnings: &[&str]) -> Vec<String> {
     command.stdout(Stdio::piped());
     let described = format!("{command:?}");
@@ -357,7 +357,7 @@ fn start(mut command: Command, beginnings: &[&str]) -> Vec<String> {
             }
         }
         let _test_is_gone = found.send(values.into_iter().flatten().collect());
-        // Read on, or the server would block on a full pipe.
+        // Continue reading, or the server would block on a full pipe.
         lines.for_each(drop);
     });
     wait.recv_timeout(START_LIMIT).unwrap_or_else(|_| panic!("{described} did not start; `cargo xtask setup` installs what it needs"))
@@ -370,14 +370,13 @@ fn start_quietly(mut command: Command) {
 
 /// Starts a child that ends with this process, however this process ends.
 ///
-/// The kernel sends the signal when the *thread* that started the child ends, and tests run in threads of their own that
-/// end early; so one thread starts all servers and stays.
+/// The kernel sends the signal when the *thread* that started the child ends. Tests run in short-lived threads, so one permanent thread starts all servers.
 fn keep(mut command: Command) -> Option<std::process::ChildStdout> {
     type Job = (Command, mpsc::SyncSender<Option<std::process::ChildStdout>>);
     static KEEPER: OnceLock<mpsc::SyncSender<Job>> = OnceLock::new();
-    // SAFETY: between fork and exec only one system call is made, which allocates nothing.
+    // SAFETY: only one system call runs between fork and exec, and it allocates nothing.
     unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?)) };
-    // Some end with their input, which the keeper holds open.
+    // Some servers end with their standard input, which the keeper holds open.
     command.stdin(Stdio::piped()).process_group(0);
     let keeper = KEEPER.get_or_init(|| {
         let (jobs, inbox) = mpsc::sync_channel::<Job>(8);

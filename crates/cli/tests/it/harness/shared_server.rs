@@ -65,7 +65,7 @@ fn folder(name: &str) -> PathBuf {
     parent.join(name)
 }
 
-/// `NAME.users` and so on, beside the folder, which comes and goes with the server.
+/// `NAME.users` and so on, next to the folder, which is created and deleted with the server.
 fn open(folder: &Path, lock: &str) -> File {
     let file = OpenOptions::new().create(true).append(true).open(folder.with_extension(lock));
     file.expect("a lock file of a shared server")

@@ -6,6 +6,6 @@ use crate::http::FetchError;
 pub(super) enum GoError {
     #[error("{0}; does the service import net/http/pprof?")]
     Fetch(#[from] FetchError),
-    #[error("the response is no profile of pprof")]
+    #[error("the response is not a pprof profile")]
     NotAProfile,
 }

@@ -1,10 +1,10 @@
-//! Goroutines by what they wait for. The profile has no states; the runtime's functions at the top of a parked goroutine tell.
+//! Goroutines by what they wait for. The profile has no states; the runtime's functions at the top of a parked goroutine show the reason.
 
 use super::error::GoError;
 use super::pprof::{GoFunction, Profile};
 use crate::stacks::threads::{Doing, ThreadSamples};
 
-/// Functions of a parked goroutine, and what it is parked for; the first that is found counts.
+/// Functions at the top of a parked goroutine, and what it waits for. The first match counts.
 const PARKED: &[(&str, Doing)] = &[
     ("database/sql.(*DB).conn", Doing::Member),
     ("golang.org/x/sync/semaphore.(*Weighted).Acquire", Doing::Member),
@@ -19,12 +19,12 @@ const PARKED: &[(&str, Doing)] = &[
 /// Adds one sample.
 ///
 /// # Errors
-/// When it is no profile.
+/// When the response is not a profile.
 pub(super) fn add_to(samples: &mut ThreadSamples, body: &[u8]) -> Result<(), GoError> {
     let profile = Profile::read(body)?;
     samples.begin_sample();
     for stack in profile.stacks() {
-        // Where the runtime interrupted it is no call of its own.
+        // The runtime's preemption frames are not calls of the program.
         let interrupted = stack.functions.iter().take_while(|function| function.name.starts_with("runtime.asyncPreempt")).count();
         samples.add(doing(&stack.functions), "", &stack.frames()[interrupted..], stack.value(0));
     }

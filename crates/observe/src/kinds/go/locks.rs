@@ -1,4 +1,4 @@
-//! Whose locks goroutines waited for: the mutex profile, where the service has one (`runtime.SetMutexProfileFraction`).
+//! Lock waits by holder: the mutex profile, where the service enables it (`runtime.SetMutexProfileFraction`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use super::pprof::Profile;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::stacks::position::Position;
 
-/// Holders told apart over a run.
+/// Distinct lock holders in a run.
 const HOLDERS_MAX: usize = 50;
 
 const LOCK_WAIT: MetricSpec<'_> =
-    MetricSpec::counter("lock_wait", unit::SECONDS, "Time that goroutines waited for a lock, by who gave it back in the end");
+    MetricSpec::counter("lock_wait", unit::SECONDS, "Time that goroutines waited for a lock, by the function that released it");
 
 #[derive(Debug, Default)]
 pub(super) struct Locks {
@@ -20,7 +20,7 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// The profile's stacks are those of `Unlock`: of who had the lock.
+    /// The profile has the stacks of `Unlock`, that is, of the lock's holder.
     pub(super) fn put(&mut self, profile: &Profile, out: &mut SignalCollector) {
         let Some(delay) = profile.value_index("delay") else { return };
         let mut waited = BTreeMap::<Position, f64>::new();

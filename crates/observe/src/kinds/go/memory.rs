@@ -1,4 +1,4 @@
-//! Go's collector and heap, where the service has `expvar`. Reading them stops the world for some microseconds.
+//! Go's collector and heap, where the service has `expvar`. Reading them stops the world for a few microseconds.
 
 use loadstone_metrics::{Role, unit};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use crate::http::{Address, get};
 const PAUSES: MetricSpec<'_> =
     MetricSpec::counter("gc", unit::SECONDS, "Time in which the collector stopped all goroutines").role(Role::GarbageCollection);
 const COLLECTIONS: MetricSpec<'_> = MetricSpec::counter("gc_runs", unit::COUNT, "Collections");
-const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, garbage among it");
+const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, including garbage");
 
 pub(super) struct GoMemory {
     address: Address,
-    /// A service that has none is not asked again.
+    /// A service without `expvar` is not asked again.
     is_missing: bool,
 }
 
@@ -27,8 +27,8 @@ impl GoMemory {
             return;
         }
         let body = get(&self.address, "application/json").await.ok();
-        let told = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
-        let Some(memory) = told.as_ref().and_then(|told| told.get("memstats")) else {
+        let variables = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+        let Some(memory) = variables.as_ref().and_then(|variables| variables.get("memstats")) else {
             self.is_missing = true;
             return;
         };

@@ -1,5 +1,4 @@
-//! Go: what its goroutines wait for and where, which functions compute, whose locks are waited for, its collector, as `net/http/pprof` and `expvar` show
-//! them.
+//! Go: waits of goroutines and their position, CPU time by function, lock holders, and the collector, from `net/http/pprof` and `expvar`.
 
 mod error;
 mod goroutines;
@@ -30,23 +29,23 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service in Go",
     example: "observe.go(\"http://127.0.0.1:6060\")",
     alternatives: ", where `net/http/pprof` answers",
-    tells: "`threads{wait=…,at=…,under=…}` (goroutines at work by what they wait for, and where), `function_cpu{…}`, `lock_wait{…}` where the service has a \
+    reports: "`threads{wait=…,at=…,under=…}` (goroutines at work by what they wait for, and where), `function_cpu{…}`, `lock_wait{…}` where the service has a \
             mutex profile, `gc` where it has `expvar`",
     options: &[
         ADDRESS,
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(5) },
-            help: "how often a second all stacks are sampled",
+            help: "stack samples per second",
         },
     ],
     make: |description| Ok(Box::new(Go::from_description(description)?)),
 };
 
-/// Every so many reports the mutex profile is read, which is a total since the service began.
+/// Reports between two readings of the mutex profile, which is a total since the service started.
 const LOCKS_EVERY: u64 = 5;
 
-/// Samples that Go's CPU profile takes in a second of CPU time.
+/// Samples per second of CPU time in Go's CPU profile.
 const PROFILE_HZ: f64 = 100.0;
 
 struct Go {
@@ -57,7 +56,7 @@ struct Go {
     reports: u64,
     threads: ThreadSamples,
     functions: FunctionSamples,
-    /// A second of CPU profile that is being made.
+    /// The one-second CPU profile in progress.
     profile: Option<JoinHandle<Result<Vec<u8>, FetchError>>>,
     locks: Locks,
     memory: GoMemory,
@@ -73,7 +72,7 @@ impl SignalReader for Go {
     }
 
     fn finish<'a>(&'a mut self, _out: &'a mut SignalCollector) -> PendingRead<'a> {
-        // The service stops profiling when nobody waits for it.
+        // The service stops profiling when the client disconnects.
         self.profile.take().iter().for_each(JoinHandle::abort);
         crate::reader::at_once(Ok::<(), GoError>(()))
     }
@@ -123,18 +122,18 @@ impl Go {
         Ok(())
     }
 
-    /// Takes the last second's profile and has the next one made. Another who profiles the service goes first: then there is none.
+    /// Takes the last second's profile and requests the next one. There is none while another client profiles the service.
     async fn profile(&mut self) -> Result<(), GoError> {
-        if self.profile.as_ref().is_some_and(|made| !made.is_finished()) {
+        if self.profile.as_ref().is_some_and(|pending| !pending.is_finished()) {
             return Ok(());
         }
-        let made = match self.profile.take() {
-            Some(made) => made.await.ok(),
+        let response = match self.profile.take() {
+            Some(pending) => pending.await.ok(),
             None => None,
         };
         let address = self.cpu.clone();
         self.profile = Some(tokio::task::spawn_local(async move { get(&address, "*/*").await.map(|body| body.to_vec()) }));
-        let Some(Ok(body)) = made else { return Ok(()) };
+        let Some(Ok(body)) = response else { return Ok(()) };
         let profile = Profile::read(&body)?;
         let Some(cpu) = profile.value_index("cpu") else { return Ok(()) };
         self.functions.looked(profile.seconds());

@@ -1,4 +1,4 @@
-//! A profile as pprof writes it, as far as it is read: stacks with their values.
+//! The used part of a pprof profile: stacks with their values.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -10,7 +10,7 @@ use prost::Message;
 use super::error::GoError;
 use crate::stacks::position::Frame;
 
-/// Larger profiles are refused, unpacked. Bytes.
+/// Larger profiles are refused. Uncompressed bytes.
 const PROFILE_MAX: u64 = 64 << 20;
 
 pub(super) struct Profile(PprofProfile);
@@ -29,7 +29,7 @@ pub(super) struct GoFunction<'a> {
 
 impl Profile {
     /// # Errors
-    /// When it is no profile, or too long.
+    /// When it is not a profile, or too long.
     pub(super) fn read(body: &[u8]) -> Result<Self, GoError> {
         let mut plain = Vec::new();
         if body.starts_with(&[0x1f, 0x8b]) {
@@ -71,7 +71,7 @@ impl Stack<'_> {
     }
 }
 
-/// Where the packages of the standard library begin. Paths of other packages begin with a host, which has a dot, or with the name of the service's module.
+/// First path elements of the standard library. Other paths begin with a host, which has a dot, or with the name of the service's module.
 const STANDARD: &[&str] = &[
     "archive",
     "bufio",
@@ -126,16 +126,16 @@ const STANDARD: &[&str] = &[
 ];
 
 impl GoFunction<'_> {
-    /// A module that was fetched has its version in the path of its files.
+    /// The file paths of a downloaded module contain its version.
     fn is_own(&self) -> bool {
         let first = self.name.split(['/', '.']).next().unwrap_or_default();
         let is_fetched = self.file.contains("/pkg/mod/") || self.file.contains("/vendor/") || self.file.contains('@');
         !STANDARD.contains(&first) && !is_fetched
     }
 
-    /// `sql.(*DB).conn` of `database/sql.(*DB).conn`; numbers of closures stay, as they tell them apart.
+    /// `sql.(*DB).conn` of `database/sql.(*DB).conn`. The numbers of closures remain, because they distinguish closures.
     fn short(&self) -> String {
-        // A type's parameters hold paths of their own.
+        // Type parameters contain package paths, too.
         let name = self.name.split('[').next().unwrap_or(self.name);
         let rest = if name.len() < self.name.len() { self.name.rsplit(']').next().unwrap_or_default() } else { "" };
         format!("{}{rest}", name.rsplit('/').next().unwrap_or(name))

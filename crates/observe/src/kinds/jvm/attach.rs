@@ -1,6 +1,6 @@
-//! Asking a HotSpot JVM: the protocol behind `jcmd`, without starting a JVM of our own for each question.
+//! Commands to a HotSpot JVM by the protocol of `jcmd`, without starting another JVM for each command.
 //!
-//! A JVM that was never asked opens its socket when it finds a file `.attach_pidN` at a SIGQUIT (AttachListener in HotSpot's attachListener_linux.cpp,
+//! A JVM opens its socket when it finds a file `.attach_pidN` at its first SIGQUIT (AttachListener in HotSpot's attachListener_linux.cpp,
 //! VirtualMachineImpl in the JDK's jdk.attach). It stays open until the process ends, as after any `jcmd`.
 
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,20 +16,20 @@ use crate::kinds::process::find::catches;
 use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 
-/// How often, and how many times, it is looked whether the socket is there.
+/// The interval and the number of checks for the socket.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: usize = 150;
-/// Longer responses break off. Bytes.
+/// Longer responses are truncated. Bytes.
 const RESPONSE_MAX: u64 = 64 << 20;
 /// Of the protocol.
 const VERSION: &str = "1";
 const ARGUMENTS: usize = 3;
 
-/// A JVM that can be asked.
+/// A JVM that accepts commands.
 #[derive(Debug, Clone)]
 pub(super) struct Jvm {
     pub(super) pid: u32,
-    /// The same in its own namespace, which its files are called by.
+    /// The process id in its own namespace, by which its files are named.
     pub(super) number_inside: u32,
     socket: PathBuf,
 }
@@ -49,15 +49,15 @@ impl Jvm {
         if jvm.socket.exists() {
             return Ok(jvm);
         }
-        // With -Xrs or without its attach mechanism a JVM does not catch it, and dies of it.
+        // With -Xrs or without the attach mechanism, a JVM does not handle SIGQUIT and would terminate.
         if !catches(pid, Signal::QUIT) {
             return Err(JvmError::Deaf(pid));
         }
         let asking = folder.join(format!(".attach_pid{inner}"));
-        let made = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&asking);
-        made.map_err(|_| NoProcess::Rights(pid))?;
+        let created = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&asking);
+        created.map_err(|_| NoProcess::Rights(pid))?;
         let woken = jvm.wake().await;
-        // It is only there to be found by the JVM, which need not do so.
+        // The file only triggers the JVM; a leftover is harmless.
         let _ = std::fs::remove_file(&asking);
         woken.map(|()| jvm)
     }
@@ -74,7 +74,7 @@ impl Jvm {
         Err(JvmError::Silent(self.pid))
     }
 
-    /// What a command of `jcmd` prints.
+    /// The output of a `jcmd` command.
     ///
     /// # Errors
     /// When the JVM does not respond, or refuses.

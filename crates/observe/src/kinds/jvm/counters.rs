@@ -1,5 +1,5 @@
-//! A JVM's own performance counters: time spent collecting, the old generation, threads. They lie in a file that the JVM shares (`hsperfdata`), so that
-//! reading them costs it nothing. Its layout is that of PerfDataPrologue and PerfDataEntry in HotSpot's perfMemory.hpp.
+//! A JVM's own performance counters: collection time, the old generation, threads. They are in a file that the JVM shares (`hsperfdata`), so reading them
+//! costs the JVM nothing. The layout is defined by PerfDataPrologue and PerfDataEntry in HotSpot's perfMemory.hpp.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,30 +10,30 @@ use crate::collector::{MetricSpec, SignalCollector};
 
 const COLLECTING: MetricSpec<'_> =
     MetricSpec::counter("gc", unit::SECONDS, "Time in which collectors stopped all threads").role(Role::GarbageCollection);
-const STOPPED: MetricSpec<'_> = MetricSpec::counter("stopped", unit::SECONDS, "Time in which all threads stood still, for whatever reason");
+const STOPPED: MetricSpec<'_> = MetricSpec::counter("stopped", unit::SECONDS, "Time in which all threads were stopped, for any reason");
 const OLD: MetricSpec<'_> = MetricSpec::gauge("heap_old", unit::BYTES, "Old generation in use").role(Role::HeapUsed);
-const OLD_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_old_max", unit::BYTES, "Old generation that there may be").role(Role::HeapMax);
-const LIVE_THREADS: MetricSpec<'_> = MetricSpec::gauge("live_threads", unit::COUNT, "Threads that live");
+const OLD_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_old_max", unit::BYTES, "Maximum size of the old generation").role(Role::HeapMax);
+const LIVE_THREADS: MetricSpec<'_> = MetricSpec::gauge("live_threads", unit::COUNT, "Live threads");
 
 /// Collectors and generations are numbered from 0.
 const NUMBERS: std::ops::Range<u32> = 0..4;
 const MAGIC: u32 = 0xcafe_c0c0;
 const LITTLE_ENDIAN: u8 = 1;
-/// Where the number of entries and the first of them stand.
+/// Offsets of the number of entries and of the first entry.
 const FIRST_ENTRY_AT: usize = 24;
 const COUNT_AT: usize = 28;
-/// Type of a 64-bit number, and of a byte, of which a text is a vector.
+/// Type codes of a 64-bit number and of a byte. A string is a vector of bytes.
 const LONG: u8 = b'J';
 const BYTE: u8 = b'B';
 
-/// Puts those of a process, where it has any (`-XX:-UsePerfData`).
+/// Reports the counters of a process, if it has any (`-XX:-UsePerfData` disables them).
 pub(super) fn read(pid: u32, number_inside: u32, out: &mut SignalCollector) {
     if let Some(bytes) = file(pid, number_inside).and_then(|path| std::fs::read(path).ok()) {
         put(&JvmCounters::parse(&bytes).unwrap_or_default(), out);
     }
 }
 
-/// `/tmp/hsperfdata_USER/PID`, whoever the user is.
+/// `/tmp/hsperfdata_USER/PID`, for any user.
 fn file(pid: u32, number_inside: u32) -> Option<PathBuf> {
     let folders = std::fs::read_dir(format!("/proc/{pid}/root/tmp")).ok()?.flatten();
     let mut files = folders
@@ -56,7 +56,7 @@ impl JvmCounters {
         }
         let mut found = Self::default();
         let mut at = number(bytes, FIRST_ENTRY_AT)?;
-        // Of bytes that make no sense, no more entries are read than fit.
+        // In invalid data, reads at most as many entries as fit.
         for _ in 0..number(bytes, COUNT_AT)?.min(bytes.len()) {
             let length = number(bytes, at)?;
             found.entry(bytes.get(at..at.checked_add(length)?)?);
@@ -89,12 +89,12 @@ fn text(bytes: &[u8]) -> String {
 fn put(counters: &JvmCounters, out: &mut SignalCollector) {
     let number = |name: &str| counters.numbers.get(name).copied();
     let Some(frequency) = number("sun.os.hrt.frequency").filter(|frequency| *frequency > 0.0) else { return };
-    // What runs beside the threads does not hold them up.
-    let is_beside = |collector: &u32| {
+    // Concurrent collectors do not stop the application's threads.
+    let is_concurrent = |collector: &u32| {
         let name = counters.texts.get(&format!("sun.gc.collector.{collector}.name")).map(|name| name.to_ascii_lowercase());
         name.is_some_and(|name| name.contains("concurrent") || name.contains("cycle"))
     };
-    let stopping = NUMBERS.filter(|collector| !is_beside(collector));
+    let stopping = NUMBERS.filter(|collector| !is_concurrent(collector));
     let collecting = stopping.filter_map(|collector| number(&format!("sun.gc.collector.{collector}.time")));
     if let Some(ticks) = collecting.reduce(|a, b| a + b) {
         out.put(COLLECTING, ticks / frequency);
@@ -134,9 +134,10 @@ mod tests {
         };
         let mut out = SignalCollector::new("jvm");
         put(&counters, &mut out);
-        let told: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.metric().to_owned(), point.value)).collect();
+        let reported: Vec<(String, f64)> =
+            out.finish(0).into_iter().map(|(signal, point)| (signal.metric().to_owned(), point.value)).collect();
         let wanted = [("gc", 2.0), ("stopped", 0.25), ("heap_old", 150.0), ("heap_old_max", 200.0), ("live_threads", 23.0)];
-        assert_eq!(told, wanted.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(reported, wanted.map(|(name, value)| (name.to_owned(), value)));
     }
 
     proptest! {

@@ -1,7 +1,7 @@
-//! A JVM's threads as `Thread.print` writes them: who waits for what, and where, and who computes.
+//! A JVM's threads as `Thread.print` writes them: which threads wait, for what and where, and which compute.
 //!
-//! A thread that computes is where it stands at the instant of the dump: cores in use by function are the mean number of threads that compute there. The
-//! threads' own CPU times, which a dump has since JDK 11, say which of those that could run did.
+//! Cores in use by function are the mean number of threads that compute in it at the instant of a dump. The threads' CPU times, which dumps contain since
+//! JDK 11, show which of the runnable threads did run.
 
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
@@ -9,7 +9,7 @@ use crate::stacks::threads::{Doing, ThreadSamples, family};
 
 use super::thread_times::{ThreadTimes, ThreadUse};
 
-/// Packages of the JDK, and of the libraries and frameworks that services stand on. All else is the system's own.
+/// Packages of the JDK and of common libraries and frameworks. All other packages are the system's own code.
 const FOREIGN: &[&str] = &[
     "java.",
     "javax.",
@@ -88,11 +88,11 @@ const IO: &[&str] = &[
     "java.lang.ProcessImpl",
     "io.netty.channel.epoll.Native",
 ];
-/// A call of a library that hands out members of a pool: what its class and its method are called.
+/// Class and method names of library calls that take a member from a pool.
 const POOLS: &[&str] = &["pool", "datasource", "semaphore", "connectionmanager", "bulkhead"];
 const HANDS_OUT: &[&str] = &["getconnection", "borrow", "acquire", "lease", "checkout", "take", "get"];
 
-/// Less CPU time than this between two dumps is none. Seconds.
+/// Less CPU time than this between two dumps counts as none. Seconds.
 const USED_MIN: f64 = 50e-6;
 
 /// One thread of a dump.
@@ -105,9 +105,9 @@ struct DumpedThread<'a> {
     parked_for: &'a str,
     /// Functions with their package, innermost first.
     frames: Vec<&'a str>,
-    /// What stands behind its name: `#23 daemon prio=5 cpu=12.30ms tid=0x00007f`.
+    /// The text after its name: `#23 daemon prio=5 cpu=12.30ms tid=0x00007f`.
     facts: &'a str,
-    /// Since the dump before; unknown of a thread that was not in it.
+    /// Since the previous dump; unknown for a thread that was not in it.
     used: Option<ThreadUse>,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn add_to(samples: &mut JavaSamples, dump: &str, now_ns: u64) {
     for line in dump.lines() {
         if let Some(rest) = line.strip_prefix('"') {
             std::mem::take(&mut thread).add_to(samples);
-            // A name may hold quotes; what follows it does not.
+            // A name may contain quotes, but the text after it does not.
             let (name, facts) = rest.rsplit_once("\" ").unwrap_or((rest, ""));
             (thread.name, thread.facts) = (name, facts);
             thread.used = samples.times.used(facts);
@@ -148,7 +148,7 @@ pub(super) fn add_to(samples: &mut JavaSamples, dump: &str, now_ns: u64) {
 
 impl DumpedThread<'_> {
     fn add_to(self, samples: &mut JavaSamples) {
-        // Threads of the JVM itself: compilers and collectors have no stack, and their name says what they do.
+        // Threads of the JVM itself: compilers and collectors have no stack, and their name identifies their work.
         if self.state.is_empty() {
             let function = || Position { at: family(self.name), under: String::new() };
             self.used.filter(|of| of.used > 0.0).into_iter().for_each(|of| samples.functions.add(function(), of.used));
@@ -166,12 +166,12 @@ impl DumpedThread<'_> {
     fn doing(&self) -> Doing {
         let word = self.state.split_whitespace().next().unwrap_or_default();
         let is_io = self.frames[0].rsplit_once('.').is_some() && IO.iter().any(|start| self.frames[0].starts_with(start));
-        // The library's part of the stack: what the system's own code has called.
+        // The library's part of the stack, called by the system's own code.
         let library = || self.frames.iter().take_while(|frame| !is_own(frame));
         match word {
             "BLOCKED" => Doing::Lock,
             "RUNNABLE" if is_io => Doing::Io,
-            // In native code that waits: it has used no time since the dump before.
+            // In native code that waits: it has used no CPU time since the previous dump.
             "RUNNABLE" if self.used.is_some_and(|of| of.used < USED_MIN) => Doing::Other,
             "RUNNABLE" => Doing::Computes,
             _ if self.state.contains("sleeping") => Doing::Timer,
@@ -186,7 +186,7 @@ fn hands_out(frame: &str) -> bool {
     let lower = frame.to_ascii_lowercase();
     let Some((class, method)) = lower.rsplit_once('.') else { return false };
     let class = class.rsplit('.').next().unwrap_or(class);
-    // A pool of threads hands out work, not members.
+    // A thread pool distributes work, not members.
     !class.contains("thread")
         && !class.contains("fork")
         && POOLS.iter().any(|pool| class.contains(pool))
@@ -195,12 +195,12 @@ fn hands_out(frame: &str) -> bool {
 
 fn is_own(frame: &str) -> bool {
     let plain = plain(frame);
-    // What the compiler made for a lambda says nothing that the lambda itself does not.
+    // Compiler-generated frames of a lambda add no information to the lambda's own frame.
     !frame.contains("$$") && !FOREIGN.iter().any(|package| plain.starts_with(package))
 }
 
-/// Without the class loader before the class (`app//shop.Shop.buy`), and without what a generated class has behind its own
-/// (`shop.Shop$$Lambda$14/0x0000.handle`): its numbers differ from run to run.
+/// Removes the class loader before the class (`app//shop.Shop.buy`), and the suffix of generated classes (`shop.Shop$$Lambda$14/0x0000.handle`), whose
+/// numbers differ from run to run.
 fn plain(frame: &str) -> String {
     let generated = frame.split_once("$$").map(|(class, rest)| format!("{class}.{}", rest.rsplit('.').next().unwrap_or_default()));
     let frame = generated.as_deref().unwrap_or(frame);
@@ -276,12 +276,12 @@ JNI global refs: 10, weak refs: 0
 "#;
 
     #[test]
-    fn threads_are_told_by_what_they_wait_for_below_the_systems_own_code() {
+    fn threads_are_grouped_by_what_the_systems_own_code_waits_for() {
         let mut samples = samples();
         add_to(&mut samples, DUMP, SECOND);
         let mut out = SignalCollector::new("jvm");
         samples.threads.report(&mut out);
-        let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
+        let reported: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
         let wanted = [
             "jvm/threads{wait=lock,threads=http-exec,at=ReentrantLock.lock,under=Shop.buy} = 1",
             "jvm/threads{wait=lock,threads=http-exec,at=Stock.take,under=Shop.buy} = 1",
@@ -289,7 +289,7 @@ JNI global refs: 10, weak refs: 0
             "jvm/threads{wait=io,threads=http-exec,at=PgPreparedStatement.executeUpdate,under=PaymentDao.insert} = 1",
             "jvm/samples = 1",
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 
     /// A thread that computes, one that waits in native code, and a compiler, after so many milliseconds of CPU time each.
@@ -352,22 +352,22 @@ JNI global refs: 10, weak refs: 0
     /// Four threads on one core: each computes for a quarter of the time.
     #[test]
     fn threads_that_wait_for_a_core_do_not_use_one() {
-        let told = cores_of_dumps(60, |second| (1..=4).map(|number| scoring(number, 250.0 * f64::from(second))).collect());
-        assert_eq!(told, ["jvm/function_cpu{function=Risk.score} = 1.000"]);
+        let reported = cores_of_dumps(60, |second| (1..=4).map(|number| scoring(number, 250.0 * f64::from(second))).collect());
+        assert_eq!(reported, ["jvm/function_cpu{function=Risk.score} = 1.000"]);
     }
 
-    /// A new request at each dump, on a thread of its own, while twenty of before still wait for the only core.
+    /// Each dump shows a new request on a new thread, while twenty earlier threads still wait for the only core.
     #[test]
     fn threads_that_have_just_begun_to_wait_for_a_core_do_not_use_one() {
         let used = |number: u32, second: u32| if number < 20 { f64::from(second) * 50.0 } else { f64::from(second - (number - 20)) };
-        let told = cores_of_dumps(30, |second| (0..20 + second).map(|number| scoring(number, used(number, second))).collect());
-        let cores: f64 = told[0].rsplit(' ').next().unwrap().parse().unwrap();
-        assert!((cores - 1.0).abs() < 0.1, "{told:?}");
+        let reported = cores_of_dumps(30, |second| (0..20 + second).map(|number| scoring(number, used(number, second))).collect());
+        let cores: f64 = reported[0].rsplit(' ').next().unwrap().parse().unwrap();
+        assert!((cores - 1.0).abs() < 0.1, "{reported:?}");
     }
 
     /// Before JDK 11 a dump has no CPU times.
     #[test]
-    fn without_cpu_times_functions_are_not_told() {
+    fn without_cpu_times_no_functions_are_reported() {
         let old = computing([1.0, 1.0, 1.0]).lines().map(|line| line.replace("cpu=1.00ms ", "") + "\n").collect::<String>();
         assert_eq!(cores_of_dumps(3, |_| old.clone()), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! Why a JVM cannot be asked.
+//! Reasons why a JVM accepts no commands.
 
 use crate::kinds::process::which::NoProcess;
 
@@ -6,9 +6,9 @@ use crate::kinds::process::which::NoProcess;
 pub(super) enum JvmError {
     #[error(transparent)]
     Process(#[from] NoProcess),
-    #[error("process {0} cannot be asked: it was started with -Xrs")]
+    #[error("process {0} accepts no commands because it runs with -Xrs: start it without -Xrs")]
     Deaf(u32),
-    #[error("process {0} opened no socket to be asked at: was it started with -XX:+DisableAttachMechanism?")]
+    #[error("process {0} opened no attach socket: was it started with -XX:+DisableAttachMechanism?")]
     Silent(u32),
     #[error("the JVM cannot be reached: {0}")]
     Connect(std::io::Error),

@@ -1,6 +1,6 @@
-//! The JVM: what its threads wait for and where, its collectors, as `jcmd` asks and `jstat` reads.
+//! The JVM: waits of its threads and their position, and its collectors, from the sources of `jcmd` and `jstat`.
 //!
-//! Read [`dump`] first. All threads stand still while their stacks are written, for some milliseconds; no more than a fiftieth of the time is spent so.
+//! Read [`dump`] first. A dump stops all threads for a few milliseconds; dumps take at most 2 % of the time.
 
 mod attach;
 mod counters;
@@ -31,7 +31,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on the JVM",
     example: "observe.jvm({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `function_cpu{…}`, `gc`, `stopped`, \
+    reports: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `function_cpu{…}`, `gc`, `stopped`, \
             `heap_old`",
     options: &[
         PORT,
@@ -39,13 +39,13 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(4) },
-            help: "how often a second all stacks are sampled; less often where that would take more than 2 % of the time",
+            help: "stack samples per second; fewer if they would take more than 2 % of the time",
         },
     ],
     make: |description| Ok(Box::new(Java::from_description(description)?)),
 };
 
-/// Part of the time that may go to dumps.
+/// Maximum share of the time that dumps may take.
 const SHARE_MAX: f64 = 0.02;
 
 struct Java {
@@ -55,8 +55,8 @@ struct Java {
     /// No dump before then.
     rests_until: u64,
     jvm: Option<Jvm>,
-    /// Of which process it was said that it is one of several.
-    told_of: Option<u32>,
+    /// The process for which the notice "the busiest of several" was sent.
+    notified_of: Option<u32>,
     samples: JavaSamples,
 }
 
@@ -90,7 +90,7 @@ impl Java {
             clock: Monotonic::start(),
             rests_until: 0,
             jvm: None,
-            told_of: None,
+            notified_of: None,
             samples: JavaSamples {
                 threads: ThreadSamples::of("threads"),
                 functions: FunctionSamples::at(f64::from(description.whole_number(SAMPLE_HZ.name).unwrap_or(1))),
@@ -100,13 +100,13 @@ impl Java {
     }
 
     /// # Errors
-    /// When there is no JVM that can be asked.
+    /// When there is no JVM that accepts commands.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), JvmError> {
         let look = self.pace.begin();
         if self.jvm.is_none() {
             let (pid, count) = self.which.runtime("a JVM", attach::is_jvm)?;
-            if count > 1 && self.told_of.replace(pid) != Some(pid) {
-                out.notice(NoticeKind::Remark, format!("looks into process {pid}, the busiest of {count} JVMs"));
+            if count > 1 && self.notified_of.replace(pid) != Some(pid) {
+                out.notice(NoticeKind::Remark, format!("observes process {pid}, the busiest of {count} JVMs"));
             }
             self.jvm = Some(Jvm::attach(pid).await?);
         }

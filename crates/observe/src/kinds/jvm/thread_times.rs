@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::Position;
 
-/// Threads that computed all along and got less of a core than this had to wait for one.
+/// Threads that computed throughout and used less of a core than this had to wait for one.
 const GOT_A_CORE: f64 = 0.7;
 
-/// What the threads had used at the dump before.
+/// The threads' CPU times at the previous dump.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTimes {
     before: HashMap<String, SeenThread>,
     now: HashMap<String, SeenThread>,
     begun_ns: Option<u64>,
-    /// Seconds since the dump before; 0 at the first.
+    /// Seconds since the previous dump; 0 at the first.
     since: f64,
-    /// Of this dump: where threads compute, each with the seconds that it stands for.
+    /// Positions of the threads that compute in this dump, with the seconds that each represents.
     computing: Vec<(Position, f64)>,
-    /// CPU time since the dump before of all threads with a stack, and of those that computed then, too, with their number.
+    /// CPU time since the previous dump of all threads with a stack, and of those that also computed then, with their number.
     used: f64,
     all_along: (f64, u32),
 }
@@ -31,12 +31,12 @@ struct SeenThread {
     computed: bool,
 }
 
-/// What a thread has done since the dump before.
+/// A thread's CPU time since the previous dump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ThreadUse {
     /// CPU time, seconds.
     pub(super) used: f64,
-    /// Whether it computed then, too.
+    /// Whether it also computed in the previous dump.
     computed: bool,
 }
 
@@ -45,8 +45,8 @@ impl ThreadTimes {
         self.since = self.begun_ns.replace(now_ns).map_or(0.0, |before| now_ns.saturating_sub(before) as f64 / 1e9);
     }
 
-    /// Of a thread by what stands behind its name: `#23 daemon prio=5 cpu=12.30ms tid=0x00007f`. `None` of one that was not in the dump before, or where
-    /// the dump does not say.
+    /// Reads the text after a thread's name: `#23 daemon prio=5 cpu=12.30ms tid=0x00007f`. `None` for a thread that was not in the previous dump, or if the
+    /// dump has no CPU times.
     pub(super) fn used(&mut self, facts: &str) -> Option<ThreadUse> {
         let cpu: f64 = fact(facts, "cpu")?.strip_suffix("ms")?.parse::<f64>().ok()? / 1e3;
         let thread = fact(facts, "tid")?;
@@ -71,8 +71,8 @@ impl ThreadTimes {
         self.computing.push((position, seconds));
     }
 
-    /// Adds what was seen. A thread that computes stands for the time since the dump before; one that computed then, too, for what it has used. Where those
-    /// had to wait for a core, all stand together for what all have used. Nothing at the first dump, and where dumps have no CPU times.
+    /// Adds the dump. A computing thread represents the time since the previous dump, or its own CPU time if it also computed then. If those threads had to
+    /// wait for a core, all threads together represent the CPU time of all. Adds nothing at the first dump, or if dumps have no CPU times.
     pub(super) fn end(&mut self, functions: &mut FunctionSamples) {
         self.before = std::mem::take(&mut self.now);
         let (computing, used) = (std::mem::take(&mut self.computing), std::mem::take(&mut self.used));
@@ -87,7 +87,7 @@ impl ThreadTimes {
         computing.into_iter().for_each(|(position, seconds)| functions.add(position, scale * seconds));
     }
 
-    /// Forgets what was before a gap.
+    /// Discards the state from before a gap.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }

@@ -13,21 +13,21 @@ use super::requests::ReadRequest;
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 /// Larger answers are refused. Bytes.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Whom brokers name in their logs.
+/// The client id in the brokers' logs.
 const CLIENT: &str = "loadstone";
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KafkaError {
     #[error("cannot connect to {address}: {problem}")]
     Connect { address: String, problem: io::Error },
-    /// What a broker does with a request that its listener does not take.
-    #[error("{address} ended the connection: observe.kafka speaks to listeners without TLS and SASL, of Kafka 0.11 and later")]
+    /// Brokers close the connection after a request that their listener does not accept.
+    #[error("{address} closed the connection: observe.kafka supports listeners without TLS and SASL, of Kafka 0.11 and later")]
     Ended { address: String },
     #[error("{address}: {problem}")]
     Exchange { address: String, problem: io::Error },
     #[error("{address}: {problem}")]
     Malformed { address: String, problem: MalformedKafka },
-    #[error("{address}: an answer of {bytes} bytes is too large to be read")]
+    #[error("{address}: a response of {bytes} bytes is too large")]
     TooLarge { address: String, bytes: i32 },
 }
 
@@ -38,10 +38,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// To the first of these that can be reached.
+    /// Connects to the first of these brokers that can be reached.
     ///
     /// # Errors
-    /// Why the last of them cannot.
+    /// The error of the last broker.
     pub(super) async fn any(&mut self, addresses: &[String]) -> Result<&mut BrokerConnection, KafkaError> {
         let mut reached = None;
         let mut problem = None;
@@ -62,7 +62,7 @@ impl Connections {
     }
 
     /// # Errors
-    /// When it cannot be connected to.
+    /// When the connection fails.
     pub(super) async fn to(&mut self, address: &str) -> Result<&mut BrokerConnection, KafkaError> {
         if !self.open.contains_key(address) {
             let connection = BrokerConnection::connect(address).await?;
@@ -77,7 +77,7 @@ impl Connections {
 pub(super) struct BrokerConnection {
     address: String,
     stream: TcpStream,
-    /// Of the last request; its answer has the same.
+    /// The id of the last request, which its response repeats.
     number: i32,
 }
 
@@ -91,7 +91,7 @@ impl BrokerConnection {
     }
 
     /// # Errors
-    /// When the connection breaks, or what comes is no answer to this request.
+    /// When the connection breaks, or the response does not belong to this request.
     pub(super) async fn ask<T>(&mut self, request: ReadRequest<T>) -> Result<T, KafkaError> {
         self.number = self.number.wrapping_add(1);
         let answer = self.exchange(&request.request.framed(self.number, CLIENT)).await?;

@@ -1,7 +1,7 @@
-//! Kafka: what is written to topics, and how far each consumer group is behind.
+//! Kafka: messages written to topics, and the lag of each consumer group.
 //!
-//! Read [`requests`] first: all that is asked. A reading asks one broker for topics, each leader where its partitions end, and each broker which groups it
-//! coordinates, what those have committed and how many members they have. The lag of a group is a queue: messages between what it has committed and the end.
+//! Read [`requests`] first. A reading asks one broker for the topics, each leader for the ends of its partitions, and each broker for the groups that it
+//! coordinates, with their committed offsets and members. The lag of a group is a queue: the messages between its committed offset and the end.
 
 mod connection;
 mod requests;
@@ -25,39 +25,37 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Kafka",
     example: "observe.kafka({ brokers: \"127.0.0.1:9092\" })",
     alternatives: "",
-    tells: "`produced{topic=…}` (messages), `lag{group=…,topic=…}` (messages that a consumer group has yet to read), `members{group=…}`, \
+    reports: "`produced{topic=…}` (messages), `lag{group=…,topic=…}` (messages that a consumer group has yet to read), `members{group=…}`, \
         `under_replicated`",
     options: &[
         ObserverOption {
             name: "brokers",
             takes: OptionValue::RequiredText,
-            help: "`host:port`, or several with commas between: any that answers is asked for all others",
+            help: "one or more `host:port`, separated by commas; they report the others",
         },
-        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; where none is given, all but Kafka's own" },
-        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; where none is given, all" },
+        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; if empty, all except Kafka's own" },
+        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; if empty, all" },
     ],
     make: |description| Ok(Box::new(Kafka::from_description(description)?)),
 };
 
-/// Topics, their partitions together, and groups that are read at most.
+/// Limits on topics, on their partitions in total, and on groups.
 const TOPICS_MAX: usize = 64;
 const PARTITIONS_MAX: usize = 10_000;
 const GROUPS_MAX: usize = 64;
-/// Readings after which all topics are looked through again, which costs as much as there are topics.
+/// Readings between two listings of all topics, whose cost is proportional to the number of topics.
 const LOOK_AGAIN: u32 = 10;
 
 const PRODUCED: MetricSpec<'_> =
     MetricSpec::counter("produced", unit::COUNT, "Messages written to the topic (the ends of all its partitions)");
 const LAG: MetricSpec<'_> =
-    MetricSpec::gauge("lag", unit::COUNT, "Messages of the topic that the group has yet to read, by what it has committed")
-        .role(Role::QueueLength);
+    MetricSpec::gauge("lag", unit::COUNT, "Messages of the topic after the group's committed offset").role(Role::QueueLength);
 const MEMBERS: MetricSpec<'_> = MetricSpec::gauge("members", unit::COUNT, "Consumers in the group");
 const PARTITIONS: MetricSpec<'_> = MetricSpec::gauge("partitions", unit::COUNT, "Partitions of the topic");
 const BROKERS: MetricSpec<'_> = MetricSpec::gauge("brokers", unit::COUNT, "Brokers that are up");
-const UNDER_REPLICATED: MetricSpec<'_> =
-    MetricSpec::gauge("under_replicated", unit::COUNT, "Partitions of which a replica is missing or behind");
+const UNDER_REPLICATED: MetricSpec<'_> = MetricSpec::gauge("under_replicated", unit::COUNT, "Partitions with a missing or lagging replica");
 const LEADERLESS: MetricSpec<'_> =
-    MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which nobody can write to or read");
+    MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which can be neither written nor read");
 
 /// KafkaTopic and partition.
 type PartitionKey = (String, i32);
@@ -70,10 +68,10 @@ struct Kafka {
     /// Names of the topics that are read.
     chosen: Vec<String>,
     readings: u32,
-    /// Last known, since a partition between two leaders has written nothing less.
+    /// Last known ends, used while a partition has no leader.
     ends: HashMap<PartitionKey, i64>,
-    /// What has been said once.
-    told: HashSet<String>,
+    /// Notices that were sent, since each is sent once.
+    notified: HashSet<String>,
 }
 
 /// A group, as far as it was read.
@@ -111,7 +109,7 @@ impl Kafka {
             chosen: Vec::new(),
             readings: 0,
             ends: HashMap::new(),
-            told: HashSet::new(),
+            notified: HashSet::new(),
         })
     }
 
@@ -119,7 +117,7 @@ impl Kafka {
     /// When a broker cannot be reached, or does not answer as Kafka does.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), KafkaError> {
         let (brokers, topics) = self.read_topics(out).await?;
-        // What is committed before the ends: a lag is never less than none.
+        // Committed offsets are read before the ends, so that a lag is never negative.
         let groups = self.read_groups(&brokers, out).await?;
         self.read_ends(&brokers, &topics).await?;
         out.put(BROKERS, brokers.len() as f64);
@@ -141,10 +139,10 @@ impl Kafka {
         for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
             match topic.error {
                 code::UNKNOWN_TOPIC | code::INVALID_TOPIC => {
-                    tell(&mut self.told, out, NoticeKind::Remark, format!("there is no topic \"{}\" yet", topic.name))
+                    notify_once(&mut self.notified, out, NoticeKind::Remark, format!("there is no topic \"{}\" yet", topic.name))
                 }
                 code::TOPIC_FORBIDDEN => {
-                    tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the topic \"{}\"", topic.name))
+                    notify_once(&mut self.notified, out, NoticeKind::Incomplete, format!("may not read the topic \"{}\"", topic.name))
                 }
                 _ => {}
             }
@@ -159,8 +157,8 @@ impl Kafka {
         };
         let kept = topics.iter().take(TOPICS_MAX).take_while(fits).count();
         if kept < topics.len() {
-            let what = format!("reads {kept} of {} topics, the first by name; name those that matter", topics.len());
-            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+            let what = format!("reads only the first {kept} of {} topics by name; list the relevant ones in `topics`", topics.len());
+            notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
         }
         topics.truncate(kept);
         self.chosen = topics.iter().map(|topic| topic.name.clone()).collect();
@@ -173,12 +171,17 @@ impl Kafka {
         for broker in brokers {
             let (error, groups) = self.connections.to(&broker.address).await?.ask(requests::groups()).await?;
             if error == code::GROUP_FORBIDDEN {
-                tell(&mut self.told, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
+                notify_once(&mut self.notified, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
             } else if error != code::NONE {
-                // The broker has just become their coordinator, and reads them from its log.
-                tell(&mut self.told, out, NoticeKind::Remark, format!("{} did not list its groups at once: error {error}", broker.address));
+                // The broker has just become the groups' coordinator and still loads them from its log.
+                notify_once(
+                    &mut self.notified,
+                    out,
+                    NoticeKind::Remark,
+                    format!("{} could not list its groups: error {error}; the next reading tries again", broker.address),
+                );
             }
-            // Others share the protocol: workers of Kafka Connect, registries of schemas.
+            // Kafka Connect workers and schema registries use the same protocol.
             let is_wanted = |name: &String, protocol: &str| {
                 if self.groups.is_empty() { matches!(protocol, "consumer" | "") } else { self.groups.contains(name) }
             };
@@ -191,12 +194,17 @@ impl Kafka {
         }
         listed.sort();
         if listed.len() > GROUPS_MAX {
-            let what = format!("reads {GROUPS_MAX} of {} consumer groups, the first by name; name those that matter", listed.len());
-            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+            let what = format!(
+                "reads only the first {GROUPS_MAX} of {} consumer groups by name; list the relevant ones in `groups`",
+                listed.len()
+            );
+            notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
             listed.truncate(GROUPS_MAX);
         }
         let missing = self.groups.iter().filter(|name| !listed.iter().any(|(listed, _)| listed == *name));
-        missing.for_each(|name| tell(&mut self.told, out, NoticeKind::Remark, format!("there is no consumer group \"{name}\" yet")));
+        missing.for_each(|name| {
+            notify_once(&mut self.notified, out, NoticeKind::Remark, format!("there is no consumer group \"{name}\" yet"))
+        });
 
         let coordinators: BTreeSet<&str> = listed.iter().map(|(_, address)| *address).collect();
         let mut members: HashMap<String, Option<usize>> = HashMap::new();
@@ -208,7 +216,7 @@ impl Kafka {
         for (name, address) in listed {
             let (error, committed) = self.connections.to(address).await?.ask(requests::committed(&name)).await?;
             if error == code::GROUP_FORBIDDEN {
-                tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the consumer group \"{name}\""));
+                notify_once(&mut self.notified, out, NoticeKind::Incomplete, format!("may not read the consumer group \"{name}\""));
             }
             groups.push(ReadGroup { members: members.get(&name).copied().flatten(), name, committed });
         }
@@ -237,7 +245,7 @@ impl Kafka {
         for topic in topics {
             let shown = label(&topic.name);
             let labels = [("topic", shown.as_str())];
-            // A total over some of the partitions would jump once the others are known.
+            // A total over a part of the partitions would jump once the others are known.
             let ends: Option<Vec<i64>> =
                 topic.partitions.iter().map(|partition| self.ends.get(&(topic.name.clone(), partition.number)).copied()).collect();
             if let Some(ends) = ends {
@@ -268,9 +276,9 @@ impl Kafka {
     }
 }
 
-/// Says something once.
-fn tell(told: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
-    if told.insert(what.clone()) {
+/// Sends each notice once.
+fn notify_once(notified: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
+    if notified.insert(what.clone()) {
         out.notice(kind, what);
     }
 }

@@ -1,4 +1,4 @@
-//! The requests that are made, and what their answers say. Each is for reading: none creates a topic or joins a group.
+//! The requests and their responses. All are read-only: none creates a topic or joins a group.
 
 use loadstone_wire_formats::kafka::{
     KafkaMetadata, KafkaRead, KafkaReader, KafkaRequest, LogPoint, PartitionOffset, metadata_request, offsets_request, read_metadata,
@@ -12,7 +12,7 @@ pub(super) struct ReadRequest<T> {
     pub(super) read: fn(&mut KafkaReader<'_>) -> KafkaRead<T>,
 }
 
-/// Kafka's error codes that are told apart.
+/// Kafka's error codes that the observer distinguishes.
 pub(super) mod code {
     pub(in super::super) const NONE: i16 = 0;
     pub(in super::super) const UNKNOWN_TOPIC: i16 = 3;
@@ -21,7 +21,7 @@ pub(super) mod code {
     pub(in super::super) const GROUP_FORBIDDEN: i16 = 30;
 }
 
-/// A broker, and where it is reached.
+/// A broker and its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Broker {
     pub(super) id: i32,
@@ -42,12 +42,12 @@ pub(super) fn metadata(names: &[String]) -> ReadRequest<KafkaMetadata> {
     ReadRequest { request: metadata_request(names), read: read_metadata }
 }
 
-/// Where the partitions end, of which the broker asked is the leader.
+/// The ends of the partitions that the broker leads.
 pub(super) fn ends(partitions: &[(&str, Vec<i32>)]) -> ReadRequest<Vec<PartitionOffset>> {
     ReadRequest { request: offsets_request(partitions, LogPoint::End), read: read_offsets }
 }
 
-/// The groups that the broker asked coordinates.
+/// The groups that the broker coordinates.
 pub(super) fn groups() -> ReadRequest<(i16, Vec<ListedGroup>)> {
     let read = |answer: &mut KafkaReader<'_>| {
         let error = answer.int16()?;
@@ -56,7 +56,7 @@ pub(super) fn groups() -> ReadRequest<(i16, Vec<ListedGroup>)> {
     ReadRequest { request: KafkaRequest::new(16, 0), read }
 }
 
-/// All that a group has committed, asked of its coordinator. The first is the error of the group.
+/// All committed offsets of a group, from its coordinator. The first value is the group's error code.
 pub(super) fn committed(group: &str) -> ReadRequest<(i16, Vec<PartitionOffset>)> {
     let read = |answer: &mut KafkaReader<'_>| {
         let offsets = read_partition_offsets(answer, |answer| {
@@ -71,7 +71,7 @@ pub(super) fn committed(group: &str) -> ReadRequest<(i16, Vec<PartitionOffset>)>
     ReadRequest { request, read }
 }
 
-/// How many members groups have, asked of their coordinator: `None` for a group that it does not know by this request.
+/// The numbers of members of groups, from their coordinator; `None` for a group that does not support this request.
 pub(super) fn members(groups: &[&str]) -> ReadRequest<Vec<(String, Option<usize>)>> {
     let mut request = KafkaRequest::new(15, 0);
     request.body.count(groups.len());
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes is an answer or an error.
+        /// Any input is a response or an error.
         #[test]
         fn no_answer_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = (committed("g").read)(&mut KafkaReader::new(&bytes));

@@ -8,7 +8,7 @@ use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 
-/// What could not be done, with the server's own message.
+/// The failed operation, with the server's own message.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}: {message}")]
 pub(super) struct MysqlError {
@@ -38,7 +38,7 @@ impl MysqlConnection {
         // The URL itself is not repeated: it may hold a password.
         let options = Opts::from_url(&format!("mysql://{rest}"));
         let options = options.map_err(|problem| description.problem(format!("url cannot be read: {problem}")))?;
-        // By the address that was given, never by a socket of the machine that the server happens to name.
+        // Connects to the given address, never to a local socket that the server names.
         let options = OptsBuilder::from_opts(options).prefer_socket(false).stmt_cache_size(0);
         Ok(Self { options: options.into(), server: None })
     }
@@ -71,7 +71,7 @@ impl MysqlServer {
             Some(row) => text(row, 0).is_some_and(|version| version.contains("MariaDB")),
             None => false,
         };
-        // Never in anyone's way: no statement of ours may run for long or wait for a lock.
+        // The observer must not disturb the service: its statements may not run for long or wait for a lock.
         let limit = if server.is_mariadb { "max_statement_time = 3" } else { "max_execution_time = 3000" };
         server.rows("cannot set up the session", &format!("set session {limit}, lock_wait_timeout = 1")).await?;
         Ok(server)
@@ -89,14 +89,14 @@ impl MysqlServer {
 impl MysqlError {
     fn of(doing: &'static str, problem: &mysql_async::Error) -> Self {
         let message = match problem {
-            mysql_async::Error::Server(said) => format!("{} ({})", said.message, said.code),
+            mysql_async::Error::Server(error) => format!("{} ({})", error.message, error.code),
             other => other.to_string(),
         };
         Self { doing, message }
     }
 }
 
-/// A column as text, whatever bytes a client may have put into its statement; `None` where it is null.
+/// A column as a string, even if a client's statement is not valid UTF-8; `None` if it is null.
 pub(super) fn text(row: &Row, column: usize) -> Option<String> {
     match row.as_ref(column)? {
         Value::NULL => None,
@@ -105,7 +105,7 @@ pub(super) fn text(row: &Row, column: usize) -> Option<String> {
     }
 }
 
-/// A column as a number; 0 where it is null or none.
+/// A column as a number; 0 if it is null or missing.
 pub(super) fn number(row: &Row, column: usize) -> f64 {
     match row.as_ref(column) {
         Some(Value::Bytes(bytes)) => str::from_utf8(bytes).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0.0),

@@ -10,19 +10,16 @@ use super::waits::without_quotes;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::totals;
 
-/// Variables of `SHOW GLOBAL STATUS`, the first of each that a server has; MariaDB counts rows by handler alone.
+/// Variables of `SHOW GLOBAL STATUS`; the first that the server has counts. MariaDB counts rows only by handler.
 const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
     (&["Questions"], MetricSpec::counter("statements", unit::COUNT, "Statements that clients sent").role(Role::Statements)),
-    (
-        &["Com_commit"],
-        MetricSpec::counter("commit_statements", unit::COUNT, "COMMIT statements; statements on their own commit without one"),
-    ),
+    (&["Com_commit"], MetricSpec::counter("commit_statements", unit::COUNT, "COMMIT statements; autocommitted statements need none")),
     (&["Com_rollback"], MetricSpec::counter("rollbacks", unit::COUNT, "ROLLBACK statements")),
     (&["Innodb_rows_read", "Rows_read"], MetricSpec::counter("rows_read", unit::COUNT, "Rows read")),
     (&["Innodb_rows_inserted", "Handler_write"], MetricSpec::counter("rows_inserted", unit::COUNT, "Rows inserted")),
     (&["Innodb_rows_updated", "Handler_update"], MetricSpec::counter("rows_updated", unit::COUNT, "Rows updated")),
     (&["Innodb_rows_deleted", "Handler_delete"], MetricSpec::counter("rows_deleted", unit::COUNT, "Rows deleted")),
-    (&["Innodb_row_lock_waits"], MetricSpec::counter("row_lock_waits", unit::COUNT, "Times that a row lock was waited for")),
+    (&["Innodb_row_lock_waits"], MetricSpec::counter("row_lock_waits", unit::COUNT, "Waits for a row lock")),
     (&["Innodb_deadlocks"], MetricSpec::counter("deadlocks", unit::COUNT, "Deadlocks")),
     (&["Innodb_log_waits"], MetricSpec::counter("redo_waits", unit::COUNT, "Times that the redo log's buffer was full")),
     (&["Innodb_os_log_written"], MetricSpec::counter("redo_bytes", unit::BYTES, "Redo log written")),
@@ -37,8 +34,8 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
         &["Binlog_cache_disk_use"],
         MetricSpec::counter("binlog_cache_disk", unit::COUNT, "Transactions too large for the binary log's cache"),
     ),
-    (&["Innodb_buffer_pool_read_requests"], MetricSpec::counter("pages_read", unit::COUNT, "Pages asked of the buffer pool")),
-    (&["Innodb_buffer_pool_reads"], MetricSpec::counter("pages_missed", unit::COUNT, "Of these, pages that were read from disk")),
+    (&["Innodb_buffer_pool_read_requests"], MetricSpec::counter("pages_read", unit::COUNT, "Pages requested from the buffer pool")),
+    (&["Innodb_buffer_pool_reads"], MetricSpec::counter("pages_missed", unit::COUNT, "Requested pages that were read from disk")),
     (&["Slow_queries"], MetricSpec::counter("slow_statements", unit::COUNT, "Statements slower than long_query_time")),
     (&["Threads_connected"], MetricSpec::gauge("connections_total", unit::COUNT, "Client connections")),
     (&["Connections"], MetricSpec::counter("connections_made", unit::COUNT, "Attempts to connect")),
@@ -47,10 +44,10 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
         MetricSpec::counter("connections_refused", unit::COUNT, "Connections refused by max_connections"),
     ),
     (&["Aborted_connects"], MetricSpec::counter("connections_failed", unit::COUNT, "Attempts to connect that failed")),
-    (&["Innodb_row_lock_current_waits"], MetricSpec::gauge("row_locks_waited_for", unit::COUNT, "Row locks that are waited for")),
+    (&["Innodb_row_lock_current_waits"], MetricSpec::gauge("row_locks_waited_for", unit::COUNT, "Waits for row locks in progress")),
 ];
 
-/// Further ones, which become signals in another form.
+/// Further variables, from which signals are computed.
 const ROW_LOCK_TIME_MS: &str = "Innodb_row_lock_time";
 const BINLOG_TRANSACTIONS: &str = "Binlog_commits";
 const BINLOG_CACHE_USES: &str = "Binlog_cache_use";
@@ -58,7 +55,7 @@ const BINLOG_CACHE_USES: &str = "Binlog_cache_use";
 const COMMITS: MetricSpec<'_> =
     MetricSpec::counter("commits", unit::COUNT, "Transactions that changed something and were committed").role(Role::Commits);
 const GROUP_COMMIT_SIZE: MetricSpec<'_> =
-    MetricSpec::gauge("group_commit_size", unit::COUNT, "Transactions that were written to the binary log together, on average");
+    MetricSpec::gauge("group_commit_size", unit::COUNT, "Mean number of transactions per write to the binary log");
 const ROW_LOCK_SECONDS: MetricSpec<'_> = MetricSpec::counter("row_lock_seconds", unit::SECONDS, "Time spent waiting for row locks");
 const CONNECTIONS_LIMIT: MetricSpec<'_> = MetricSpec::gauge("connections_limit", unit::COUNT, "max_connections").role(Role::SessionsMax);
 const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", unit::COUNT, "Client connections by state");
@@ -66,7 +63,7 @@ const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction
 const WAIT_EVENTS: MetricSpec<'_> =
     MetricSpec::gauge("wait_events", unit::COUNT, "1: waits come from the performance schema; 0: from the process list");
 
-/// What the last report saw, to tell of the time since.
+/// The counters at the last report, to compute the difference since.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// Transactions in the binary log, and groups of them.
@@ -103,7 +100,7 @@ impl Counters {
         let settings = server.rows(DOING, features.settings).await?;
         let (has_binlog, limit) = settings.first().map_or((false, 0.0), |row| (number(row, 0) == 1.0, number(row, 1)));
         out.put(CONNECTIONS_LIMIT, limit);
-        // What commits without the binary log is counted by InnoDB alone, where it is told to.
+        // Commits that bypass the binary log are counted only by InnoDB, and only if its counters are enabled.
         let logged = of(BINLOG_TRANSACTIONS).or_else(|| of(BINLOG_CACHE_USES)).filter(|_| has_binlog);
         let commits = match logged {
             Some(commits) => Some(commits),
@@ -126,7 +123,7 @@ impl Counters {
     }
 }
 
-/// Transactions that wrote, as InnoDB counts them where `innodb_monitor_enable` has `trx_rw_commits`; `None` where not.
+/// Read-write transactions, which InnoDB counts if `innodb_monitor_enable` includes `trx_rw_commits`; otherwise `None`.
 ///
 /// # Errors
 /// When the server does not respond.
@@ -154,7 +151,7 @@ async fn connections(server: &mut MysqlServer, features: &MysqlFeatures, out: &m
 async fn statements(server: &mut MysqlServer, features: &MysqlFeatures, out: &mut SignalCollector) -> Result<(), MysqlError> {
     let Some(sql) = &features.statements else { return Ok(()) };
     let rows = server.rows("cannot read the statements' totals", sql).await?;
-    // A digest has blanks around every sign.
+    // A digest has blanks around every symbol.
     let statement = |row| without_quotes(&text(row, 0).unwrap_or_default()).replace(" . ", ".");
     totals::put(rows.iter().map(|row| (statement(row), [number(row, 1), number(row, 2), number(row, 3)])), out);
     Ok(())

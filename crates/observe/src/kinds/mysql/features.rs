@@ -1,21 +1,21 @@
-//! What a server offers, and the queries that follow from it: made once per connection.
+//! The features of a server and the resulting queries, determined once per connection.
 
 use super::connection::{MysqlError, MysqlServer, number};
 
 /// Commands of a session that runs a statement; others sleep, or replicate.
 const ACTIVE: &str = "('Query', 'Execute', 'Fetch', 'Prepare')";
 
-/// The queries for one server. Their columns stand at each.
+/// The queries for one server. Each has its columns in its comment.
 pub(super) struct MysqlFeatures {
     /// Whether waits come from the performance schema.
     pub(super) has_wait_events: bool,
-    /// Of each event that an active session is in: session, state, statement, waits for a row lock, number of the event, its name.
+    /// For each event of an active session: session, state, statement, whether it waits for a row lock, number and name of the event.
     pub(super) sample: String,
-    /// Session, its statement, the last of the session that it waits for, seconds.
+    /// Session, its statement, the last statement of the session that it waits for, seconds.
     pub(super) locks: String,
     /// Command, sessions, those with a transaction, seconds of the oldest one.
     pub(super) connections: String,
-    /// Statement, executions, seconds, rows; where the performance schema counts them.
+    /// Statement, executions, seconds, rows, if the performance schema counts them.
     pub(super) statements: Option<String>,
     /// Whether the binary log is on, and the most connections.
     pub(super) settings: &'static str,
@@ -40,19 +40,19 @@ impl MysqlFeatures {
             statements: has_statements.then(statements),
             settings: "select @@global.log_bin, @@global.max_connections",
         };
-        // Says what is missing, such as the privilege PROCESS, before anything is read.
+        // Reports a missing privilege, such as PROCESS, before the first reading.
         server.rows("cannot read the sessions", &features.sample).await?;
         Ok(features)
     }
 }
 
-/// Whether the server knows this and says 1.
+/// Whether the server knows this query and returns 1.
 async fn answers_one(server: &mut MysqlServer, sql: &str) -> bool {
     let rows = server.rows("", sql).await.unwrap_or_default();
     rows.first().is_some_and(|row| number(row, 0) == 1.0)
 }
 
-/// Sessions as `p`, with `thread`, `id`, `command`, `state` and `info`. MySQL's performance schema has all of it without holding up whoever connects;
+/// Sessions as `p`, with `thread`, `id`, `command`, `state` and `info`. MySQL's performance schema has all of it without blocking new connections;
 /// MariaDB's does not show the last states of a statement, in which it waits for its commit.
 fn sessions(has_schema: bool, is_mariadb: bool) -> &'static str {
     match (has_schema, is_mariadb) {
@@ -90,7 +90,7 @@ fn locks(has_schema: bool, is_mariadb: bool) -> String {
     } else {
         ("performance_schema.data_lock_waits", "requesting_engine_transaction_id", "blocking_engine_transaction_id")
     };
-    // A session that holds a lock may run nothing at the moment.
+    // A session that holds a lock may be idle.
     let (last, join) = if has_schema {
         (
             "coalesce(b.trx_query, s.sql_text)",

@@ -1,8 +1,8 @@
 //! MySQL and MariaDB: what their sessions wait for, sampled ten times a second, and their counters, once per reading.
 //!
 //! Read [`waits`] first: what a session waits for comes from the performance schema where that instruments waits, and otherwise from the state that the
-//! process list shows. One connection of our own, whose session is left out of every figure; what its queries take is a signal of its own
-//! (`observer_seconds`). The account needs `PROCESS`, and may read `performance_schema`.
+//! process list shows. The observer uses one connection and excludes its session from every figure. The signal `observer_seconds` has the time that its
+//! queries take. The account needs `PROCESS`, and read access to `performance_schema`.
 
 mod connection;
 mod counters;
@@ -27,7 +27,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "MySQL, MariaDB",
     example: "observe.mysql(url)",
     alternatives: "",
-    tells: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
+    reports: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
         `connections{state=…}`, `commits`, `group_commit_size`, `redo_bytes`, `binlog_bytes`",
     options: &[ADDRESS, SAMPLE_HZ],
     make: |description| Ok(Box::new(Mysql::from_description(description)?)),
@@ -38,7 +38,7 @@ struct Mysql {
     pace: SamplingPace,
     sessions: SessionSamples,
     counters: Counters,
-    /// What this server has; asked once per connection.
+    /// The server's features, read once per connection.
     features: Option<MysqlFeatures>,
 }
 
@@ -54,7 +54,7 @@ impl SignalReader for Mysql {
     fn reset(&mut self) {
         self.connection.reset();
         self.features = None;
-        // What was sampled before a gap says nothing about it.
+        // Samples from before a gap are not valid for the time after it.
         self.sessions = SessionSamples::default();
         self.counters = Counters::default();
         self.pace.reset();
@@ -84,7 +84,7 @@ impl Mysql {
         sessions::sample(server, features, &mut self.sessions).await?;
         if look.is_report {
             sessions::sample_locks(server, features, &mut self.sessions).await?;
-            // What sessions wait for comes first: it is the first thing to look at.
+            // Waits are reported first, because readers check them first.
             self.sessions.report(waits::role_of_wait, out);
             self.counters.read(server, features, out).await?;
         }

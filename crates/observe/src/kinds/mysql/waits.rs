@@ -1,7 +1,7 @@
 //! What an active session waits for, and what that means.
 //!
 //! Three sources, the most certain first: InnoDB knows who waits for a row; the performance schema names the event that a session is in, as far as its
-//! instruments are on; the session's state, which is always there, tells commits, locks of tables and idling from the rest.
+//! instruments are on; the session's state, which is always available, distinguishes commits, table locks and idling from the rest.
 
 use loadstone_metrics::Role;
 
@@ -14,20 +14,20 @@ const COMMIT: &str = "Commit";
 pub(super) struct ActiveSession {
     pub(super) state: String,
     pub(super) statement: String,
-    /// Whether InnoDB has it wait for a lock.
+    /// Whether InnoDB reports that it waits for a lock.
     pub(super) waits_for_row: bool,
-    /// The event that it is in, as the performance schema calls it.
+    /// Its current event in the performance schema.
     pub(super) event: Option<String>,
 }
 
 impl ActiveSession {
-    /// `CPU` where it waits for nothing that is known.
+    /// `CPU` if no wait is known.
     pub(super) fn wait(&self) -> String {
         if self.waits_for_row {
             return ROW_LOCK.to_owned();
         }
         let commits = self.is_at_commit();
-        match self.event.as_deref().and_then(telling) {
+        match self.event.as_deref().and_then(informative) {
             Some(event) if commits && role_of_event(event) != Role::SessionsWaitingForCommit => format!("{COMMIT}: {event}"),
             Some(event) => event.to_owned(),
             None if commits => COMMIT.to_owned(),
@@ -36,19 +36,19 @@ impl ActiveSession {
         }
     }
 
-    /// A session that is told to commit does nothing else, whatever its state is called.
+    /// A session that runs `COMMIT` does nothing else, regardless of the name of its state.
     fn is_at_commit(&self) -> bool {
         role_of_state(&self.state) == Some(Role::SessionsWaitingForCommit) || self.statement.trim().eq_ignore_ascii_case("commit")
     }
 }
 
-/// An event without `wait/`; `None` for those that say nothing of a wait: a call of the storage engine, which computes as well as waits, and idling
+/// An event without `wait/`. `None` for events that do not identify a wait: a storage engine call, which computes as well as waits, and idling
 /// between two statements.
-fn telling(event: &str) -> Option<&str> {
+fn informative(event: &str) -> Option<&str> {
     event.strip_prefix("wait/").filter(|event| !event.starts_with("io/table/"))
 }
 
-/// What a wait means, by the name that [`ActiveSession::wait`] gave it.
+/// The role of a wait, by its name from [`ActiveSession::wait`].
 pub(super) fn role_of_wait(wait: &str) -> Role {
     match wait {
         ON_CPU => Role::SessionsOnCpu,
@@ -99,7 +99,7 @@ fn role_of_event(event: &str) -> Role {
     }
 }
 
-/// Without backticks, and with the texts in it, which may stand in double quotes and hold escaped ones, as `'?'`.
+/// Removes backticks and replaces string literals, which may have double quotes and contain escaped quotes, by `'?'`.
 pub(super) fn without_quotes(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut rest = sql.chars();
@@ -111,7 +111,7 @@ pub(super) fn without_quotes(sql: &str) -> String {
                 while let Some(inside) = rest.next() {
                     match inside {
                         '\\' => drop(rest.next()),
-                        // A doubled quote ends one text and begins another, which is as good.
+                        // A doubled quote ends one literal and begins another, which has the same effect.
                         _ if inside == next => break,
                         _ => {}
                     }

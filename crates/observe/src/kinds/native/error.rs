@@ -9,7 +9,7 @@ pub(super) enum NativeError {
     #[error(transparent)]
     Process(#[from] NoProcess),
     #[error(
-        "perf events are for root alone here (kernel.perf_event_paranoid is {0}): run Loadstone as root, or sysctl kernel.perf_event_paranoid=2"
+        "only root may use perf events here (kernel.perf_event_paranoid is {0}): run Loadstone as root, or sysctl kernel.perf_event_paranoid=2"
     )]
     Paranoid(i64),
     #[error(
@@ -18,8 +18,8 @@ pub(super) enum NativeError {
     Refused { pid: u32, problem: io::Error },
     #[error("the kernel has no perf events: {0}")]
     Unknown(io::Error),
-    #[error("there is no room for samples ({0}): more memory must be lockable (ulimit -l), or more files open (ulimit -n)")]
+    #[error("no resources for samples ({0}): raise the limit on locked memory (ulimit -l) or on open files (ulimit -n)")]
     NoRoom(io::Error),
-    #[error("process {0} has no threads any more")]
+    #[error("process {0} has ended")]
     Ended(u32),
 }

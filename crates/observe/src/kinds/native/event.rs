@@ -1,7 +1,7 @@
-//! One thread's perf event: the kernel looks at its stack as it uses CPU time, and writes what it sees into a ring that both sides map.
+//! One thread's perf event: the kernel samples its stack as it uses CPU time, and writes the samples into a ring buffer that both sides map.
 //!
-//! The only place here that is `unsafe`. See perf_event_open(2). Nothing happens in the thread but the kernel's own look at its stack; the event ends
-//! with its descriptor, however this process ends.
+//! The only `unsafe` code of this observer. See perf_event_open(2). The thread itself is not changed: only the kernel reads its stack. The event ends with
+//! its descriptor, so it ends however this process ends.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -16,7 +16,7 @@ use perf_event_open_sys::perf_event_open;
 
 use super::ring::spans;
 
-/// Frames of one stack; what is further out tells no more.
+/// Frames of one stack; outer frames add no information.
 const FRAMES_MAX: u16 = 64;
 
 /// How threads are sampled.
@@ -24,16 +24,16 @@ const FRAMES_MAX: u16 = 64;
 pub(super) struct ThreadSampling {
     /// CPU time between two samples of a thread. Nanoseconds.
     pub(super) period_ns: u64,
-    /// Also while the kernel works for the thread, which needs rights. Its own functions are never looked at.
+    /// Also samples while the kernel works for the thread, which needs privileges. Kernel functions are never resolved.
     pub(super) has_kernel: bool,
     /// Pages of a ring; a power of two.
     pub(super) pages: usize,
 }
 
-/// A thread that is being sampled. Dropping it ends that.
+/// A thread that is being sampled. Dropping the value stops sampling.
 pub(super) struct ThreadEvent {
     descriptor: OwnedFd,
-    /// The kernel's page of pointers, and behind it the ring.
+    /// The kernel's page of pointers, followed by the ring.
     map: MmapRaw,
     page: usize,
 }
@@ -46,7 +46,7 @@ pub(super) enum OpenError {
 
 impl ThreadEvent {
     /// # Errors
-    /// As the kernel says it: no rights, no such thread, no room.
+    /// The kernel's error: no privileges, no such thread, no resources.
     pub(super) fn open(thread: u32, sampling: ThreadSampling) -> Result<Self, OpenError> {
         let mut attributes = perf_event_attr {
             type_: PERF_TYPE_SOFTWARE,
@@ -61,12 +61,12 @@ impl ThreadEvent {
         attributes.set_exclude_hv(1);
         attributes.set_exclude_callchain_kernel(1);
         let thread = i32::try_from(thread).map_err(|_| OpenError::Event(io::ErrorKind::NotFound.into()))?;
-        // SAFETY: the attributes live until the call returns, and ask for nothing that writes to memory of ours.
+        // SAFETY: the attributes live until the call returns, and the call does not write to this process's memory.
         let number = unsafe { perf_event_open(&raw mut attributes, thread, -1, -1, u64::from(PERF_FLAG_FD_CLOEXEC)) };
         if number < 0 {
             return Err(OpenError::Event(io::Error::last_os_error()));
         }
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else has it.
+        // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
         let page = rustix::param::page_size();
         let mut options = MmapOptions::new();
@@ -75,7 +75,7 @@ impl ThreadEvent {
         Ok(Self { descriptor, map, page })
     }
 
-    /// Takes what the kernel has written since the last call. `false` where its pointers make no sense, and what there was is skipped.
+    /// Takes the data that the kernel has written since the last call. Returns `false` and skips the data if the pointers are invalid.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         let pointers = self.map.as_mut_ptr().cast::<perf_event_mmap_page>();

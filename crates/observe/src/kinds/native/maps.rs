@@ -1,6 +1,6 @@
-//! Where code lies in a process, by /proc/PID/maps (proc_pid_maps(5)), and in which files.
+//! The addresses and files of a process's code, from /proc/PID/maps (proc_pid_maps(5)).
 //!
-//! An address is told as a place in a file, so that what is known of it holds for all processes that run the file, wherever it lies in each.
+//! An address is expressed as an offset in a file, so that its symbol is valid for all processes that run the file at any load address.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,16 +10,16 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::procfs::read;
 
-/// Files that are looked into; code of others is in `(other files)`.
+/// Files whose symbols are read; code of others counts as `(other files)`.
 const FILES_MAX: usize = 256;
 
-/// A file with code, or what else code may lie in.
+/// A file with code, or another kind of mapping with code.
 #[derive(Debug)]
 pub(super) struct CodeFile {
     pub(super) number: u32,
     /// For people: the file's name.
     pub(super) label: String,
-    /// Open as long as it may be looked into, so that it is the same even when another has taken its name. `None` where it is no file.
+    /// Open while its symbols may be needed, so that a replaced file does not matter. `None` if it is not a file.
     pub(super) file: Option<File>,
 }
 
@@ -29,15 +29,15 @@ pub(super) struct CodePlace {
     pub(super) file: u32,
     /// Bytes from the file's beginning.
     pub(super) offset: u64,
-    /// Whether it belongs to the program itself, and not to a library.
+    /// Whether it belongs to the program itself and not to a library.
     pub(super) is_own: bool,
 }
 
-/// All files that were seen, over all processes.
+/// All known files, of all processes.
 #[derive(Debug, Default)]
 pub(super) struct CodeFiles {
     files: Vec<Arc<CodeFile>>,
-    /// By device, inode and path as the maps say them.
+    /// By device, inode and path as listed in the maps.
     numbers: HashMap<String, u32>,
 }
 
@@ -59,7 +59,7 @@ struct CodeMapping {
 /// A line of the maps whose pages can be executed.
 #[derive(Debug, PartialEq, Eq)]
 struct MapLine<'a> {
-    /// As the file stands in its line.
+    /// The file's entry in its line.
     range: &'a str,
     begin: u64,
     end: u64,
@@ -78,7 +78,7 @@ impl<'a> MapLine<'a> {
         let key = fields.next()?;
         let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
         let (begin, end) = range.split_once('-')?;
-        // A path may have spaces; before it stand the device and the inode.
+        // A path may contain spaces; the device and the inode precede it.
         let path = key.splitn(3, ' ').nth(2).unwrap_or_default().trim_start();
         let line = Self { range, begin: hexadecimal(begin)?, end: hexadecimal(end)?, offset: hexadecimal(offset)?, key, path };
         permissions.contains('x').then_some(line)
@@ -86,7 +86,7 @@ impl<'a> MapLine<'a> {
 
     fn label(&self) -> String {
         match self.path {
-            // What a JIT compiler makes.
+            // Code of a JIT compiler.
             "" => "generated code".to_owned(),
             special if special.starts_with('[') || special.starts_with("//anon") => special.trim_matches(['[', ']', '/']).to_owned(),
             path => path.trim_end_matches(" (deleted)").rsplit('/').next().unwrap_or(path).to_owned(),
@@ -121,7 +121,7 @@ fn opened(pid: u32, line: &MapLine<'_>, is_own: bool) -> Option<File> {
     let program = is_own.then(|| format!("/proc/{pid}/exe"));
     let mapped = format!("/proc/{pid}/map_files/{}", line.range);
     [program, inside, Some(mapped)].into_iter().flatten().find_map(|path| {
-        // What has the name by now may be anything, also something whose opening waits.
+        // The path may now refer to anything, for example to a file whose opening blocks.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
         file.metadata().ok()?.is_file().then_some(file)
@@ -129,7 +129,7 @@ fn opened(pid: u32, line: &MapLine<'_>, is_own: bool) -> Option<File> {
 }
 
 impl CodeMap {
-    /// Of a process; `None` where it is gone or may not be looked at.
+    /// Reads the map of a process; `None` where the process is gone or access is denied.
     pub(super) fn read(pid: u32, files: &mut CodeFiles) -> Option<Self> {
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         let program = program.to_string_lossy();
@@ -141,7 +141,7 @@ impl CodeMap {
         Some(Self { mappings: mappings.collect() })
     }
 
-    /// `None` where no code lies. The kernel lists mappings by their addresses.
+    /// `None` for an address without code. The kernel lists mappings by address.
     pub(super) fn place(&self, address: u64) -> Option<CodePlace> {
         let after = self.mappings.partition_point(|mapping| mapping.begin <= address);
         let mapping = self.mappings.get(after.checked_sub(1)?)?;
@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_code_are_told_from_the_rest() {
+    fn executable_mappings_are_recognised() {
         let line =
             MapLine::parse("55d0a000-55d0b000 r-xp 00002000 fe:01 1234                       /opt/my shop/server (deleted)").unwrap();
         assert_eq!((line.begin, line.end, line.offset), (0x55d0_a000, 0x55d0_b000, 0x2000));
         assert_eq!((line.path, line.label().as_str()), ("/opt/my shop/server (deleted)", "server"));
-        let made = MapLine::parse("7f00-7f10 rwxp 00000000 00:00 0 ").unwrap();
-        assert_eq!((made.path, made.label().as_str()), ("", "generated code"));
+        let generated = MapLine::parse("7f00-7f10 rwxp 00000000 00:00 0 ").unwrap();
+        assert_eq!((generated.path, generated.label().as_str()), ("", "generated code"));
         assert_eq!(MapLine::parse("7f00-7f10 r-xp 00000000 00:00 0                [vdso]").unwrap().label(), "vdso");
         assert_eq!(MapLine::parse("7f00-7f10 rw-p 00000000 00:00 0                [heap]"), None);
         assert_eq!(MapLine::parse("rubbish"), None);

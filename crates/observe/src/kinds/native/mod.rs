@@ -1,8 +1,8 @@
-//! Native code: which functions compute, by the kernel's own samples of the stacks of a process, whatever it is written in.
+//! Native code in any language: CPU time by function, from the kernel's stack samples of a process.
 //!
-//! Read [`event`] first (one thread, one ring), then [`samples`]. Nothing runs in the service and nothing stops it: the kernel looks at a thread's stack
-//! while that thread uses CPU time. Stacks are followed by frame pointers, and names come from the symbols of the files that the process has mapped.
-//! Deliberately absent: debug information (what is inlined is told by the function that it is in) and unwinding by tables.
+//! Read [`event`] first (one thread, one ring), then [`samples`]. No code runs in the service and nothing stops it: the kernel samples a thread's stack
+//! while that thread uses CPU time. Stacks are unwound by frame pointers, and names come from the symbols of the files that the process has mapped.
+//! Deliberately absent: debug information (inlined code counts for the function that contains it) and unwinding by tables.
 
 mod error;
 mod event;
@@ -38,37 +38,37 @@ use threads::{SampledThreads, THREADS_MAX};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "native",
-    watches: "a service in C, C++, Rust, Go or anything else that is compiled",
+    watches: "a service in C, C++, Rust, Go or another compiled language",
     example: "observe.native({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`function_cpu{function=…,under=…}`",
+    reports: "`function_cpu{function=…,under=…}`",
     options: &[
         PORT,
         PID,
         ObserverOption {
             name: "profileHz",
             takes: OptionValue::WholeNumber { max: 200, default: Some(49) },
-            help: "how often a second of CPU time it is looked which function computes",
+            help: "samples per second of CPU time",
         },
     ],
     make: |description| Ok(Box::new(Native::from_description(description)?)),
 };
 
 const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Stacks that were sampled");
-const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples for which there was no room");
+const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples lost because a buffer was full");
 const SAMPLED: MetricSpec<'_> = MetricSpec::gauge("sampled_threads", unit::COUNT, "Threads that are being sampled");
 
-/// Samples of a function before it is told by its name.
+/// Samples that a function needs before it is reported by name.
 const SAMPLES_MIN: f64 = 3.0;
-/// Between two looks at the rings. Nanoseconds.
+/// Time between two reads of the rings. Nanoseconds.
 const LOOK_NS: u64 = 200_000_000;
-/// Pages of a ring, and those where more than a hundred samples a second come: enough for a look's samples of the deepest stacks.
+/// Pages of a ring, normally and above a hundred samples per second: enough for one interval's samples of the deepest stacks.
 const PAGES: usize = 4;
 const PAGES_OFTEN: usize = 8;
-/// Every so many reports it is looked up anew who listens on the port, which costs a look at all descriptors of all processes; in between, only who has
-/// descended from the ones found.
+/// After this many reports, the observer looks up again which processes listen on the port, which reads all descriptors of all processes. In between, it
+/// follows only the descendants of the processes that it found.
 const FIND_EVERY: u64 = 5;
-/// How long a report may wait for names; after that it comes with the next.
+/// How long a report may wait for names; after that, it is added to the next report.
 const NAMES_WAIT: Duration = Duration::from_millis(300);
 
 struct Native {
@@ -83,8 +83,8 @@ struct Native {
     functions: FunctionSamples,
     /// When the rings were last emptied. Nanoseconds.
     taken_at: Option<u64>,
-    /// Whether it was said that threads are left out.
-    told_left_out: bool,
+    /// Whether the notice about excluded threads was sent.
+    left_out_reported: bool,
     reports: u64,
     count: u64,
     lost: u64,
@@ -128,7 +128,7 @@ impl Native {
             samples: NativeSamples::default(),
             functions: FunctionSamples::at(f64::from(hz)).proven_by(SAMPLES_MIN / f64::from(hz)),
             taken_at: None,
-            told_left_out: false,
+            left_out_reported: false,
             reports: 0,
             count: 0,
             lost: 0,
@@ -146,15 +146,18 @@ impl Native {
         }
         self.threads.find(&self.processes)?;
         self.taken_at.get_or_insert_with(|| self.clock.now());
-        if self.threads.left_out > 0 && !std::mem::replace(&mut self.told_left_out, true) {
+        if self.threads.left_out > 0 && !std::mem::replace(&mut self.left_out_reported, true) {
             let (count, others) = (self.threads.count(), self.threads.left_out);
-            out.notice(NoticeKind::Remark, format!("samples {count} threads and not {others} others; the most is {THREADS_MAX}"));
+            out.notice(
+                NoticeKind::Remark,
+                format!("samples {count} threads and excludes {others} others; the limit is {THREADS_MAX} threads"),
+            );
         }
         self.pace.end(&look, out);
         Ok(())
     }
 
-    /// The processes, and those that they have begun since.
+    /// The processes and their descendants.
     ///
     /// # Errors
     /// When there is no such process.
@@ -162,7 +165,7 @@ impl Native {
         let table = ProcessTable::read();
         self.processes.retain(|pid| table.entry(*pid).is_some());
         if self.processes.is_empty() || self.reports.is_multiple_of(FIND_EVERY) {
-            self.processes = self.which.pids(&table, &sockets::tcp())?;
+            self.processes = self.which.pids(&table, &sockets::tcp().unwrap_or_default())?;
         } else {
             self.processes = table.with_descendants(&self.processes);
         }
@@ -193,12 +196,12 @@ impl Native {
         self.samples.ask();
     }
 
-    /// What takes longer to be named comes with the next report: its seconds wait with it.
+    /// Samples whose names take longer are added to the next report, together with their seconds.
     async fn report(&mut self, out: &mut SignalCollector) {
         if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() {
             return;
         }
-        // Those that came while others were being looked up.
+        // Samples that arrived during the look-up of others.
         self.samples.ask();
         if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() || !self.samples.is_named() {
             return;

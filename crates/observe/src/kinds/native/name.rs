@@ -1,11 +1,11 @@
-//! Names of functions as people write them.
+//! Function names in their usual source form.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// What compilers put behind the name of a function that they have split or copied.
+/// Suffixes that compilers add to the name of a function that they have split or copied.
 const PARTS: [&str; 7] = [".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm", ".localalias"];
 
-/// Without what only the linker needs: hashes, types of parameters, and the numbers of a function's parts and copies.
+/// Removes what only the linker needs: hashes, types of parameters, and the numbers of a function's parts and copies.
 pub(super) fn readable(symbol: &str) -> String {
     let whole = PARTS.iter().filter_map(|part| symbol.find(part)).min().map_or(symbol, |end| &symbol[..end]);
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {

@@ -7,7 +7,7 @@ use perf_event_open_sys::bindings::{
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Sample(ThreadSample),
-    /// So many samples found no room.
+    /// The number of samples that were lost.
     Lost(u64),
 }
 
@@ -15,23 +15,23 @@ pub(super) enum Record {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ThreadSample {
     pub(super) pid: u32,
-    /// Whether the kernel worked for it.
+    /// Whether it was in kernel mode.
     pub(super) in_kernel: bool,
-    /// Innermost first. But for the first these are where calls return to.
+    /// Innermost first. All but the first are return addresses.
     pub(super) addresses: Vec<u64>,
 }
 
 /// Kind, flags and size.
 const HEADER: usize = 8;
 
-/// Hands over every record that is whole and of a known kind. What is cut off, or lies about its size, ends the reading.
-pub(super) fn each(bytes: &[u8], mut told: impl FnMut(Record)) {
+/// Passes on every complete record of a known kind. A truncated record or a wrong size ends the reading.
+pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Record)) {
     let mut rest = bytes;
     while let (Some(kind), Some(flags), Some(size)) = (number32(rest, 0), number16(rest, 4), number16(rest, 6)) {
         let size = usize::from(size);
         let Some((record, after)) = rest.split_at_checked(size).filter(|_| size >= HEADER) else { return };
         if let Some(record) = read(kind, u32::from(flags), &record[HEADER..]) {
-            told(record);
+            take(record);
         }
         rest = after;
     }
@@ -52,7 +52,7 @@ fn read(kind: u32, flags: u32, body: &[u8]) -> Option<Record> {
     }
 }
 
-/// Without the kernel's: marks among the addresses say whose the next are.
+/// Without kernel addresses: markers among the addresses separate kernel and user addresses.
 fn own_addresses(chain: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut is_users = false;
     let mut addresses = Vec::new();
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(all(&bytes[..length]).len(), 1, "{length}");
         }
         assert_eq!(all(&record(PERF_RECORD_SAMPLE, 0, &[])), []);
-        // A size that would not get on.
+        // A size that would make no progress.
         assert_eq!(all(&[9, 0, 0, 0, 0, 0, 0, 0, 1, 2]), []);
     }
 

@@ -1,8 +1,8 @@
-//! Where in a ring the bytes between two ever-growing pointers lie.
+//! The position in a ring of the bytes between two monotonic pointers.
 
 use std::ops::Range;
 
-/// The one or two parts of a ring of so many bytes that lie between `tail` and `head`. `None` where more lies between them than it holds.
+/// The one or two parts of a ring of `ring` bytes between `tail` and `head`. `None` if their distance is larger than the ring.
 pub(super) fn spans(tail: u64, head: u64, ring: usize) -> Option<[Range<usize>; 2]> {
     let waiting = usize::try_from(head.checked_sub(tail)?).ok().filter(|waiting| *waiting <= ring)?;
     if waiting == 0 {

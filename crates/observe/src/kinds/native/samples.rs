@@ -9,7 +9,7 @@ use super::symbols::Symbols;
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 
-/// Different stacks between two reports; of the rest it is only known whether the kernel worked.
+/// Distinct stacks between two reports. Of further ones, only kernel or user mode is recorded.
 const STACKS_MAX: usize = 20_000;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ struct NativeStack {
 #[derive(Default)]
 pub(super) struct NativeSamples {
     files: CodeFiles,
-    /// By process; `None` where it cannot be read, as of one that is gone.
+    /// By process; `None` if its maps cannot be read, for example because it has ended.
     maps: HashMap<u32, Option<CodeMap>>,
     /// Processes whose maps were read since the last report.
     fresh: HashSet<u32>,
@@ -31,14 +31,14 @@ pub(super) struct NativeSamples {
 }
 
 impl NativeSamples {
-    /// Forgets what was sampled before a gap, and where code lay.
+    /// Discards samples from before a gap, and all maps.
     pub(super) fn reset(&mut self) {
         self.counts.clear();
         self.maps.clear();
         self.fresh.clear();
     }
 
-    /// Makes the maps of processes known while they live.
+    /// Reads the maps of processes while they live.
     pub(super) fn know(&mut self, processes: &[u32]) {
         self.maps.retain(|pid, _| processes.contains(pid));
         for pid in processes {
@@ -55,7 +55,7 @@ impl NativeSamples {
         maps.entry(pid).or_insert_with(read).as_ref()
     }
 
-    /// Code that a process has loaded since is looked for once between two reports.
+    /// Newly loaded code of a process is searched once between two reports.
     fn place(&mut self, pid: u32, address: u64) -> Option<CodePlace> {
         if let Some(place) = self.map(pid).and_then(|map| map.place(address)) {
             return Some(place);
@@ -70,9 +70,9 @@ impl NativeSamples {
     pub(super) fn add(&mut self, sample: &ThreadSample) {
         let mut places = Vec::new();
         for (index, address) in sample.addresses.iter().enumerate() {
-            // Where a call returns to may be the next function already.
+            // A return address may already belong to the next function.
             let address = if index == 0 { *address } else { address.saturating_sub(1) };
-            // Without frame pointers the rest of the chain is whatever the stack held.
+            // Without frame pointers, the rest of the chain is arbitrary stack content.
             let Some(place) = self.place(sample.pid, address) else { break };
             places.push(place);
         }
@@ -84,7 +84,7 @@ impl NativeSamples {
         }
     }
 
-    /// Has names looked up that are not known yet.
+    /// Requests the names that are not known yet.
     pub(super) fn ask(&mut self) {
         self.symbols.take();
         if self.symbols.is_asking() {
@@ -103,17 +103,17 @@ impl NativeSamples {
         }
     }
 
-    /// Waits until the names that were asked for are known.
+    /// Waits for the requested names.
     pub(super) async fn named(&mut self) {
         self.symbols.wait().await;
     }
 
-    /// Whether every name is known that is needed.
+    /// Whether all required names are known.
     pub(super) fn is_named(&self) -> bool {
         !self.symbols.is_asking()
     }
 
-    /// Adds all to the functions, each sample as so many seconds, and begins anew.
+    /// Adds all samples to the functions, each with its seconds, and resets.
     pub(super) fn add_to(&mut self, functions: &mut FunctionSamples, seconds: f64) {
         for (stack, count) in std::mem::take(&mut self.counts) {
             let frames = stack.frames(&self.symbols);

@@ -1,4 +1,4 @@
-//! Names of functions, which a thread of its own looks up: reading the symbols of a large program takes a while.
+//! Names of functions, resolved on a separate thread, because reading the symbols of a large program takes time.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,20 +13,20 @@ use tokio::sync::oneshot;
 use super::maps::CodeFile;
 use super::name::readable;
 
-/// Places whose names are kept; beyond that all are looked up anew.
+/// Places whose names are cached; beyond that, the cache is cleared.
 const NAMES_MAX: usize = 50_000;
 
 /// A place in a file.
 pub(super) type FilePlace = (u32, u64);
 type FoundNames = Vec<(FilePlace, Arc<str>)>;
 
-/// What is asked at once: places by file.
+/// One request: places by file.
 struct SymbolQuestion {
     places: Vec<(Arc<CodeFile>, Vec<u64>)>,
     answer: oneshot::Sender<FoundNames>,
 }
 
-/// Names that are known, and those being looked up. The thread ends with it.
+/// Known names, and names being looked up. The thread ends with this value.
 #[derive(Default)]
 pub(super) struct Symbols {
     names: HashMap<FilePlace, Arc<str>>,
@@ -49,16 +49,16 @@ impl Symbols {
         self.asked.is_some()
     }
 
-    /// Has the names of these places looked up, none of which is known. Only one question at a time.
+    /// Requests the names of these places, none of which is known. Only one request may be in progress.
     pub(super) fn ask(&mut self, places: Vec<(Arc<CodeFile>, Vec<u64>)>) {
         let (sender, answer) = oneshot::channel();
         let thread = self.thread.get_or_insert_with(started);
-        // A thread that is gone drops the sender, and nobody will know these names.
+        // If the thread has ended, its sender is dropped, and these names remain unknown.
         let _ = thread.try_send(SymbolQuestion { places: places.clone(), answer: sender });
         self.asked = Some(AskedNames { answer, places });
     }
 
-    /// Takes names that were found, if all are.
+    /// Takes the requested names, if all are available.
     pub(super) fn take(&mut self) {
         let Some(asked) = &mut self.asked else { return };
         match asked.answer.try_recv() {
@@ -68,7 +68,7 @@ impl Symbols {
         }
     }
 
-    /// Waits for them.
+    /// Waits for the requested names.
     pub(super) async fn wait(&mut self) {
         let Some(asked) = &mut self.asked else { return };
         match (&mut asked.answer).await {
@@ -82,7 +82,7 @@ impl Symbols {
         self.names.extend(names);
     }
 
-    /// A file that the look-up failed at, as no file should make it, costs its names and nothing else.
+    /// A file whose look-up fails loses only its own names.
     fn give_up(&mut self) {
         let Some(AskedNames { places, .. }) = self.asked.take() else { return };
         for (file, offsets) in places {
@@ -92,7 +92,7 @@ impl Symbols {
         self.thread = None;
     }
 
-    /// Forgets all where too many are known. Not while something is to be told by them.
+    /// Forgets all names once there are too many. Must not run while a report still needs them.
     pub(super) fn bound(&mut self) {
         if self.names.len() > NAMES_MAX {
             self.names.clear();
@@ -100,14 +100,14 @@ impl Symbols {
     }
 }
 
-/// `(unknown in libc.so.6)`: no address, which would be another after each start.
+/// `(unknown in libc.so.6)`, without the address, which differs after each start.
 fn unknown_in(file: &CodeFile) -> String {
     format!("(unknown in {})", file.label)
 }
 
 fn started() -> SyncSender<SymbolQuestion> {
     let (sender, questions) = sync_channel(1);
-    // Where it does not start, the receiver is gone, and with it every answer.
+    // If the thread does not start, its receiver is dropped, and all names remain unknown.
     let _ = std::thread::Builder::new().name("symbols".to_owned()).spawn(move || look_up(&questions));
     sender
 }
@@ -116,7 +116,7 @@ fn look_up(questions: &Receiver<SymbolQuestion>) {
     let symbolizer = Symbolizer::builder().enable_demangling(false).enable_auto_reload(false).build();
     while let Ok(SymbolQuestion { places, answer }) = questions.recv() {
         let names = places.iter().flat_map(|(file, offsets)| names_in(&symbolizer, file, offsets)).collect();
-        // Who asked may have gone.
+        // The requester may have gone.
         let _ = answer.send(names);
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::kinds::native::maps::{CodeFiles, CodeMap};
 
-    /// Not to be inlined, nor to be folded with another.
+    /// Must not be inlined or merged with another function.
     #[unsafe(no_mangle)]
     extern "C" fn loadstone_symbol_of_a_test() -> u32 {
         std::hint::black_box(424_242)

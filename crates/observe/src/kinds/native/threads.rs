@@ -1,4 +1,4 @@
-//! The threads that are sampled: those of a service's processes, found again at each look.
+//! The sampled threads: those of a service's processes, listed again at each reading.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -12,15 +12,15 @@ use crate::kinds::process::find::numbered;
 use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 
-/// Threads that are sampled; each costs a descriptor and a ring.
+/// Maximum number of sampled threads; each costs a descriptor and a ring.
 pub(super) const THREADS_MAX: usize = 256;
 
 pub(super) struct SampledThreads {
     sampling: ThreadSampling,
     events: HashMap<u32, ThreadEvent>,
-    /// Threads that were found at the last look and are not sampled.
+    /// Threads that were found at the last reading and are not sampled.
     pub(super) left_out: usize,
-    /// No further one is tried until one ends: the system has no room for more.
+    /// The system's resources are exhausted: no further thread is tried until one ends.
     is_full: bool,
 }
 
@@ -39,10 +39,10 @@ impl SampledThreads {
         self.events.len()
     }
 
-    /// Ends those of processes that are no longer meant, and begins with new threads.
+    /// Stops sampling threads of processes that no longer match, and starts sampling new threads.
     ///
     /// # Errors
-    /// When not one thread can be sampled.
+    /// When no thread can be sampled.
     pub(super) fn find(&mut self, processes: &[u32]) -> Result<(), NativeError> {
         let threads = processes.iter().flat_map(|pid| numbered(format!("/proc/{pid}/task")).map(|thread| (*pid, thread)));
         let threads: Vec<(u32, u32)> = threads.collect();
@@ -73,7 +73,7 @@ impl SampledThreads {
         Err(problem.unwrap_or_else(|| NativeError::Ended(processes.first().copied().unwrap_or_default())))
     }
 
-    /// `None` where the thread has ended meanwhile.
+    /// `None` if the thread has ended meanwhile.
     fn open(&mut self, pid: u32, thread: u32) -> Result<Option<ThreadEvent>, NativeError> {
         let mut opened = ThreadEvent::open(thread, self.sampling);
         if self.sampling.has_kernel && matches!(&opened, Err(OpenError::Event(problem)) if is_refusal(problem)) {
@@ -97,14 +97,14 @@ impl SampledThreads {
         }
     }
 
-    /// Hands over what each thread's ring holds, and ends the events of threads that have ended. Rings whose pointers make no sense count as one loss each.
-    pub(super) fn take(&mut self, mut told: impl FnMut(&[u8])) -> u64 {
+    /// Passes on the content of each thread's ring, and closes the events of ended threads. A ring with invalid pointers counts as one loss.
+    pub(super) fn take(&mut self, mut read: impl FnMut(&[u8])) -> u64 {
         let ended = self.ended();
         let mut bytes = Vec::new();
         let mut losses = 0;
         for event in self.events.values_mut() {
             losses += u64::from(!event.take(&mut bytes));
-            told(&bytes);
+            read(&bytes);
         }
         for thread in ended {
             self.events.remove(&thread);
@@ -113,7 +113,7 @@ impl SampledThreads {
         losses
     }
 
-    /// The kernel hangs up on the event of a thread that is gone. Its number may be another's by now.
+    /// The kernel signals a hang-up on the event of an ended thread, whose number may already be reused.
     fn ended(&self) -> Vec<u32> {
         let (threads, mut descriptors): (Vec<u32>, Vec<PollFd<'_>>) =
             self.events.iter().map(|(thread, event)| (*thread, PollFd::new(event, PollFlags::empty()))).unzip();
@@ -133,7 +133,7 @@ fn is_refusal(problem: &io::Error) -> bool {
     is(problem, Errno::ACCESS) || is(problem, Errno::PERM)
 }
 
-/// Which right is lacking.
+/// The missing privilege.
 fn refusal(pid: u32, problem: io::Error) -> NativeError {
     let user = rustix::process::geteuid();
     let paranoid = read("/proc/sys/kernel/perf_event_paranoid").ok().and_then(|text| text.trim().parse::<i64>().ok());

@@ -1,4 +1,4 @@
-//! Which Node process, and the way to its inspector: open already, or opened by SIGUSR1 as Node's own debugger does it.
+//! Selects a Node process and connects to its inspector, which is already open or is opened by SIGUSR1, as Node's own debugger does.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,16 +12,16 @@ use crate::kinds::process::find::{catches, descriptors, program};
 use crate::kinds::process::sockets::{self, TcpState};
 use crate::kinds::process::which::NoProcess;
 
-/// How often, and how many times, it is looked whether the inspector has opened.
+/// The interval and the number of checks for an open inspector.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: usize = 150;
-/// Where inspectors open unless told otherwise, those of a cluster's workers one after the other.
+/// Default ports of inspectors: the workers of a cluster use consecutive ports.
 const INSPECTOR_PORTS: std::ops::RangeInclusive<u16> = 9229..=9260;
-/// Listening ports of a process that are asked whether they are an inspector's.
+/// Listening ports of a process that are tested for an inspector.
 const PORTS_MAX: usize = 8;
 const PORT_LIMIT: Duration = Duration::from_millis(500);
 
-/// Where an inspector is.
+/// The address of an inspector.
 pub(super) struct Inspector {
     pub(super) address: SocketAddr,
     pub(super) path: String,
@@ -31,7 +31,7 @@ pub(super) fn is_node(pid: u32) -> bool {
     program(pid).is_some_and(|name| ["node", "nodejs"].contains(&name.as_str()))
 }
 
-/// The inspector of a process that has one open. A service's own ports are not asked.
+/// The open inspector of a process. The service's own ports are not tested.
 pub(super) async fn open_inspector(pid: u32) -> Option<Inspector> {
     let is_asked_for = asks_for_inspector(pid);
     let may_be = |port: &u16| is_asked_for || INSPECTOR_PORTS.contains(port);
@@ -44,7 +44,7 @@ pub(super) async fn open_inspector(pid: u32) -> Option<Inspector> {
     None
 }
 
-/// Whether its command line or its environment has it open an inspector, on any port.
+/// Whether its command line or its environment opens an inspector, on any port.
 fn asks_for_inspector(pid: u32) -> bool {
     ["cmdline", "environ"].iter().any(|file| std::fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|bytes| contains(&bytes, b"--inspect")))
 }
@@ -53,12 +53,12 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Has a process open its inspector, and waits until it has.
+/// Makes a process open its inspector, and waits until it is open.
 ///
 /// # Errors
-/// When it would not survive the signal, belongs to somebody else, or opens none.
+/// When the signal would terminate the process, it belongs to another user, or it opens no inspector.
 pub(super) async fn have_opened(pid: u32) -> Result<Inspector, NodeError> {
-    // To a process that does not listen to it, the signal is death.
+    // The signal terminates a process that does not handle it.
     if !catches(pid, rustix::process::Signal::USR1) {
         return Err(NodeError::NoSignal(pid));
     }
@@ -80,10 +80,10 @@ fn listening_ports(pid: u32) -> Vec<u16> {
     let mut inodes = HashSet::new();
     descriptors(pid, &mut inodes);
     let listens = |socket: &sockets::TcpSocket| socket.state == TcpState::Listen && inodes.contains(&socket.inode);
-    sockets::tcp().into_iter().filter(listens).map(|socket| socket.local_port).collect()
+    sockets::tcp().unwrap_or_default().into_iter().filter(listens).map(|socket| socket.local_port).collect()
 }
 
-/// What listens there, if that is an inspector: its list of targets says where to connect to.
+/// The inspector at this address, if there is one. Its list of targets contains the address to connect to.
 async fn inspector_at(port: u16) -> Option<Inspector> {
     let list = Address::parse(&format!("http://127.0.0.1:{port}/json/list")).ok()?;
     let targets: Value = serde_json::from_slice(&get(&list, "application/json").await.ok()?).ok()?;

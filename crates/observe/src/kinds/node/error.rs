@@ -1,4 +1,4 @@
-//! Why a Node process cannot be looked into.
+//! Reasons why a Node process cannot be observed.
 
 use crate::http::FetchError;
 use crate::kinds::process::which::NoProcess;
@@ -7,9 +7,9 @@ use crate::kinds::process::which::NoProcess;
 pub(super) enum NodeError {
     #[error(transparent)]
     Process(#[from] NoProcess),
-    #[error("process {0} does not listen to SIGUSR1: start it with --inspect=127.0.0.1:0, and without --disable-sigusr1")]
+    #[error("process {0} does not handle SIGUSR1: start it with --inspect=127.0.0.1:0, and without --disable-sigusr1")]
     NoSignal(u32),
-    #[error("process {0} opened no inspector: is its port (9229 unless --inspect-port says otherwise) taken?")]
+    #[error("process {0} opened no inspector: is its port (9229, or the one of --inspect-port) in use?")]
     NoInspector(u32),
     #[error("the inspector cannot be reached: {0}")]
     Connect(std::io::Error),

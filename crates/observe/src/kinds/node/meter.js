@@ -51,7 +51,7 @@
     delete globalThis[key];
     return closesInspector;
   };
-  // Later, so that whoever asked has its answer and is gone: closing waits for those who are connected.
+  // Delayed, so that the client has its answer and has disconnected: `close` waits for open connections.
   const stop = () => leave() && setTimeout(() => inspector.close(), 50) && true;
 
   const read = () => {
@@ -59,7 +59,7 @@
     const { idle, active } = performance.eventLoopUtilization();
     const heap = v8.getHeapStatistics();
     const cpu = process.cpuUsage();
-    const told = {
+    const reading = {
       active: active / 1e3,
       idle: idle / 1e3,
       cpu: (cpu.user + cpu.system) / 1e6,
@@ -77,7 +77,7 @@
     delay.reset();
     samples = 0;
     types = {};
-    return told;
+    return reading;
   };
 
   Object.defineProperty(globalThis, key, { value: { read, stop, leave }, configurable: true });

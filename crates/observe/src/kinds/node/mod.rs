@@ -1,7 +1,7 @@
-//! Node: its event loop, what it has under way by type, its collector, and which functions compute, through its inspector.
+//! Node: its event loop, active resources by type, its collector, and CPU time by function, through its inspector.
 //!
-//! Where the inspector is closed it is opened by SIGUSR1, as Node's own debugger does it, and closed again after the run. A meter evaluated in the process
-//! (`meter.js`) counts what only the process can count; should Loadstone be killed, the meter goes away and closes the inspector by itself.
+//! A closed inspector is opened by SIGUSR1, as Node's own debugger does, and closed again after the run. A meter evaluated in the process (`meter.js`)
+//! counts what only the process can count. If Loadstone is killed, the meter removes itself and closes the inspector.
 
 mod attach;
 mod error;
@@ -31,21 +31,17 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on Node",
     example: "observe.node({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`busy` (share of the event loop), `delay`, `function_cpu{function=…,under=…}`, `work{type=…}` (look-ups of names and files at Node's own \
+    reports: "`busy` (share of the event loop), `delay`, `function_cpu{function=…,under=…}`, `work{type=…}` (name look-ups and files in Node's own \
             threads), `active{type=…}`, `gc`, `heap`",
     options: &[
         PORT,
         PID,
-        ObserverOption {
-            name: "profileHz",
-            takes: OptionValue::WholeNumber { max: 1_000, default: Some(99) },
-            help: "how often a second it is looked which function computes",
-        },
+        ObserverOption { name: "profileHz", takes: OptionValue::WholeNumber { max: 1_000, default: Some(99) }, help: "samples per second" },
     ],
     make: |description| Ok(Box::new(NodeReader::from_description(description)?)),
 };
 
-/// Time for taking the meter out of the process at the end.
+/// Time limit for removing the meter from the process at the end.
 const LEAVING_LIMIT: Duration = Duration::from_secs(3);
 const METER: &str = include_str!("meter.js");
 const READ: &str = "globalThis[Symbol.for('loadstone.meter')].read()";
@@ -55,17 +51,17 @@ struct NodeReader {
     which: Which,
     profile_us: u64,
     attached: Option<Attached>,
-    /// A process whose inspector we had opened, and have not closed.
+    /// A process whose inspector this observer opened and has not closed.
     opened: Option<u32>,
-    /// Of which process it was said that it is one of several.
-    told_of: Option<u32>,
+    /// The process for which the notice "the busiest of several" was sent.
+    notified_of: Option<u32>,
     functions: FunctionSamples,
 }
 
 struct Attached {
     session: InspectorSession,
     counts: signals::NodeCounts,
-    /// Profiles begun. One begins before the last one ends, since V8 would look all functions up anew if there were none in between.
+    /// Profiles begun. Each begins before the previous one ends, because V8 would otherwise enumerate all functions again.
     profiles: u64,
 }
 
@@ -80,7 +76,7 @@ impl SignalReader for NodeReader {
 
     fn finish<'a>(&'a mut self, _out: &'a mut SignalCollector) -> PendingRead<'a> {
         Box::pin(async {
-            // A process that does not respond has the meter's own watch.
+            // If the process does not respond, the meter removes itself.
             let _ = tokio::time::timeout(LEAVING_LIMIT, self.leave()).await;
             Ok(())
         })
@@ -100,20 +96,20 @@ impl NodeReader {
             profile_us: 1_000_000 / u64::from(hz),
             attached: None,
             opened: None,
-            told_of: None,
+            notified_of: None,
             functions: FunctionSamples::at(f64::from(hz)),
         })
     }
 
     /// # Errors
-    /// When there is no Node process that can be looked into.
+    /// When there is no Node process that can be observed.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), NodeError> {
         if self.attached.is_none() {
             self.attached = Some(self.attach(out).await?);
         }
         let Some(attached) = &mut self.attached else { return Ok(()) };
-        let told = attached.session.evaluate(READ).await?;
-        attached.counts.put(&told, out);
+        let reading = attached.session.evaluate(READ).await?;
+        attached.counts.put(&reading, out);
         attached.next_profile().await?;
         for mut finished in attached.session.take_events("Profiler.consoleProfileFinished") {
             let profile = finished.get_mut("profile").map(Value::take).unwrap_or_default();
@@ -127,13 +123,13 @@ impl NodeReader {
     /// When there is no such process, or it opens no inspector.
     async fn attach(&mut self, out: &mut SignalCollector) -> Result<Attached, NodeError> {
         let (pid, count) = self.which.runtime("Node", attach::is_node)?;
-        if count > 1 && self.told_of.replace(pid) != Some(pid) {
-            out.notice(NoticeKind::Remark, format!("looks into process {pid}, the busiest of {count} Node processes"));
+        if count > 1 && self.notified_of.replace(pid) != Some(pid) {
+            out.notice(NoticeKind::Remark, format!("observes process {pid}, the busiest of {count} Node processes"));
         }
         let inspector = match attach::open_inspector(pid).await {
             Some(inspector) => inspector,
             None => {
-                // Said first: should this be cut short, leaving closes it.
+                // Recorded first: if opening is interrupted, detaching still closes the inspector.
                 self.opened = Some(pid);
                 attach::have_opened(pid).await?
             }
@@ -148,7 +144,7 @@ impl NodeReader {
         Ok(attached)
     }
 
-    /// Takes everything out of the process again.
+    /// Removes everything from the process.
     async fn leave(&mut self) {
         let session = match (self.attached.take(), self.opened) {
             (Some(attached), _) => Some(attached.session),
@@ -160,7 +156,7 @@ impl NodeReader {
         };
         let Some(mut session) = session else { return };
         let stopped = session.evaluate(STOP).await;
-        // Cut short before the meter was there: then nobody but us closes it.
+        // Interrupted before the meter was installed: only this observer can close the inspector.
         if self.opened.take().is_some() && !matches!(stopped, Ok(Value::Bool(true))) {
             let close = "setTimeout(() => (process.getBuiltinModule ?? require)('inspector').close(), 50) && true";
             let _ = session.evaluate(close).await;
@@ -170,7 +166,7 @@ impl NodeReader {
 }
 
 impl Attached {
-    /// Begins the next profile and ends the one before, which comes as an event.
+    /// Begins the next profile and ends the previous one, which arrives as an event.
     async fn next_profile(&mut self) -> Result<(), NodeError> {
         self.profiles += 1;
         let (next, last) = (self.profiles, self.profiles - 1);

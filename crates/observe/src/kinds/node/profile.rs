@@ -1,4 +1,4 @@
-//! A CPU profile of V8 as seconds by function. The event loop's own waiting is left out.
+//! A CPU profile of V8 as seconds by function, without the event loop's waiting.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 
-/// `Profiler.Profile` of the protocol, as far as it is read.
+/// The used part of the protocol's `Profiler.Profile`.
 #[derive(Debug, Deserialize)]
 pub(super) struct CpuProfile {
     nodes: Vec<ProfileNode>,
@@ -42,13 +42,13 @@ struct CallFrame {
     line: i64,
 }
 
-/// V8's words for what is no function: the loop waits; native code without a frame; the collector.
+/// V8's names for samples outside of functions: the waiting loop, native code without a frame, the collector.
 const IDLE: &str = "(idle)";
 const PROGRAM: &str = "(program)";
 const COLLECTOR: &str = "(garbage collector)";
 
 impl CpuProfile {
-    /// A sample stands for the time until the next one.
+    /// A sample represents the time until the next one.
     pub(super) fn add_to(&self, functions: &mut FunctionSamples) {
         let nodes: HashMap<u64, &ProfileNode> = self.nodes.iter().map(|node| (node.id, node)).collect();
         let parents: HashMap<u64, u64> = self.nodes.iter().flat_map(|node| node.children.iter().map(|child| (*child, node.id))).collect();
@@ -70,7 +70,7 @@ impl CpuProfile {
     }
 }
 
-/// Of a stack, innermost frame first. `None` while the loop waits.
+/// The position of a stack, innermost frame first. `None` while the loop waits.
 fn function(frames: &[&CallFrame]) -> Option<Position> {
     let innermost = frames.first()?;
     let plain = |name: &str| Some(Position { at: name.to_owned(), under: String::new() });
@@ -85,7 +85,7 @@ fn function(frames: &[&CallFrame]) -> Option<Position> {
 }
 
 impl CallFrame {
-    /// `login shop.mjs:12`; what V8 or Node brings along is known by its name.
+    /// `login shop.mjs:12`; functions of V8 and Node have only their name.
     fn named(&self) -> Frame {
         let function = if self.function.is_empty() { "(anonymous)" } else { &self.function };
         let is_own = !self.url.is_empty() && !self.url.starts_with("node:") && !self.url.contains("/node_modules/");
@@ -127,15 +127,15 @@ mod tests {
         serde_json::from_value::<CpuProfile>(profile).unwrap().add_to(&mut functions);
         let mut out = SignalCollector::new("node");
         functions.report(&mut out);
-        let mut told: Vec<(String, String)> =
+        let mut reported: Vec<(String, String)> =
             out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), format!("{:.2}", point.value))).collect();
-        told.sort();
+        reported.sort();
         let line = |labels: &str, cores: &str| (format!("node/function_cpu{{{labels}}}"), cores.to_owned());
         let wanted = [
             line("function=garbage collector", "0.10"),
             line("function=handle shop.mjs:12", "0.20"),
             line("function=stringify,under=handle shop.mjs:12", "0.50"),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 }

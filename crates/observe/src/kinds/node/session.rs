@@ -11,9 +11,9 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::error::NodeError;
 
-/// Larger messages end the connection. A profile of a second is some 100 kB. Bytes.
+/// Larger messages end the connection. A one-second profile has about 100 kB. Bytes.
 const MESSAGE_MAX: usize = 32 << 20;
-/// Events that wait to be taken; older ones go.
+/// Events that wait to be taken; older ones are discarded.
 const EVENTS_MAX: usize = 64;
 
 pub(super) struct InspectorSession {
@@ -24,7 +24,7 @@ pub(super) struct InspectorSession {
 
 impl InspectorSession {
     /// # Errors
-    /// When there is no WebSocket there.
+    /// When there is no WebSocket at the address.
     pub(super) async fn open(address: SocketAddr, path: &str) -> Result<Self, NodeError> {
         let connected = TcpStream::connect(address).await.map_err(NodeError::Connect)?;
         let config = WebSocketConfig::default().max_message_size(Some(MESSAGE_MAX)).max_frame_size(Some(MESSAGE_MAX));
@@ -50,7 +50,7 @@ impl InspectorSession {
                 }
                 return Ok(message.get_mut("result").map(Value::take).unwrap_or_default());
             }
-            // Results of commands that nobody waits for any more are passed over.
+            // Results of abandoned commands are skipped.
             if let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) {
                 if self.events.len() >= EVENTS_MAX {
                     self.events.remove(0);
@@ -75,7 +75,7 @@ impl InspectorSession {
         Ok(result.pointer_mut("/result/value").map(Value::take).unwrap_or_default())
     }
 
-    /// Events of one name that came since the last call; all others that came are let go.
+    /// Events of one name since the last call; all other events are discarded.
     pub(super) fn take_events(&mut self, method: &str) -> Vec<Value> {
         std::mem::take(&mut self.events).into_iter().filter(|(name, _)| name == method).map(|(_, parameters)| parameters).collect()
     }
@@ -93,7 +93,7 @@ impl InspectorSession {
 
     /// Ends the connection.
     pub(super) async fn close(mut self) {
-        // Whoever is gone already needs no goodbye.
+        // A peer that has disconnected already needs no close frame.
         let _ = self.stream.close(None).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the meter counts, as signals.
+//! The meter's counts as signals.
 
 use loadstone_metrics::{Role, unit};
 use serde_json::Value;
@@ -10,27 +10,26 @@ use crate::collector::{MetricSpec, SignalCollector, label};
 const BUSY: MetricSpec<'_> = MetricSpec::counter("busy", unit::SECONDS, "Time in which the event loop had work").role(Role::EventLoopBusy);
 const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the process").role(Role::EventLoopCpu);
 const DELAY: MetricSpec<'_> =
-    MetricSpec::gauge("delay", unit::SECONDS, "How late something is begun that becomes due at any instant, mean")
-        .role(Role::EventLoopDelay);
-const DELAY_MAX: MetricSpec<'_> = MetricSpec::gauge("delay_max", unit::SECONDS, "Longest time in which the event loop did not come round");
+    MetricSpec::gauge("delay", unit::SECONDS, "Mean delay of work that becomes due at a random instant").role(Role::EventLoopDelay);
+const DELAY_MAX: MetricSpec<'_> = MetricSpec::gauge("delay_max", unit::SECONDS, "Longest time between two turns of the event loop");
 const COLLECTING: MetricSpec<'_> = MetricSpec::counter("gc", unit::SECONDS, "Time spent collecting garbage").role(Role::GarbageCollection);
-const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, garbage among it");
+const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, including garbage");
 const HEAP_LIVE: MetricSpec<'_> =
     MetricSpec::gauge("heap_live", unit::BYTES, "Heap in use after the last full collection").role(Role::HeapUsed);
-const HEAP_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_max", unit::BYTES, "Heap that there may be").role(Role::HeapMax);
+const HEAP_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_max", unit::BYTES, "Maximum size of the heap").role(Role::HeapMax);
 const ACTIVE: MetricSpec<'_> =
     MetricSpec::gauge("active", unit::COUNT, "Requests, handles and timers that are active, by type, mean over the samples");
 const WORK: MetricSpec<'_> =
-    MetricSpec::gauge("work", unit::COUNT, "Work given to Node's own threads, waiting or served, mean over the samples")
+    MetricSpec::gauge("work", unit::COUNT, "Work in Node's own threads, waiting or in progress, mean over the samples")
         .role(Role::RuntimeWork);
 const WORK_MAX: MetricSpec<'_> =
-    MetricSpec::gauge("work_max", unit::COUNT, "How much of one type these threads do at a time").role(Role::RuntimeWorkMax);
-const METER_SECONDS: MetricSpec<'_> = MetricSpec::counter("meter_seconds", unit::SECONDS, "Time that the meter's own counting took");
+    MetricSpec::gauge("work_max", unit::COUNT, "Maximum concurrency of these threads for one type of work").role(Role::RuntimeWorkMax);
+const METER_SECONDS: MetricSpec<'_> = MetricSpec::counter("meter_seconds", unit::SECONDS, "Time that the meter itself used");
 
-/// Types of active resources told apart over a run.
+/// Distinct types of active resources in a run.
 const TYPES_MAX: usize = 60;
 
-/// What libuv does on threads of its own. Look-ups of names may have half of them (`slow_work_thread_threshold` in libuv's threadpool.c).
+/// Work of libuv's thread pool. Name look-ups may use half of its threads (`slow_work_thread_threshold` in libuv's threadpool.c).
 const LOOKUPS: &str = "look-ups of names";
 const FILES: &str = "files";
 
@@ -42,36 +41,36 @@ fn work_of(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// What was told before, so that it goes down to zero.
+/// Types that were reported before, so that they drop to zero.
 #[derive(Debug, Default)]
 pub(super) struct NodeCounts {
     types: BTreeSet<String>,
 }
 
 impl NodeCounts {
-    pub(super) fn put(&mut self, told: &Value, out: &mut SignalCollector) {
-        let number = |name: &str| told.get(name).and_then(Value::as_f64);
+    pub(super) fn put(&mut self, reading: &Value, out: &mut SignalCollector) {
+        let number = |name: &str| reading.get(name).and_then(Value::as_f64);
         for (spec, name) in
             [(BUSY, "active"), (CPU, "cpu"), (COLLECTING, "collecting"), (HEAP, "heap"), (HEAP_MAX, "heapMax"), (METER_SECONDS, "spent")]
         {
             number(name).into_iter().for_each(|value| out.put(spec, value));
         }
-        // Before the first full collection nothing is known of what lives.
+        // The live heap is unknown before the first full collection.
         number("lived").filter(|lived| *lived > 0.0).into_iter().for_each(|lived| out.put(HEAP_LIVE, lived));
-        if let Some((mean, longest)) = told.get("delay").and_then(lateness) {
+        if let Some((mean, longest)) = reading.get("delay").and_then(lateness) {
             out.put(DELAY, mean);
             out.put(DELAY_MAX, longest);
         }
-        self.put_types(told, number("threads").unwrap_or(4.0), out);
+        self.put_types(reading, number("threads").unwrap_or(4.0), out);
     }
 
-    fn put_types(&mut self, told: &Value, threads: f64, out: &mut SignalCollector) {
-        let samples = told.get("samples").and_then(Value::as_f64).unwrap_or(0.0);
-        // A loop that was busy all along has taken no sample.
+    fn put_types(&mut self, reading: &Value, threads: f64, out: &mut SignalCollector) {
+        let samples = reading.get("samples").and_then(Value::as_f64).unwrap_or(0.0);
+        // A loop that was busy throughout has taken no sample.
         if samples == 0.0 {
             return;
         }
-        let counted = told.get("types").and_then(Value::as_object);
+        let counted = reading.get("types").and_then(Value::as_object);
         let mean = |kind: &str| counted.and_then(|types| types.get(kind)?.as_f64()).unwrap_or(0.0) / samples;
         for kind in counted.into_iter().flat_map(|types| types.keys()) {
             if self.types.len() < TYPES_MAX {
@@ -94,9 +93,9 @@ impl NodeCounts {
     }
 }
 
-/// Seconds by which something is late that becomes due at any instant, and the longest time. The histogram has the intervals of a timer: of an interval
-/// the part beyond its resolution was late, and an instant falls into it in proportion to its length, half-way on average (the inspection paradox; Feller 1971,
-/// I.4), which makes Σ late² / 2 over Σ interval.
+/// Mean delay of work that becomes due at a random instant, and the longest delay. Seconds. The histogram has the intervals of a timer. The part of an
+/// interval beyond the timer's resolution is late. A random instant falls into an interval in proportion to its length, half-way on average (the inspection
+/// paradox; Feller 1971, I.4), so the mean is Σ late² / 2 over Σ interval.
 fn lateness(histogram: &Value) -> Option<(f64, f64)> {
     let of = |name: &str| histogram.get(name).and_then(Value::as_f64);
     let (mean, deviation, resolution) = (of("mean")?, of("deviation")?, of("resolution")?);
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A loop that is blocked for 390 of every 400 ms makes who comes then wait for 195 ms of them on average.
+    /// A loop that is blocked for 390 of every 400 ms delays work that arrives meanwhile by 195 ms on average.
     #[test]
     fn a_loop_is_late_by_half_of_what_blocks_it() {
         let ms = 1e6;
@@ -128,10 +127,10 @@ mod tests {
     #[test]
     fn lookups_have_half_of_the_threads() {
         let mut out = SignalCollector::new("node");
-        let told = json!({ "samples": 4, "types": { "GetAddrInfoReqWrap": 80, "TCPSocketWrap": 12, "FSReqPromise": 2 }, "threads": 4 });
-        NodeCounts::default().put(&told, &mut out);
-        let told: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
-        let value = |name: &str| told.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
+        let reading = json!({ "samples": 4, "types": { "GetAddrInfoReqWrap": 80, "TCPSocketWrap": 12, "FSReqPromise": 2 }, "threads": 4 });
+        NodeCounts::default().put(&reading, &mut out);
+        let reported: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
+        let value = |name: &str| reported.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
         assert_eq!((value("node/work{type=look-ups of names}"), value("node/work_max{type=look-ups of names}")), (Some(20.0), Some(2.0)));
         assert_eq!((value("node/work{type=files}"), value("node/active{type=TCPSocketWrap}")), (Some(0.5), Some(3.0)));
     }

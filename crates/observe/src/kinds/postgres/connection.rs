@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 
-/// What could not be done, with the server's own message, which `Display` of the driver leaves to the source.
+/// The failed operation, with the server's own message, which the driver's `Display` omits.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}: {message}")]
 pub(crate) struct PostgresError {
@@ -66,9 +66,9 @@ impl PostgresConnection {
         let stale = self.client.as_ref().is_some_and(Client::is_closed);
         if self.client.is_none() || stale {
             let (client, connection) = self.config.connect(NoTls).await.map_err(PostgresError::doing("cannot connect"))?;
-            // Its end shows as a failing query.
+            // A closed connection appears as a failing query.
             tokio::task::spawn_local(async move { drop(connection.await) });
-            // Never in anyone's way: no statement of ours may run for long or wait for a lock.
+            // The observer must not disturb the service: its statements may not run for long or wait for a lock.
             let settings = "set statement_timeout = '3s'; set lock_timeout = '100ms'";
             client.batch_execute(settings).await.map_err(PostgresError::doing("cannot set up the session"))?;
             self.client = Some(client);

@@ -9,14 +9,14 @@ use super::sessions;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::totals;
 
-/// What is asked of this server, prepared once per connection: a sample then costs it one short transaction and no planning of texts.
+/// The queries, prepared once per connection: a sample then costs the server one short transaction and no planning.
 pub(super) struct Features {
     pub(super) sample: Statement,
     pub(super) locks: Statement,
     database: Statement,
     wal: Statement,
     connections: Statement,
-    /// Of `pg_stat_statements`, where it is there and may be read.
+    /// Query of `pg_stat_statements`, if it exists and may be read.
     statements: Option<Statement>,
 }
 
@@ -30,7 +30,7 @@ impl Features {
     /// # Errors
     /// When the server does not respond.
     pub(super) async fn ask(client: &Client) -> Result<Self, PostgresError> {
-        // The extension may be installed and yet not be preloaded; then its view fails, and is left out.
+        // If the extension is installed but not preloaded, its view fails and is skipped.
         let installed = "select 1 from pg_extension where extname = 'pg_stat_statements'";
         let row = client.query_opt(installed, &[]).await.map_err(PostgresError::doing("cannot read pg_extension"))?;
         let statements = match row {
@@ -52,7 +52,7 @@ impl Features {
         })
     }
 
-    /// Transactions of one report, the sample apart.
+    /// Transactions of one report, excluding the sample.
     pub(super) fn queries_per_report(&self) -> u64 {
         4 + u64::from(self.statements.is_some())
     }
@@ -83,7 +83,7 @@ const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", un
 const CONNECTIONS_TOTAL: MetricSpec<'_> = MetricSpec::gauge("connections_total", unit::COUNT, "Client connections, of all databases");
 const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction", unit::SECONDS, "Age of the oldest open transaction");
 
-/// States that are always reported, with the meaning of those that have one.
+/// States that are always reported, with their roles.
 const STATES: [(&str, Option<Role>); 4] = [
     ("active", None),
     ("idle", None),

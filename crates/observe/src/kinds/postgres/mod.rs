@@ -1,8 +1,8 @@
 //! PostgreSQL: what its sessions wait for, sampled ten times a second, and its counters, once per reading.
 //!
-//! One connection of our own, whose session is left out of every figure. What our queries take is a signal of its own
-//! (`observer_seconds`), an upper bound of what observing costs the server; figures stand in docs/observers.md. The queries need no rights beyond
-//! `pg_monitor`, without which other users' statements read as `<insufficient privilege>`.
+//! The observer uses one connection and excludes its session from every figure. The signal `observer_seconds` has the time that its queries take, an upper
+//! bound of the observer's cost for the server; docs/observers/cost.md has figures. The queries need no rights beyond `pg_monitor`, without which other users'
+//! statements read as `<insufficient privilege>`.
 
 pub(crate) mod connection;
 mod counters;
@@ -25,7 +25,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "PostgreSQL",
     example: "observe.postgres(url)",
     alternatives: "",
-    tells: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
+    reports: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
         `connections{state=…}`, `commits`, `wal_bytes`",
     options: &[ADDRESS, SAMPLE_HZ],
     make: |description| Ok(Box::new(Postgres::from_description(description)?)),
@@ -39,9 +39,9 @@ struct Postgres {
     connection: PostgresConnection,
     pace: SamplingPace,
     sessions: SessionSamples,
-    /// Transactions of our own, which the server counts among all others.
+    /// The observer's own transactions, which the server includes in its counts.
     commits: u64,
-    /// What this server has; asked once per connection.
+    /// The server's features, read once per connection.
     features: Option<counters::Features>,
 }
 
@@ -57,7 +57,7 @@ impl SignalReader for Postgres {
     fn reset(&mut self) {
         self.connection.reset();
         self.features = None;
-        // What was sampled before a gap says nothing about it.
+        // Samples from before a gap are not valid for the time after it.
         self.sessions = SessionSamples::default();
         self.pace.reset();
     }
@@ -87,7 +87,7 @@ impl Postgres {
         self.commits += 1;
         if look.is_report {
             sessions::sample_locks(client, &features.locks, &mut self.sessions).await?;
-            // What sessions wait for comes first: it is the first thing to look at.
+            // Waits are reported first, because readers check them first.
             self.sessions.report(sessions::role_of_wait, out);
             counters::read(client, features, out).await?;
             self.commits += features.queries_per_report();

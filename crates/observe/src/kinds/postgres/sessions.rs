@@ -6,10 +6,10 @@ use tokio_postgres::{Client, Statement};
 use super::connection::PostgresError;
 use crate::database::sessions::{LockWait, ON_CPU, SessionSamples};
 
-/// Until a commit's log is written, on disk, or at a replica. Version 17 writes some of them in other capitals.
+/// Waits until a commit's log is written, on disk, or at a replica. Version 17 capitalizes some of them differently.
 const COMMIT_WAITS: [&str; 5] = ["IO:WALSync", "IO:WALWrite", "LWLock:WALWrite", "LWLock:WALInsert", "IPC:SyncRep"];
 
-/// What a wait event means (docs of PostgreSQL, "Wait Events of Type …").
+/// The role of a wait event (docs of PostgreSQL, "Wait Events of Type …").
 pub(super) fn role_of_wait(wait: &str) -> Role {
     let begins = |starts: &[&str]| starts.iter().any(|start| wait.starts_with(start));
     match wait {
@@ -42,7 +42,7 @@ pub(super) async fn sample(client: &Client, statement: &Statement, sessions: &mu
     Ok(())
 }
 
-/// Asked once per report, since `pg_blocking_pids` holds the lock manager shortly.
+/// Runs once per report, because `pg_blocking_pids` briefly locks the lock manager.
 ///
 /// # Errors
 /// When the server does not respond.

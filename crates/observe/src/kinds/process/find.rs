@@ -1,11 +1,11 @@
-//! The table of processes, and which of them are meant.
+//! The table of processes, and the selection of the observed ones.
 
 use std::collections::{HashMap, HashSet};
 
 use super::sockets::{TcpSocket, TcpState};
 use crate::procfs::read;
 
-/// What `/proc/PID/stat` says.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ProcessEntry {
     name: String,
@@ -83,7 +83,7 @@ impl ProcessTable {
     }
 }
 
-/// proc_pid_stat(5). The name may hold anything, also spaces and brackets, so the last bracket counts.
+/// proc_pid_stat(5). The name may contain spaces and brackets, so the last bracket counts.
 fn parse_stat(text: &str) -> Option<ProcessEntry> {
     let open = text.find('(')?;
     let close = text.rfind(')')?;
@@ -106,12 +106,11 @@ pub(crate) fn numbered(folder: impl AsRef<std::path::Path>) -> impl Iterator<Ite
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Descriptors of one process that are looked at one by one. A server with ten thousand connections would otherwise cost more to
-/// watch than its load is worth; its listening sockets are among the first.
+/// Descriptors that are read individually per process. Without this limit, a server with ten thousand connections would be too expensive to observe. Its
+/// listening sockets are among the first descriptors.
 const LINKS_MAX: usize = 1_024;
 
-/// How many descriptors a process has open; adds the inodes of its sockets among the first [`LINKS_MAX`]. `None` when they may not
-/// be looked at.
+/// How many descriptors a process has open. Adds the inodes of its sockets among the first [`LINKS_MAX`]. `None` when access is denied.
 pub(crate) fn descriptors(pid: u32, inodes: &mut HashSet<u64>) -> Option<f64> {
     let mut open = 0.0;
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten() {
@@ -126,7 +125,7 @@ pub(crate) fn descriptors(pid: u32, inodes: &mut HashSet<u64>) -> Option<f64> {
     Some(open)
 }
 
-/// Resident memory of its own, and shared with others, in pages (proc_pid_statm(5)).
+/// Private and shared resident memory, in pages (proc_pid_statm(5)).
 pub(crate) fn memory_pages(pid: u32) -> Option<(f64, f64)> {
     let text = read(format!("/proc/{pid}/statm")).ok()?;
     let mut words = text.split_whitespace().skip(1);
@@ -151,7 +150,7 @@ pub(crate) fn cores_allowed(pid: u32) -> Option<f64> {
     (cores > 0).then_some(cores as f64)
 }
 
-/// Whether a process handles a signal (proc_pid_status(5)). To one that does not, most are death.
+/// Whether a process handles a signal (proc_pid_status(5)). Most unhandled signals terminate the process.
 pub(crate) fn catches(pid: u32, signal: rustix::process::Signal) -> bool {
     let status = read(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
@@ -159,7 +158,7 @@ pub(crate) fn catches(pid: u32, signal: rustix::process::Signal) -> bool {
     mask >> (signal.as_raw() - 1) & 1 == 1
 }
 
-/// File name of the program that a process runs; `None` where it may not be looked at.
+/// File name of the program that a process runs; `None` where access is denied.
 pub(crate) fn program(pid: u32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     Some(path.file_name()?.to_string_lossy().trim_end_matches(" (deleted)").to_owned())

@@ -1,7 +1,7 @@
 //! Local processes and their children.
 //!
-//! Found anew for every reading, so a restart or a new worker is seen. Counters add up over all processes and keep what ended ones
-//! had used.
+//! The processes are selected again for every reading, so restarts and new workers are included. Counters are sums over all
+//! processes, including ended ones.
 
 pub(crate) mod find;
 mod process_total;
@@ -27,7 +27,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on this machine",
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
+    reports: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
             `descriptors`, `sockets{state=…}`",
     options: &[PORT, PID],
     make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
@@ -50,12 +50,12 @@ const CPU_QUOTA: MetricSpec<'_> =
 const READ: MetricSpec<'_> = MetricSpec::counter("read_bytes", unit::BYTES, "Bytes read from disk");
 const WRITTEN: MetricSpec<'_> = MetricSpec::counter("written_bytes", unit::BYTES, "Bytes written to disk");
 const MEMORY: MetricSpec<'_> =
-    MetricSpec::gauge("memory", unit::BYTES, "Resident memory; what processes share counts once, as much as the largest share")
+    MetricSpec::gauge("memory", unit::BYTES, "Resident memory; shared memory counts once, by the largest share of a process")
         .role(Role::ProcessMemory);
 const THREADS: MetricSpec<'_> = MetricSpec::gauge("threads", unit::COUNT, "Threads").role(Role::ProcessThreads);
 const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Processes");
 const DESCRIPTORS: MetricSpec<'_> =
-    MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process nearest its limit").role(Role::ProcessDescriptors);
+    MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process closest to its limit").role(Role::ProcessDescriptors);
 const DESCRIPTORS_LIMIT: MetricSpec<'_> =
     MetricSpec::gauge("descriptors_limit", unit::COUNT, "Descriptors that process may open").role(Role::ProcessDescriptorsMax);
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
@@ -81,10 +81,10 @@ impl SignalReader for Process {
     }
 }
 
-/// Ids of the processes that listen on a TCP port of this machine, and of all that descend from them.
+/// Ids of the processes that listen on a TCP port of this machine, and of all their descendants.
 pub fn processes_on(port: u16) -> Vec<u32> {
     let table = ProcessTable::read();
-    table.with_descendants(&table.listening_on(port, &sockets::tcp()))
+    table.with_descendants(&table.listening_on(port, &sockets::tcp().unwrap_or_default()))
 }
 
 impl Process {
@@ -98,8 +98,10 @@ impl Process {
     fn look(&mut self, out: &mut SignalCollector) -> Result<(), NoProcess> {
         let sockets = sockets::tcp();
         let table = ProcessTable::read();
-        let pids = self.which.pids(&table, &sockets)?;
+        let pids = self.which.pids(&table, sockets.as_deref().unwrap_or_default())?;
+        let mut sees_descriptors = false;
         let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
+        let mut has_memory = false;
         let mut cores = 0.0_f64;
         let mut fds_worst = None::<(f64, f64)>;
         let mut inodes = std::collections::HashSet::new();
@@ -109,6 +111,7 @@ impl Process {
             self.cpu_user.see(identity, entry.user_ticks / ticks_per_second());
             self.cpu_system.see(identity, entry.system_ticks / ticks_per_second());
             if let Some((own, shared)) = find::memory_pages(pid) {
+                has_memory = true;
                 own_pages += own;
                 shared_pages = shared_pages.max(shared);
             }
@@ -117,6 +120,7 @@ impl Process {
             self.threads.see(pid, entry.started);
             cores = cores.max(find::cores_allowed(pid).unwrap_or(0.0));
             let open = find::descriptors(pid, &mut inodes);
+            sees_descriptors |= open.is_some();
             let limit = find::descriptors_limit(pid);
             if let (Some(open), Some(limit)) = (open, limit)
                 && fds_worst.is_none_or(|(worst_open, worst_limit)| open / limit > worst_open / worst_limit)
@@ -126,7 +130,9 @@ impl Process {
         }
         out.put(CPU, self.cpu_user.total() + self.cpu_system.total());
         out.put(CPU_SYSTEM, self.cpu_system.total());
-        out.put(RUN_DELAY, self.threads.run_delay());
+        if let Some(seconds) = self.threads.run_delay() {
+            out.put(RUN_DELAY, seconds);
+        }
         if let Some(used) = self.threads.busiest() {
             out.put(BUSIEST_THREAD, used);
         }
@@ -134,30 +140,38 @@ impl Process {
             out.put(CORES_ALLOWED, cores);
         }
         if let Some(quota) = pids.first().and_then(|pid| CpuQuota::of(*pid)) {
-            out.put(THROTTLED, quota.throttled);
+            quota.throttled.into_iter().for_each(|seconds| out.put(THROTTLED, seconds));
             quota.cores.into_iter().for_each(|cores| out.put(CPU_QUOTA, cores));
         }
-        out.put(READ, self.read_bytes.total());
-        out.put(WRITTEN, self.written_bytes.total());
-        let memory = (own_pages + shared_pages) * rustix::param::page_size() as f64;
-        out.put(MEMORY, memory);
+        // Absent if no process shows its I/O, as those of other users do not.
+        if self.read_bytes.has_seen_any() {
+            out.put(READ, self.read_bytes.total());
+            out.put(WRITTEN, self.written_bytes.total());
+        }
+        if has_memory {
+            out.put(MEMORY, (own_pages + shared_pages) * rustix::param::page_size() as f64);
+        }
         out.put(THREADS, threads);
         out.put(PROCESSES, pids.len() as f64);
         if let Some((open, limit)) = fds_worst {
             out.put(DESCRIPTORS, open);
             out.put(DESCRIPTORS_LIMIT, limit);
         }
-        self.sockets(&sockets, &inodes, out);
+        if let Some(sockets) = sockets.filter(|_| sees_descriptors) {
+            self.sockets(&sockets, &inodes, out);
+        }
         Ok(())
     }
 
     fn io(&mut self, pid: u32, identity: (u64, u64)) {
-        // Another user's process does not show its I/O; the signal then stays at zero.
-        let Ok(text) = read(format!("/proc/{pid}/io")) else { return };
+        let text = read(format!("/proc/{pid}/io")).unwrap_or_default();
         let io = pairs(&text);
-        let of = |name: &str| io.get(name).map_or(0.0, |bytes| *bytes as f64);
-        self.read_bytes.see(identity, of("read_bytes"));
-        self.written_bytes.see(identity, of("write_bytes"));
+        for (total, name) in [(&mut self.read_bytes, "read_bytes"), (&mut self.written_bytes, "write_bytes")] {
+            match io.get(name) {
+                Some(bytes) => total.see(identity, *bytes as f64),
+                None => total.miss(identity),
+            }
+        }
     }
 
     fn sockets(&self, sockets: &[TcpSocket], inodes: &std::collections::HashSet<u64>, out: &mut SignalCollector) {
@@ -170,7 +184,7 @@ impl Process {
         let mut waiting = 0.0;
         for socket in sockets {
             let ours = inodes.contains(&socket.inode);
-            // An accepted connection has its listener's port, also in TIME_WAIT, when it belongs to nobody any more.
+            // An accepted connection has its listener's port, even in TIME_WAIT, when no process owns it.
             if ours || (socket.state != TcpState::Listen && listening.contains(&socket.local_port)) {
                 *counts.entry(socket.state).or_default() += 1.0;
             }

@@ -12,7 +12,7 @@ pub(crate) struct TcpSocket {
     pub(crate) inode: u64,
 }
 
-/// States that tell something; the short-lived rest are one.
+/// States that are useful for diagnosis; the short-lived others are one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TcpState {
     Established,
@@ -49,13 +49,11 @@ impl TcpState {
     }
 }
 
-/// All TCP sockets, IPv4 and IPv6.
-pub(crate) fn tcp() -> Vec<TcpSocket> {
-    let mut sockets = Vec::new();
-    for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        sockets.extend(read(path).unwrap_or_default().lines().skip(1).filter_map(parse));
-    }
-    sockets
+/// All TCP sockets, IPv4 and IPv6. `None` if they cannot be read.
+pub(crate) fn tcp() -> Option<Vec<TcpSocket>> {
+    // A kernel without IPv6 lacks the second file.
+    let tables = [read("/proc/net/tcp").ok()?, read("/proc/net/tcp6").unwrap_or_default()];
+    Some(tables.iter().flat_map(|table| table.lines().skip(1).filter_map(parse)).collect())
 }
 
 /// `sl local remote st tx:rx tr:when retrnsmt uid timeout inode …`, numbers in hexadecimal but for the inode.

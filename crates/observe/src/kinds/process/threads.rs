@@ -1,4 +1,4 @@
-//! The threads of the observed processes: how long they waited for a core, and how much of one the busiest used.
+//! The threads of the observed processes: how long they waited for a core, and the CPU use of the busiest.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ type ThreadId = (u64, u64);
 pub(super) struct Threads {
     run_delay: ProcessTotal,
     clock: Monotonic,
-    /// When the last reading was taken, and time on a core of each thread then. Nanoseconds.
+    /// The time of the last reading, and each thread's CPU time at that reading. Nanoseconds.
     read_at: Option<u64>,
     before: HashMap<ThreadId, u64>,
     now: HashMap<ThreadId, u64>,
@@ -41,9 +41,9 @@ impl Threads {
         }
     }
 
-    /// Seconds that threads were ready to run and waited for a core.
-    pub(super) fn run_delay(&self) -> f64 {
-        self.run_delay.total()
+    /// Seconds that threads were ready to run and waited for a core. `None` if the kernel shows it of no thread.
+    pub(super) fn run_delay(&self) -> Option<f64> {
+        self.run_delay.has_seen_any().then(|| self.run_delay.total())
     }
 
     /// Cores in use by the busiest thread since the last reading; `None` for the first.

@@ -1,4 +1,4 @@
-//! Which processes are meant: by a port that they listen on, by number, or by name.
+//! Selection of processes: by a port that they listen on, by number, or by name.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub(crate) enum Which {
     Name(String),
 }
 
-/// Why there is nothing to read.
+/// Reasons why there is no process to read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoProcess {
     #[error("no process that can be inspected listens on TCP port {0}")]
@@ -65,12 +65,12 @@ impl Which {
         }
     }
 
-    /// What an observer is called: the name of a command is how it is found, and not only what its signals are called.
+    /// The observer's name. The name of a command selects the process as well as naming the signals.
     pub(crate) fn default_name(&self, kind: &str, given: Option<&str>) -> Option<String> {
         (matches!(self, Which::Name(_)) || given.is_none()).then(|| format!("{kind}:{self}"))
     }
 
-    /// Those that match and their descendants.
+    /// The matching processes and their descendants.
     ///
     /// # Errors
     /// When no process matches.
@@ -84,13 +84,13 @@ impl Which {
         if pids.is_empty() { Err(self.nobody()) } else { Ok(pids) }
     }
 
-    /// The busiest of those processes that run a runtime, and how many do.
+    /// The busiest of the processes with this runtime, and their number.
     ///
     /// # Errors
-    /// When no process matches, may be looked at, or runs it.
+    /// When no process matches, access is denied, or no matching process runs this runtime.
     pub(crate) fn runtime(&self, runtime: &'static str, runs_it: impl Fn(u32) -> bool) -> Result<(u32, usize), NoProcess> {
         let table = ProcessTable::read();
-        let pids = self.pids(&table, &sockets::tcp())?;
+        let pids = self.pids(&table, &sockets::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| runs_it(*pid)).collect();
         let ticks = |pid: &u32| table.entry(*pid).map_or(0.0, |entry| entry.user_ticks + entry.system_ticks);
         match (found.iter().copied().max_by(|a, b| ticks(a).total_cmp(&ticks(b))), program(pids[0])) {

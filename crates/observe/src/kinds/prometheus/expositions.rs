@@ -1,4 +1,4 @@
-//! What pools' metrics mean in texts that well-known exporters and clients serve.
+//! Tests of the meaning of pool metrics, with expositions of well-known exporters and clients.
 
 use loadstone_metrics::{Role, Signal};
 
@@ -6,7 +6,7 @@ use super::{Prometheus, text};
 use crate::collector::SignalCollector;
 use crate::http::Address;
 
-/// Role, part and metric of all signals that have a role, in the order of the text.
+/// Role, part and metric of all signals that have a role.
 fn meanings(exposition: &str) -> Vec<(Role, String, String)> {
     let prometheus = Prometheus { address: Address::parse("http://h/m").unwrap(), only: Vec::new() };
     let mut out = SignalCollector::new("app");
@@ -17,7 +17,10 @@ fn meanings(exposition: &str) -> Vec<(Role, String, String)> {
 
 fn assert_meanings(exposition: &str, expected: &[(Role, &str, &str)]) {
     let found = meanings(exposition);
-    let found: Vec<(Role, &str, &str)> = found.iter().map(|(role, part, metric)| (*role, part.as_str(), metric.as_str())).collect();
+    let mut found: Vec<(Role, &str, &str)> = found.iter().map(|(role, part, metric)| (*role, part.as_str(), metric.as_str())).collect();
+    let mut expected = expected.to_vec();
+    found.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(found, expected);
 }
 
@@ -235,6 +238,244 @@ jvm_threads_waiting_count 12.0
             (Role::PoolIdle, pool, "io_dropwizard_db_ManagedPooledDataSource_hibernate_idle"),
             (Role::PoolSize, pool, "io_dropwizard_db_ManagedPooledDataSource_hibernate_size"),
             (Role::PoolWaiting, pool, "io_dropwizard_db_ManagedPooledDataSource_hibernate_waiting"),
+        ],
+    );
+}
+
+/// Keycloak 26 (Quarkus with Micrometer), `/metrics` of its management port.
+#[test]
+fn agroal_and_worker_pools_by_quarkus() {
+    let exposition = r#"# TYPE agroal_active_count gauge
+# HELP agroal_active_count Number of active connections. These connections are in use and not available to be acquired.
+agroal_active_count{datasource="default"} 2.0
+# TYPE agroal_available_count gauge
+# HELP agroal_available_count Number of idle connections in the pool, available to be acquired.
+agroal_available_count{datasource="default"} 0.0
+# TYPE agroal_awaiting_count gauge
+# HELP agroal_awaiting_count Approximate number of threads blocked, waiting to acquire a connection.
+agroal_awaiting_count{datasource="default"} 26.0
+# TYPE agroal_max_used_count gauge
+agroal_max_used_count{datasource="default"} 2.0
+# TYPE agroal_acquire_count counter
+agroal_acquire_count_total{datasource="default"} 2171.0
+# TYPE agroal_blocking_time_average_milliseconds gauge
+agroal_blocking_time_average_milliseconds{datasource="default"} 311.0
+# TYPE worker_pool_active gauge
+# HELP worker_pool_active The number of resources from the pool currently used
+worker_pool_active{pool_name="vert.x-worker-thread",pool_type="worker"} 3.0
+# TYPE worker_pool_idle gauge
+worker_pool_idle{pool_name="vert.x-worker-thread",pool_type="worker"} 17.0
+# TYPE worker_pool_queue_size gauge
+# HELP worker_pool_queue_size Number of pending elements in the waiting queue
+worker_pool_queue_size{pool_name="vert.x-worker-thread",pool_type="worker"} 0.0
+# TYPE worker_pool_ratio gauge
+worker_pool_ratio{pool_name="vert.x-worker-thread",pool_type="worker"} 0.15
+"#;
+    let worker = "worker/vert.x-worker-thread";
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolAcquisitions, "default", "agroal_acquire_count_total"),
+            (Role::PoolInUse, "default", "agroal_active_count"),
+            (Role::PoolIdle, "default", "agroal_available_count"),
+            (Role::PoolWaiting, "default", "agroal_awaiting_count"),
+            (Role::PoolInUse, worker, "worker_pool_active"),
+            (Role::PoolIdle, worker, "worker_pool_idle"),
+            (Role::PoolWaiting, worker, "worker_pool_queue_size"),
+        ],
+    );
+}
+
+/// A Go service that exports `sql.DBStats` under its own prefix, as gauges: open connections and those in use have different stems.
+#[test]
+fn database_sql_by_the_service_itself() {
+    let exposition = r"# TYPE shop_db_connections_idle gauge
+shop_db_connections_idle 0
+# TYPE shop_db_connections_in_use gauge
+shop_db_connections_in_use 2
+# TYPE shop_db_connections_max_idle_closed gauge
+shop_db_connections_max_idle_closed 17
+# TYPE shop_db_connections_max_lifetime_closed gauge
+shop_db_connections_max_lifetime_closed 8
+# TYPE shop_db_connections_wait_count gauge
+shop_db_connections_wait_count 14474
+# TYPE shop_db_open_connections gauge
+shop_db_open_connections 2
+";
+    let pool = "shop_db";
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolIdle, pool, "shop_db_connections_idle"),
+            (Role::PoolInUse, pool, "shop_db_connections_in_use"),
+            (Role::PoolSize, pool, "shop_db_open_connections"),
+        ],
+    );
+}
+
+/// PHP-FPM's status page as OpenMetrics.
+#[test]
+fn php_fpm() {
+    let exposition = r"# HELP phpfpm_up Could pool phpfpm be reached?
+# TYPE phpfpm_up gauge
+phpfpm_up 1
+# TYPE phpfpm_accepted_connections counter
+phpfpm_accepted_connections 437
+# TYPE phpfpm_listen_queue gauge
+phpfpm_listen_queue 9
+# TYPE phpfpm_max_listen_queue gauge
+phpfpm_max_listen_queue 12
+# TYPE phpfpm_listen_queue_length gauge
+phpfpm_listen_queue_length 511
+# TYPE phpfpm_idle_processes gauge
+phpfpm_idle_processes 0
+# TYPE phpfpm_active_processes gauge
+phpfpm_active_processes 6
+# TYPE phpfpm_total_processes gauge
+phpfpm_total_processes 6
+# TYPE phpfpm_max_active_processes counter
+phpfpm_max_active_processes 6
+# TYPE phpfpm_max_children_reached counter
+phpfpm_max_children_reached 1
+";
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolInUse, "phpfpm", "phpfpm_active_processes"),
+            (Role::PoolIdle, "phpfpm", "phpfpm_idle_processes"),
+            (Role::PoolWaiting, "phpfpm", "phpfpm_listen_queue"),
+            (Role::PoolSize, "phpfpm", "phpfpm_total_processes"),
+        ],
+    );
+}
+
+/// Rails on Puma with prometheus_exporter.
+#[test]
+fn puma_and_active_record() {
+    let exposition = r#"# HELP ruby_puma_workers Number of puma workers
+# TYPE ruby_puma_workers gauge
+ruby_puma_workers{phase="0"} 1
+# TYPE ruby_puma_running_threads gauge
+ruby_puma_running_threads{phase="0"} 8
+# TYPE ruby_puma_request_backlog gauge
+ruby_puma_request_backlog{phase="0"} 13
+# TYPE ruby_puma_thread_pool_capacity gauge
+ruby_puma_thread_pool_capacity{phase="0"} 0
+# TYPE ruby_puma_max_threads gauge
+ruby_puma_max_threads{phase="0"} 8
+# TYPE ruby_active_record_connection_pool_connections gauge
+ruby_active_record_connection_pool_connections{pool_name="primary",pid="42"} 1
+# TYPE ruby_active_record_connection_pool_busy gauge
+ruby_active_record_connection_pool_busy{pool_name="primary",pid="42"} 1
+# TYPE ruby_active_record_connection_pool_dead gauge
+ruby_active_record_connection_pool_dead{pool_name="primary",pid="42"} 0
+# TYPE ruby_active_record_connection_pool_idle gauge
+ruby_active_record_connection_pool_idle{pool_name="primary",pid="42"} 0
+# TYPE ruby_active_record_connection_pool_waiting gauge
+ruby_active_record_connection_pool_waiting{pool_name="primary",pid="42"} 7
+# TYPE ruby_active_record_connection_pool_size gauge
+ruby_active_record_connection_pool_size{pool_name="primary",pid="42"} 1
+"#;
+    let pool = "42/primary";
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolInUse, pool, "ruby_active_record_connection_pool_busy"),
+            (Role::PoolSize, pool, "ruby_active_record_connection_pool_connections"),
+            (Role::PoolIdle, pool, "ruby_active_record_connection_pool_idle"),
+            (Role::PoolSizeMax, pool, "ruby_active_record_connection_pool_size"),
+            (Role::PoolWaiting, pool, "ruby_active_record_connection_pool_waiting"),
+            (Role::PoolSizeMax, "ruby_puma", "ruby_puma_max_threads"),
+            (Role::PoolWaiting, "ruby_puma", "ruby_puma_request_backlog"),
+            (Role::PoolSize, "ruby_puma", "ruby_puma_running_threads"),
+            (Role::PoolIdle, "ruby_puma", "ruby_puma_thread_pool_capacity"),
+        ],
+    );
+}
+
+/// OpenTelemetry's semantic conventions as Npgsql, MySqlConnector and the Java agent export them, before and after they became stable.
+#[test]
+fn database_clients_by_opentelemetry() {
+    let exposition = r#"# TYPE db_client_connection_count gauge
+db_client_connection_count{db_client_connection_pool_name="shop",db_client_connection_state="idle"} 0
+db_client_connection_count{db_client_connection_pool_name="shop",db_client_connection_state="used"} 10
+# TYPE db_client_connection_max gauge
+db_client_connection_max{db_client_connection_pool_name="shop"} 10
+# TYPE db_client_connection_pending_requests gauge
+db_client_connection_pending_requests{db_client_connection_pool_name="shop"} 4
+# TYPE db_client_connections_usage gauge
+db_client_connections_usage{pool_name="old",state="idle"} 1
+db_client_connections_usage{pool_name="old",state="used"} 9
+# TYPE db_client_connections_idle_max gauge
+db_client_connections_idle_max{pool_name="old"} 10
+# TYPE db_client_connections_max gauge
+db_client_connections_max{pool_name="old"} 10
+# TYPE db_client_connections_pending_requests gauge
+db_client_connections_pending_requests{pool_name="old"} 0
+"#;
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolIdle, "shop", "db_client_connection_count"),
+            (Role::PoolInUse, "shop", "db_client_connection_count"),
+            (Role::PoolSizeMax, "shop", "db_client_connection_max"),
+            (Role::PoolWaiting, "shop", "db_client_connection_pending_requests"),
+            (Role::PoolSizeMax, "old", "db_client_connections_max"),
+            (Role::PoolWaiting, "old", "db_client_connections_pending_requests"),
+            (Role::PoolIdle, "old", "db_client_connections_usage"),
+            (Role::PoolInUse, "old", "db_client_connections_usage"),
+        ],
+    );
+}
+
+/// r2dbc-pool by Spring Boot, Prisma's engine, and WildFly's data sources and task workers.
+#[test]
+fn further_clients_by_their_rows() {
+    let exposition = r#"# TYPE prisma_client_queries_wait gauge
+prisma_client_queries_wait 3
+# TYPE prisma_pool_connections_busy gauge
+prisma_pool_connections_busy 5
+# TYPE prisma_pool_connections_idle gauge
+prisma_pool_connections_idle 0
+# TYPE prisma_pool_connections_open gauge
+prisma_pool_connections_open 5
+# TYPE r2dbc_pool_acquired_connections gauge
+r2dbc_pool_acquired_connections{name="connectionFactory",} 10.0
+# TYPE r2dbc_pool_max_allocated_connections gauge
+r2dbc_pool_max_allocated_connections{name="connectionFactory",} 10.0
+# TYPE r2dbc_pool_max_pending_connections gauge
+r2dbc_pool_max_pending_connections{name="connectionFactory",} 2.147483647E9
+# TYPE r2dbc_pool_pending_connections gauge
+r2dbc_pool_pending_connections{name="connectionFactory",} 6.0
+# TYPE wildfly_datasources_pool_active_count gauge
+wildfly_datasources_pool_active_count{data_source="KeycloakDS"} 4.0
+# TYPE wildfly_datasources_pool_in_use_count gauge
+wildfly_datasources_pool_in_use_count{data_source="KeycloakDS"} 4.0
+# TYPE wildfly_datasources_pool_wait_count gauge
+wildfly_datasources_pool_wait_count{data_source="KeycloakDS"} 912.0
+# TYPE wildfly_io_busy_task_thread_count gauge
+wildfly_io_busy_task_thread_count{worker="default"} 16.0
+# TYPE wildfly_io_max_pool_size gauge
+wildfly_io_max_pool_size{worker="default"} 16.0
+# TYPE wildfly_io_queue_size gauge
+wildfly_io_queue_size{worker="default"} 21.0
+"#;
+    let (prisma, r2dbc, wildfly) = ("prisma", "connectionFactory", "KeycloakDS");
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolWaiting, prisma, "prisma_client_queries_wait"),
+            (Role::PoolInUse, prisma, "prisma_pool_connections_busy"),
+            (Role::PoolIdle, prisma, "prisma_pool_connections_idle"),
+            (Role::PoolSize, prisma, "prisma_pool_connections_open"),
+            (Role::PoolInUse, r2dbc, "r2dbc_pool_acquired_connections"),
+            (Role::PoolSizeMax, r2dbc, "r2dbc_pool_max_allocated_connections"),
+            (Role::PoolWaiting, r2dbc, "r2dbc_pool_pending_connections"),
+            (Role::PoolSize, wildfly, "wildfly_datasources_pool_active_count"),
+            (Role::PoolInUse, wildfly, "wildfly_datasources_pool_in_use_count"),
+            (Role::PoolInUse, "default", "wildfly_io_busy_task_thread_count"),
+            (Role::PoolSizeMax, "default", "wildfly_io_max_pool_size"),
+            (Role::PoolWaiting, "default", "wildfly_io_queue_size"),
         ],
     );
 }

@@ -16,16 +16,16 @@ use text::{ExpositionSample, SampleType};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "prometheus",
-    watches: "whatever exports metrics",
+    watches: "any exporter of Prometheus metrics",
     example: "observe.prometheus(\"http://127.0.0.1:9100/metrics\", { only: [\"pool_*\"] })",
     alternatives: "",
-    tells: "its own names: `prometheus/pool_size`",
+    reports: "its own names: `prometheus/pool_size`",
     options: &[
         ADDRESS,
         ObserverOption {
             name: "only",
             takes: OptionValue::Texts,
-            help: "names of the metrics to read, where `*` stands for anything; without it, all",
+            help: "names of the metrics to read; `*` matches any text; if empty, all",
         },
     ],
     make: |description| Ok(Box::new(Prometheus::from_description(description)?)),
@@ -37,7 +37,7 @@ const ACCEPT: &str = "application/openmetrics-text;version=1.0.0;q=0.8,text/plai
 enum ScrapeError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("the response holds no metrics")]
+    #[error("the response contains no metrics")]
     NoMetrics,
 }
 
@@ -60,7 +60,7 @@ impl Prometheus {
     }
 
     /// # Errors
-    /// When there is no response, or it holds not a single sample.
+    /// When there is no response, or it contains no sample.
     async fn look(&self, out: &mut SignalCollector) -> Result<(), ScrapeError> {
         let body = get(&self.address, ACCEPT).await?;
         let text = String::from_utf8_lossy(&body);
@@ -78,7 +78,7 @@ impl Prometheus {
             return;
         }
         let kind = match sample.sample_type {
-            // A histogram's buckets are many series that nobody draws; its count and sum say rate and mean.
+            // A histogram's buckets are many series that are not drawn; its count and sum give rate and mean.
             SampleType::Histogram if name.ends_with("_bucket") => return,
             SampleType::Counter => SignalKind::Counter,
             SampleType::Histogram | SampleType::Summary if name.ends_with("_count") || name.ends_with("_sum") => SignalKind::Counter,

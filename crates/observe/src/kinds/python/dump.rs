@@ -1,7 +1,7 @@
 //! A Python process's threads as `py-spy dump --json` writes them.
 //!
-//! Python has no frames for what is written in C: a thread that waits in `lock.acquire()` or `time.sleep()` stands in the line that called it, and that line
-//! says what it waits for.
+//! Python has no frames for C code: a thread that waits in `lock.acquire()` or `time.sleep()` is at the calling line. The source of that line shows what
+//! the thread waits for.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 use crate::stacks::threads::{Doing, ThreadSamples};
 
-/// Files whose lines are remembered, and the longest that is read. Bytes.
+/// Maximum number of cached files, and the maximum size of a file in bytes.
 const FILES_MAX: usize = 200;
 const FILE_MAX: u64 = 4 << 20;
-/// Files and functions of libraries in which threads wait, and for what; without a function, any of the file. Classes are not known from outside.
+/// Files and functions of libraries in which threads wait, and for what. Without a function, any function of the file. py-spy reports no classes.
 const WAITS: &[(&str, &str, Doing)] = &[
     ("pool.py", "getconn", Doing::Member),
     // `Lock.acquire` is written in C: this is a semaphore's.
@@ -25,7 +25,7 @@ const WAITS: &[(&str, &str, Doing)] = &[
     ("subprocess.py", "", Doing::Io),
     ("http/client.py", "", Doing::Io),
 ];
-/// What the line of a thread that waits in C says.
+/// The wait that the source line of a thread in C code indicates.
 const LINES: &[(&str, Doing)] = &[
     ("sleep(", Doing::Timer),
     ("execute(", Doing::Io),
@@ -45,7 +45,7 @@ const LINES: &[(&str, Doing)] = &[
 pub(super) struct PythonThread {
     #[serde(default)]
     thread_name: Option<String>,
-    /// Whether it runs, or would run if it had a core.
+    /// Whether it runs or is ready to run.
     active: bool,
     owns_gil: bool,
     frames: Vec<PythonFrame>,
@@ -60,7 +60,7 @@ struct PythonFrame {
     line: i64,
 }
 
-/// Lines of source files, read once.
+/// Cached lines of source files.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     files: HashMap<String, Vec<String>>,
@@ -113,7 +113,7 @@ impl PythonFrame {
 }
 
 impl Sources {
-    /// Empty where the file cannot be read, as of a process in a container.
+    /// Empty if the file cannot be read, for example for a process in a container.
     fn line(&mut self, file: &str, line: i64) -> String {
         if !self.files.contains_key(file) {
             if self.files.len() >= FILES_MAX {

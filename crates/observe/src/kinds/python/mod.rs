@@ -1,6 +1,6 @@
-//! Python: what its threads wait for and where, and who has the interpreter's lock, by py-spy, which reads the process's memory from outside.
+//! Python: waits of threads and their position, and use of the interpreter's lock, by py-spy, which reads the process's memory from outside.
 //!
-//! Nothing runs in the process and it is not stopped (`--nonblocking`); a process whose stacks changed while they were read is left out of that sample.
+//! No code runs in the process and it is not stopped (`--nonblocking`). If its stacks change while they are read, that sample excludes the process.
 
 mod dump;
 mod spy;
@@ -28,7 +28,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service in Python",
     example: "observe.python({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command; with py-spy installed",
-    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gil` (share of the time in which a thread had the \
+    reports: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gil` (share of the time in which a thread had the \
             interpreter's lock), `function_cpu{…}`",
     options: &[
         PORT,
@@ -36,7 +36,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 10, default: Some(2) },
-            help: "how often a second all stacks are sampled",
+            help: "stack samples per second",
         },
     ],
     make: |description| Ok(Box::new(Python::from_description(description)?)),
@@ -44,10 +44,9 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 
 const GIL: MetricSpec<'_> =
     MetricSpec::gauge("gil", unit::COUNT, "Processes in which a thread had the interpreter's lock, mean over the samples");
-const PROCESSES: MetricSpec<'_> =
-    MetricSpec::gauge("processes", unit::COUNT, "Python processes that were looked into, mean over the samples");
+const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Sampled Python processes, mean over the samples");
 
-/// Processes that are looked into; more cost too much.
+/// Maximum number of sampled processes; more would be too expensive.
 const PROCESSES_MAX: usize = 16;
 
 struct Python {
@@ -101,10 +100,10 @@ impl Python {
     }
 
     /// # Errors
-    /// When there is no Python process, or py-spy may look into none of them.
+    /// When there is no Python process, or py-spy may read none of them.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), PythonError> {
         let look = self.pace.begin();
-        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp())?;
+        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| is_python(*pid)).take(PROCESSES_MAX).collect();
         if found.is_empty() {
             let problem = |program| NoProcess::Other { pid: pids[0], runtime: "Python", program };
@@ -122,7 +121,7 @@ impl Python {
                 Err(why) => problem = Some(why),
             }
         }
-        // One of several that changed while it was read is no failure.
+        // If only some of the processes changed while they were read, the sample did not fail.
         if let Some(problem) = problem.filter(|_| seen == 0.0) {
             return Err(problem);
         }

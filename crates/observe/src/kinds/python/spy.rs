@@ -1,4 +1,4 @@
-//! Running py-spy, which may hang with its process: it gets a few seconds.
+//! Runs py-spy with a time limit, because it may hang together with the process.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 
 const LIMIT: Duration = Duration::from_secs(4);
-/// How often it looks for one sample.
+/// Attempts per sample.
 const LOOKS: usize = 3;
 
 #[derive(Debug, thiserror::Error)]
@@ -22,25 +22,25 @@ pub(super) enum PythonError {
     Process(#[from] NoProcess),
     #[error("py-spy is not installed: pip install py-spy")]
     NoSpy,
-    #[error("py-spy does not start: {0}")]
+    #[error("py-spy could not be started: {0}")]
     Start(std::io::Error),
-    #[error("py-spy had no stacks of process {pid} for us: {problem}")]
+    #[error("py-spy could not read the stacks of process {pid}: {problem}")]
     Refused { pid: u32, problem: String },
     #[error("py-spy did not end within {} s", LIMIT.as_secs())]
     Hung,
 }
 
-/// The one beside the service's own Python, as in its virtual environment, or else the one on the path.
+/// The py-spy next to the service's Python interpreter, as in a virtual environment, otherwise the one on the `PATH`.
 fn spy_of(pid: u32) -> PathBuf {
     let command = read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let beside = command.split('\0').next().and_then(|python| Path::new(python).parent()).map(|folder| folder.join("py-spy"));
-    beside.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
+    let next_to_python = command.split('\0').next().and_then(|python| Path::new(python).parent()).map(|folder| folder.join("py-spy"));
+    next_to_python.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
 }
 
-/// The threads of a process. As it is not stopped, what py-spy follows may be gone when it gets there: it looks again then.
+/// The threads of a process. The process is not stopped, so py-spy may follow outdated pointers and fail. Then it tries again.
 ///
 /// # Errors
-/// When py-spy is not there, may not look, or finds no Python.
+/// When py-spy is not installed, has no access, or finds no Python.
 pub(super) async fn dump(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
     let mut dumped = look(pid).await;
     for _ in 1..LOOKS {
@@ -54,7 +54,7 @@ pub(super) async fn dump(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
 
 async fn look(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
     let mut command = Command::new(spy_of(pid));
-    // With a backtrace its last line, which says why, would be none.
+    // With a backtrace, the last line would not be the error message.
     command.env("RUST_BACKTRACE", "0");
     command.args(["dump", "--json", "--nonblocking", "--pid"]).arg(pid.to_string());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -62,16 +62,16 @@ async fn look(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
         child.map_err(|problem| if problem.kind() == ErrorKind::NotFound { PythonError::NoSpy } else { PythonError::Start(problem) })?;
     let spy = Pid::from_child(&child);
     let (sender, ended) = oneshot::channel();
-    // Nobody waits for it any more once the limit is over.
+    // After the time limit, nothing waits for the result.
     std::thread::spawn(move || drop(sender.send(child.wait_with_output())));
     let Ok(output) = tokio::time::timeout(LIMIT, ended).await else {
-        // The thread has not seen its end yet, so the number is still its own.
+        // The thread has not reaped the process yet, so the process id cannot have been reused.
         let _ = kill_process(spy, Signal::KILL);
         return Err(PythonError::Hung);
     };
     let output = output.map_err(|_| PythonError::Hung)?.map_err(PythonError::Start)?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let text = String::from_utf8_lossy(&output.stderr);
-        PythonError::Refused { pid, problem: text.trim().lines().last().unwrap_or("it said nothing").chars().take(200).collect() }
+        PythonError::Refused { pid, problem: text.trim().lines().last().unwrap_or("no message").chars().take(200).collect() }
     })
 }

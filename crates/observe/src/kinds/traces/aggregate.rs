@@ -1,4 +1,4 @@
-//! Traces added up: by request and path, for every stretch of the run; and the few that are kept whole.
+//! Sums of traces by request and path, for every stretch of the run, and the few traces that are kept completely.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::assemble::TraceTree;
 use super::names::{NameTable, OTHER};
 use super::span::HeldSpan;
 
-/// Paths that are told apart; further ones count as one below their request.
+/// Distinct paths; further ones count as one path below their request.
 const PATHS_MAX: usize = 2_000;
-/// After the first hour, stretches are minutes: as snapshots are folded on disk.
+/// After the first hour, stretches are minutes, like the folded snapshots on disk.
 const SECONDS_UNTIL: u64 = 3_600;
 const MINUTE: u64 = 60;
 
-/// Where a path stands: below which other one, and what it is.
+/// A path's parent and its own identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PathKey {
     parent: u32,
@@ -25,15 +25,15 @@ struct PathKey {
     kind: SpanKind,
 }
 
-/// A trace whose spans have come, on the run's clock.
+/// A trace with all its spans, on the run's clock.
 pub(super) struct CompleteTrace<'a> {
     pub(super) id: TraceId,
     pub(super) label: RequestLabel,
     pub(super) spans: &'a [HeldSpan],
     pub(super) tree: &'a TraceTree,
-    /// When it began. Nanoseconds since the run did.
+    /// When it began. Nanoseconds since the run began.
     pub(super) at: u64,
-    /// Spans that there was no room for.
+    /// Spans beyond the limit.
     pub(super) left_out: u64,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Aggregates {
     stretches: BTreeMap<u64, TraceStretch>,
 }
 
-/// What was added of the requests that began in a stretch.
+/// Sums over the requests that began in a stretch.
 #[derive(Default)]
 struct TraceStretch {
     /// By path.
@@ -60,7 +60,7 @@ struct KeptOfStretch {
     slow: Option<KeptTrace>,
     failed: Option<KeptTrace>,
     sample: Option<KeptTrace>,
-    /// Of all of them, the sample has the smallest: each is as likely (a reservoir of one).
+    /// The trace with the smallest hash is the sample, so that each is equally likely (a reservoir of one).
     draw: u64,
 }
 
@@ -83,7 +83,7 @@ impl Aggregates {
         whole.total.record(trace.tree.total);
         whole.own.record(trace.tree.between);
         whole.critical_ns += trace.tree.between;
-        // Each path counts a trace once, however many of its spans take it.
+        // Each path counts a trace once, even if several of its spans have the path.
         let mut taken: Vec<u32> = Vec::with_capacity(8);
         for (&index, &path) in trace.tree.order.iter().zip(&paths) {
             let (span, times) = (&trace.spans[index], &trace.tree.spans[index]);
@@ -101,7 +101,7 @@ impl Aggregates {
         }
     }
 
-    /// What was added since the last call. Minutes that are not over yet stay, unless it is the end.
+    /// The sums since the last call. Unfinished minutes remain, except at the end.
     pub(super) fn take(&mut self, now_second: u64, is_last: bool) -> TraceBatch {
         let is_whole = |first: u64| is_last || first < SECONDS_UNTIL || first + MINUTE + 30 <= now_second;
         let (whole, open) = std::mem::take(&mut self.stretches).into_iter().partition(|(first, _)| is_whole(*first));
@@ -146,7 +146,7 @@ impl Aggregates {
         if let Some(number) = self.paths.get(&key) {
             return *number;
         }
-        // A path of its own for what there is no room for, so that nothing is lost of the sum.
+        // Paths beyond the limit share one path, so that the sum loses nothing.
         let other = PathKey { parent: request, service: 0, name: 0, kind: SpanKind::Internal };
         if self.count as usize >= PATHS_MAX && key != other {
             return self.path(other, request, names);
@@ -174,7 +174,7 @@ fn stretch_of(at: u64) -> (u64, u64) {
 }
 
 impl KeptOfStretch {
-    /// One that is kept for two reasons is one.
+    /// A trace that is kept for two reasons counts once.
     fn into_traces(self) -> Vec<KeptTrace> {
         let mut kept: Vec<KeptTrace> = Vec::new();
         for trace in [self.failed, self.slow, self.sample].into_iter().flatten() {

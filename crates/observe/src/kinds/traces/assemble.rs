@@ -1,9 +1,9 @@
-//! One trace: its spans as a tree, and where its time went.
+//! One trace: its spans as a tree, and its critical path.
 //!
-//! The time of a request is laid on its critical path by walking back from the end through the child that finished last (CRISP: Zhang, Ramanathan, Raj,
-//! Parwal, Sherwood & Chabbi, USENIX ATC 2022). Unlike there, a child that was still under way when the next one began counts until then: instrumentations
-//! round the starts of spans to a millisecond, so that calls one after another overlap by a little. What no child covers is the span's own; of that, what
-//! lies right before a child is also counted as the child's lead: a wait for a connection, for a thread, for the way to the next service.
+//! The critical path of a request is found by walking back from the end through the child that finished last (CRISP: Zhang, Ramanathan, Raj, Parwal,
+//! Sherwood & Chabbi, USENIX ATC 2022). Unlike there, a child that was still in progress when the next one began counts until then: instrumentations round
+//! the starts of spans to a millisecond, so that consecutive calls overlap slightly. Time that no child covers is the span's own time. The part of it right
+//! before a child is also counted as the child's lead: a wait for a connection, for a thread, or for the network to the next service.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use loadstone_metrics::span::SpanKind;
 
 use super::span::HeldSpan;
 
-/// Clocks of one machine, as two runtimes read them, may lie so far apart: Node's counts from a start that it knows to a millisecond.
+/// Possible difference between two runtimes' clocks on one machine: Node knows the start of its clock only to a millisecond.
 const SAME_CLOCK_NS: u64 = 2_000_000;
 
 /// A span's place in its tree, and its times. Nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TreeSpan {
-    /// Index of its parent; `None`: an entry, or a span whose parent never came.
+    /// Index of its parent; `None`: an entry, or a span whose parent was never received.
     pub(super) parent: Option<usize>,
-    /// Without a child under way.
+    /// Time without a child in progress.
     pub(super) own: u64,
     /// Own time on the critical path.
     pub(super) critical: u64,
-    /// Of its parent's critical time, what lies right before it.
+    /// The part of its parent's critical time right before it.
     pub(super) lead: u64,
 }
 
-/// A trace put together.
+/// An assembled trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TraceTree {
     /// Of each span, in the order of the spans.
@@ -37,13 +37,13 @@ pub(super) struct TraceTree {
     /// From the first entry's begin to the last entry's end.
     pub(super) start: u64,
     pub(super) total: u64,
-    /// Of the total, what no entry covers.
+    /// The part of the total that no entry covers.
     pub(super) between: u64,
-    /// By how much spans of another service had to be moved to lie within their callers.
+    /// The shift of another service's spans that was needed to place them within their callers.
     pub(super) skew: u64,
 }
 
-/// Puts a trace together. Spans that lie outside of their callers on another clock are moved: `spans` then has them where they are taken to be.
+/// Assembles a trace. Spans of another clock that lie outside of their callers are shifted; `spans` then has the shifted times.
 pub(super) fn assemble(spans: &mut [HeldSpan]) -> TraceTree {
     let mut tree = links(spans);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); spans.len()];
@@ -65,7 +65,7 @@ pub(super) fn assemble(spans: &mut [HeldSpan]) -> TraceTree {
     tree
 }
 
-/// Who stands below whom. A span that comes twice stands where its first copy does.
+/// The parent of each span. For a span that was received twice, the first copy counts.
 fn links(spans: &[HeldSpan]) -> TraceTree {
     let mut places: HashMap<u64, usize> = HashMap::with_capacity(spans.len());
     for (index, span) in spans.iter().enumerate() {
@@ -77,7 +77,7 @@ fn links(spans: &[HeldSpan]) -> TraceTree {
     TraceTree { spans: links.collect(), ..TraceTree::default() }
 }
 
-/// Parents before children. What stands in a circle is reached from nowhere and left out.
+/// Parents before children. Spans in a cycle are unreachable and omitted.
 fn from_the_roots(tree: &TraceTree, children: &[Vec<usize>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tree.spans.len()).filter(|index| tree.spans[*index].parent.is_none()).collect();
     let mut next = 0;
@@ -88,9 +88,9 @@ fn from_the_roots(tree: &TraceTree, children: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Moves what another service answered into the call that it answers, with all below it, where it cannot have been when it says: before the call, or after
-/// it. Then it is put in the middle, as the clocks may differ by as much as the call took longer than the answer either way (Cristian 1989). An
-/// answer that only goes on for longer than its call is no matter of clocks: servers may end their span after the last byte.
+/// Shifts a server span of another service, with all its descendants, into its call if it seems to lie before or after the call. It is then placed in the
+/// middle: the clocks' difference is uncertain by the time that the call took longer than the server span, in either direction (Cristian 1989). A server
+/// span that only ends after its call does not indicate a clock difference: servers may end their span after the last byte.
 fn align(spans: &mut [HeldSpan], tree: &TraceTree) -> u64 {
     let mut shifts = vec![0_i64; spans.len()];
     let mut largest = 0;
@@ -118,7 +118,7 @@ fn move_by(span: &mut HeldSpan, by: i64) {
     span.end = span.end.saturating_add_signed(by);
 }
 
-/// The spans that the load's own request led to: the first root, and others of the same parent.
+/// The spans that the load's request caused directly: the first root, and others of the same parent.
 fn entries(spans: &[HeldSpan], tree: &TraceTree) -> Vec<usize> {
     let roots = || tree.order.iter().copied().filter(|index| tree.spans[*index].parent.is_none());
     let first = roots().min_by_key(|index| (spans[*index].kind != SpanKind::Server, spans[*index].start));
@@ -126,7 +126,7 @@ fn entries(spans: &[HeldSpan], tree: &TraceTree) -> Vec<usize> {
     roots().filter(|index| Some(spans[*index].parent) == parent).collect()
 }
 
-/// A span's time less what its children cover of it.
+/// A span's time minus the part that its children cover.
 fn own(spans: &[HeldSpan], index: usize, children: &[usize]) -> u64 {
     let (start, end) = (spans[index].start, spans[index].end);
     let mut covered: Vec<(u64, u64)> =
@@ -141,7 +141,7 @@ fn own(spans: &[HeldSpan], index: usize, children: &[usize]) -> u64 {
     own
 }
 
-/// A part of the critical path: what these spans do of the time of their parent (`None`: the request's) from its start until an instant.
+/// A part of the critical path: the share of these spans in the time of their parent (`None`: the request) from its start until an instant.
 struct PathStretch {
     parent: Option<usize>,
     start: u64,
@@ -149,7 +149,7 @@ struct PathStretch {
     children: Vec<usize>,
 }
 
-/// Lays the time from the end of the last entry back to the start on the spans.
+/// Assigns the time from the end of the last entry back to the start to the spans.
 fn walk(spans: &[HeldSpan], tree: &mut TraceTree, children: &mut [Vec<usize>], entries: Vec<usize>, end: u64) {
     let mut stretches = vec![PathStretch { parent: None, start: tree.start, until: end, children: entries }];
     while let Some(PathStretch { parent, start, until, children: mut below }) = stretches.pop() {
@@ -162,7 +162,7 @@ fn walk(spans: &[HeldSpan], tree: &mut TraceTree, children: &mut [Vec<usize>], e
             }
         };
         for child in below {
-            // Of a child that went on after the next had begun, what lies before that: clocks round, and one that is under way is no time of its parent's own.
+            // A child that continued after the next one began counts until then: clocks are rounded, and time with a child in progress is not the parent's own.
             let (from, to) = (spans[child].start.max(start), spans[child].end.min(at));
             if from >= to {
                 continue;
@@ -195,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn time_before_a_child_is_its_lead_and_what_ran_beside_is_not_waited_for() {
+    fn time_before_a_child_is_its_lead_and_parallel_calls_are_not_waited_for() {
         use SpanKind::{Client, Internal, Server};
         let mut spans = [
             span(1, 99, Server, 0, 100),
-            // 30 before it, and a shorter one beside it.
+            // Starts after 30, with a shorter parallel call.
             span(2, 1, Client, 30, 60),
             span(3, 1, Internal, 35, 50),
             // 10 between, and 20 after.
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(times(&assemble(&mut at_once)), [(0, 0, 0), (30, 30, 0), (20, 0, 0), (10, 0, 0)]);
     }
 
-    /// Node's instrumentation knows when a span began to a millisecond: of three calls, the next seems to begin before the last has ended.
+    /// Node's instrumentation rounds the start of a span to a millisecond: of three calls, each seems to begin before the previous one has ended.
     #[test]
     fn calls_that_overlap_by_a_rounding_are_one_after_another() {
         use SpanKind::{Client, Server};
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(times(&assemble(&mut rounded)), [(0, 0, 0), (11, 10, 0), (41, 40, 0), (10, 10, 0)]);
     }
 
-    /// The called service's clock is a second ahead: what it did is moved into the middle of the call. Milliseconds.
+    /// The called service's clock is a second ahead: its spans are shifted into the middle of the call. Milliseconds.
     #[test]
     fn another_clock_is_seen_and_taken_out() {
         use SpanKind::{Client, Server};
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((ms(tree.skew), ms(spans[2].start), ms(spans[3].start)), (940, 30, 40));
         let times: Vec<_> = times(&tree).into_iter().map(|(own, critical, lead)| (ms(own), ms(critical), ms(lead))).collect();
         assert_eq!(times, [(20, 20, 0), (40, 40, 10), (30, 30, 20), (10, 10, 10)]);
-        // Within its call it may be anywhere, may begin a millisecond before it by another reading of the clock, and go on after it.
+        // A server span may lie anywhere within its call, begin a millisecond before it by another clock, and end after it.
         for (start, end) in [(12, 70), (9, 60), (80, 130)] {
             let mut agreed = [span(2, 0, Client, 10, 90), span(30, 2, Server, start, end)];
             assert_eq!((assemble(&mut agreed).skew, ms(agreed[1].start)), (0, start));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the tree: all of a request's time is on its path once, and no span has more than its own.
+        /// For any tree: all of a request's time is on its critical path exactly once, and no span has more than its own time.
         #[test]
         fn the_path_adds_up_to_the_request(made in prop::collection::vec((0_usize..20, 0_u64..1_000, 0_u64..500, 0_u8..3), 1..20)) {
             let mut spans: Vec<HeldSpan> = made.iter().enumerate().map(|(index, (parent, start, length, kind))| {

@@ -1,4 +1,4 @@
-//! Spans are put to their traces here, and traces that are complete are added up. In bounded memory: of a flood, whole traces are left out.
+//! Joins spans to traces, and aggregates complete traces in bounded memory: if too many spans arrive, complete traces are dropped.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,31 +11,31 @@ use super::names::NameTable;
 use super::proto::{ExportTraces, ReadSpan, service_name};
 use super::span::HeldSpan;
 
-/// A trace is complete when none of its spans has come for so long: exporters send what they have every five seconds at the latest
-/// (OTEL_BSP_SCHEDULE_DELAY), each service its own.
+/// A trace is complete after this time without a new span. By default, each service's exporter sends its spans at least every five seconds
+/// (OTEL_BSP_SCHEDULE_DELAY).
 const SETTLE_NS: u64 = 6_500_000_000;
-/// The longest that the end of a run waits for the last spans.
+/// Maximum wait for the last spans at the end of a run.
 const PATIENCE_NS: u64 = 5_700_000_000;
-/// Spans of traces that are not complete. At 56 bytes each, and as much again while their lists grow.
+/// Maximum number of spans of incomplete traces. Each has 56 bytes, and as much again while the lists grow.
 const HELD_MAX: usize = 300_000;
-/// Spans of one trace.
+/// Maximum number of spans per trace.
 const OF_TRACE_MAX: usize = 5_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What has become of spans so far.
+/// Counts of spans by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SpanCounts {
     pub(super) received: u64,
-    /// Of requests that the load did not make, or of another run.
+    /// Spans of requests that the load did not send, or of another run.
     pub(super) foreign: u64,
-    /// Of the run, and left out for want of room.
+    /// Spans of the run that were dropped because of a limit.
     pub(super) dropped: u64,
     pub(super) traces: u64,
-    /// By how much the clocks of two services differ at least, since the counts were last read. Nanoseconds.
+    /// Minimum difference between the clocks of two services since the counts were last read. Nanoseconds.
     pub(super) skew_ns: u64,
-    /// One of so many traces is read.
+    /// Sampling: one of this many traces is read.
     pub(super) one_of: u64,
-    /// The longest that a span took from its end until it came, by the clocks of both; less than nothing where these differ.
+    /// The maximum time from a span's end until it was received, by the clocks of both machines. Negative if the clocks differ.
     lag_max_ns: i64,
     lag_min_ns: i64,
 }
@@ -46,7 +46,7 @@ impl SpanCounts {
         self.lag_min_ns = self.lag_min_ns.min(lag_ns);
     }
 
-    /// How long the spans of requests that have ended may still be under way.
+    /// How long spans of ended requests may still be in transit.
     pub(super) fn patience_ns(&self) -> u64 {
         const LEAST: u64 = 500_000_000;
         if self.traces_seen() && self.lag_min_ns >= 0 { (self.lag_max_ns.unsigned_abs() + LEAST).min(PATIENCE_NS) } else { PATIENCE_NS }
@@ -57,7 +57,7 @@ impl SpanCounts {
     }
 }
 
-/// A trace that is not complete.
+/// An incomplete trace.
 struct OpenTrace {
     label: RequestLabel,
     spans: Vec<HeldSpan>,
@@ -65,7 +65,7 @@ struct OpenTrace {
     last: u64,
 }
 
-/// All that is known of a run's spans.
+/// All spans of a run.
 pub(super) struct SpanBook {
     /// First quarter of the ids of the run's traces.
     run: u32,
@@ -73,10 +73,10 @@ pub(super) struct SpanBook {
     zero_wall: u64,
     names: NameTable,
     open: HashMap<TraceId, OpenTrace>,
-    /// When to look whether a trace is complete, in order. Nanoseconds on the receiver's clock.
+    /// When to check whether a trace is complete, in order. Nanoseconds on the receiver's clock.
     due: VecDeque<(u64, TraceId)>,
     held: usize,
-    /// Only traces whose id ends in so many zero bits are read.
+    /// Only traces whose id ends in this many zero bits are read.
     zero_bits: u32,
     aggregates: Aggregates,
     counts: SpanCounts,
@@ -97,10 +97,10 @@ impl SpanBook {
         }
     }
 
-    /// Takes what a service sent. `now`: on the receiver's clock.
+    /// Takes one message of a service. `now`: on the receiver's clock.
     pub(super) fn take(&mut self, export: &ExportTraces, now: u64, now_wall: u64) {
         for resource in &export.resource_spans {
-            // A number of the table only where one of its spans is of this run.
+            // The name gets a table entry only if a span of this run uses it.
             let mut service = None;
             for span in resource.scope_spans.iter().flat_map(|scope| &scope.spans) {
                 self.counts.received += 1;
@@ -120,14 +120,14 @@ impl SpanBook {
         }
     }
 
-    /// `None`: not of this run.
+    /// `None`: a trace of another run.
     fn key(&self, span: &ReadSpan) -> Option<(TraceId, RequestLabel)> {
         let (high, low) = span.trace_id.split_at_checked(8)?;
         let (high, low) = (u64::from_be_bytes(high.try_into().ok()?), u64::from_be_bytes(low.try_into().ok()?));
         ((high >> 32) as u32 == self.run).then(|| Some((TraceId::new(high, low)?, RequestLabel(high as u32))))?
     }
 
-    /// The last bits of an id are as good as a draw, and the same for all spans of a trace, whoever sends them.
+    /// The last bits of a trace id are random, and identical for all spans of the trace from all senders.
     fn is_read(&self, span: &ReadSpan) -> bool {
         let last = span.trace_id.last_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         is_read(last, self.zero_bits)
@@ -159,7 +159,7 @@ impl SpanBook {
         self.held += 1;
     }
 
-    /// Half of the traces that were read so far are given up, and their spans from now on: what is left is a fair part.
+    /// Drops half of the traces read so far, and their later spans. The remaining traces are a random sample.
     fn thin_out(&mut self) {
         self.zero_bits += 1;
         let zero_bits = self.zero_bits;
@@ -174,7 +174,7 @@ impl SpanBook {
         self.counts.one_of = 1 << zero_bits.min(63);
     }
 
-    /// Adds up the traces that are complete by now.
+    /// Aggregates the traces that are complete.
     pub(super) fn settle(&mut self, now: u64) {
         while let Some((due, id)) = self.due.pop_front_if(|(due, _)| *due <= now) {
             let last = self.open.get(&id).map(|trace| trace.last);
@@ -196,12 +196,12 @@ impl SpanBook {
         self.aggregates.add(&CompleteTrace { id, label, spans: &spans, tree: &tree, at, left_out }, &self.names);
     }
 
-    /// What became known since the last call. `run_ns`: on the run's clock.
+    /// The results since the last call. `run_ns`: on the run's clock.
     pub(super) fn batch(&mut self, run_ns: u64) -> TraceBatch {
         self.aggregates.take(run_ns / SECOND_NS, false)
     }
 
-    /// All the rest, complete or not.
+    /// All remaining traces, complete or not.
     pub(super) fn last_batch(&mut self) -> TraceBatch {
         let left: Vec<TraceId> = self.open.keys().copied().collect();
         left.into_iter().for_each(|id| self.close(id));
@@ -232,7 +232,7 @@ mod tests {
 
     const RUN: u32 = 9;
 
-    /// Two spans of each of these traces, by numbers that look like chance.
+    /// Two spans of each of these traces, with pseudo-random ids.
     fn export(numbers: std::ops::Range<u64>) -> ExportTraces {
         let span = |number: u64, id: u64, parent: u64| {
             let low = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -243,7 +243,7 @@ mod tests {
                 name: Bytes::from_static(b"GET"),
                 kind: 2,
                 start: 1_000,
-                // The second half of the traces takes longer: a part that is fair has as many of it.
+                // The second half of the traces takes longer: a random sample has an equal share of it.
                 end: 1_000 + if number.is_multiple_of(2) { 100 } else { 300 },
                 status: None,
             }
@@ -266,18 +266,18 @@ mod tests {
         let request = &batch.slices[0].spans[0];
         assert_eq!(request.calls, counts.traces);
         assert_eq!(batch.slices[0].spans[2].calls, counts.traces, "each has all its spans");
-        // Half of each kind, by a binomial draw of 125,000: five standard deviations.
+        // Half of each kind: a binomial variable with 125,000 draws, within five standard deviations.
         let mean = request.total.mean().unwrap();
         assert!((mean - 200.0).abs() < 5.0 * 100.0 / (counts.traces as f64).sqrt(), "{mean} of {}", counts.traces);
     }
 
     #[test]
-    fn a_trace_is_told_once_nothing_more_came_for_long_enough() {
+    fn a_trace_is_reported_after_a_quiet_period() {
         let mut book = SpanBook::new(RUN, 0);
         book.take(&export(0..1), 0, 0);
         book.settle(SETTLE_NS - 1);
         assert!(book.batch(0).is_empty());
-        // Another span of it puts that off.
+        // Another span of the trace delays its completion.
         book.take(&export(0..1), SETTLE_NS - 1, 0);
         book.settle(2 * SETTLE_NS - 2);
         assert!(book.batch(0).is_empty());

@@ -1,4 +1,4 @@
-//! Passes every message on to where it would have gone, so that nobody loses theirs.
+//! Forwards every message to its original destination, so that no existing store loses data.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,21 +10,21 @@ use url::Url;
 
 use super::message::OtlpSignal;
 
-/// Messages that may be on their way at once; more are not passed on, and counted.
+/// Maximum number of messages in transit; further ones are counted and not forwarded.
 const UNDER_WAY_MAX: usize = 32;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Another OTLP receiver, over HTTP.
 pub(super) struct ForwardTarget {
     target: HttpTarget,
-    /// What stands before `/v1/traces`.
+    /// The path prefix before `/v1/traces`.
     base: String,
     under_way: Cell<usize>,
     lost: Cell<u64>,
     problem: RefCell<Option<String>>,
 }
 
-/// Why nothing can be passed on to a URL.
+/// Reasons why a URL cannot be a forward target.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ForwardError {
     #[error("it is not a URL: {0}")]
@@ -43,7 +43,7 @@ impl ForwardTarget {
     /// Sends a message without waiting for it.
     pub(super) fn pass_on(self: &Rc<Self>, signal: OtlpSignal, message: Bytes) {
         if self.under_way.get() >= UNDER_WAY_MAX {
-            self.lost(format!("{UNDER_WAY_MAX} messages are on their way already"));
+            self.lost(format!("{UNDER_WAY_MAX} messages are already in transit"));
             return;
         }
         self.under_way.set(self.under_way.get() + 1);
@@ -75,7 +75,7 @@ impl ForwardTarget {
         self.lost.get()
     }
 
-    /// What befell the last of them, once.
+    /// The problem of the last lost message, returned once.
     pub(super) fn take_problem(&self) -> Option<String> {
         self.problem.take()
     }

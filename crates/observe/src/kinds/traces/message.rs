@@ -1,4 +1,4 @@
-//! One OTLP message as it comes: HTTP with protobuf, or a unary call of gRPC, gzip or not.
+//! One OTLP message as received: HTTP with protobuf, or a unary gRPC call, with or without gzip.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -19,18 +19,18 @@ const GRPC: &str = "application/grpc";
 const PROTOBUF: &str = "application/x-protobuf";
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
-/// Codes of gRPC.
+/// gRPC status codes.
 const OK: &str = "0";
 const INVALID_ARGUMENT: &str = "3";
 const UNIMPLEMENTED: &str = "12";
 
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// What a message is about.
+/// The signal type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OtlpSignal {
     Traces,
-    /// Taken and not read: exporters that send all to one address are not to fail.
+    /// Accepted and not read, so that exporters which send all signal types to one address do not fail.
     Metrics,
     Logs,
 }
@@ -48,23 +48,23 @@ impl OtlpSignal {
     }
 }
 
-/// Why a message is not taken.
+/// Reasons to refuse a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MessageError {
     #[error("there is nothing at {0}")]
     Path(String),
-    #[error("OTLP as JSON is not read: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc")]
+    #[error("OTLP as JSON is not supported: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc")]
     Json,
-    #[error("{0} is not an encoding that is read: send it with gzip, or as it is")]
+    #[error("the encoding {0} is not supported: use gzip or no compression")]
     Encoding(String),
-    #[error("it is too long, breaks off, or is no OTLP")]
+    #[error("it is too long, truncated, or not OTLP")]
     Unreadable,
 }
 
-/// Reads a message. What is returned second is the protobuf message, unpacked.
+/// Reads a message. The second result is the decompressed protobuf message.
 ///
 /// # Errors
-/// Why it is not taken.
+/// Why the message is refused.
 pub(super) async fn read(request: Request<Incoming>) -> Result<(OtlpSignal, Bytes), MessageError> {
     let path = request.uri().path().to_owned();
     let is_grpc = is_grpc(request.headers());
@@ -96,7 +96,7 @@ fn of_post(headers: &HeaderMap, body: Bytes) -> Result<Bytes, MessageError> {
     }
 }
 
-/// A unary call has one message: whether it is compressed, its length, itself (gRPC over HTTP/2, "Length-Prefixed-Message").
+/// A unary call has one message: a compression flag, its length, and its bytes (gRPC over HTTP/2, "Length-Prefixed-Message").
 fn of_call(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, MessageError> {
     let (prefix, rest) = body.split_first_chunk::<5>().ok_or(MessageError::Unreadable)?;
     let [is_compressed, length @ ..] = *prefix;
@@ -120,12 +120,12 @@ fn unzipped(packed: &[u8]) -> Result<Bytes, MessageError> {
     }
 }
 
-/// The answer to a message: taken, or why not.
+/// The response to a message: accepted, or the reason for the refusal.
 pub(super) fn answer(is_grpc: bool, taken: &Result<(), MessageError>) -> Response<AnswerBody> {
     if is_grpc { answer_to_call(taken) } else { answer_to_post(taken) }
 }
 
-/// An empty response message says that all was taken.
+/// An empty response message means that everything was accepted.
 fn answer_to_post(taken: &Result<(), MessageError>) -> Response<AnswerBody> {
     let (status, text) = match taken {
         Ok(()) => (StatusCode::OK, String::new()),

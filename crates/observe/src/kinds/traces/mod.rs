@@ -1,8 +1,8 @@
-//! A receiver of OpenTelemetry's spans: point the exporters of the system's services here.
+//! A receiver of OpenTelemetry spans, to which the exporters of the system's services send.
 //!
-//! Read [`book`] first: spans are joined to the traces of the load's requests there, in bounded memory. [`assemble`] makes a tree of each trace and lays its
-//! time on the critical path, [`aggregate`] adds traces up, [`receiver`] and [`message`] speak OTLP. Deliberately absent: attributes of spans, so that
-//! no secret in them is ever read; JSON; sampling of what is passed on.
+//! Read [`book`] first: it joins spans to the traces of the load's requests, in bounded memory. [`assemble`] builds a tree of each trace and computes its
+//! critical path, [`aggregate`] sums traces, [`receiver`] and [`message`] implement OTLP. Deliberately absent: attributes of spans, so that no secret in
+//! them is ever read; JSON; sampling of forwarded messages.
 
 mod aggregate;
 mod assemble;
@@ -35,37 +35,37 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "services with OpenTelemetry",
     example: "observe.traces()",
     alternatives: "",
-    tells: "where, in which service and call, the time of each request goes: [traces](traces.md); point the services' exporters there",
+    reports: "where, in which service and call, the time of each request goes: [traces](traces.md); point the services' exporters there",
     options: &[
         ObserverOption {
             name: "listen",
             takes: OptionValue::Text { default: Some("127.0.0.1:4318") },
-            help: "where it listens, for OTLP over HTTP and gRPC alike",
+            help: "listen address for OTLP over HTTP and gRPC",
         },
         ObserverOption {
             name: "forward",
             takes: OptionValue::Text { default: None },
-            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all that comes",
+            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which receives all data",
         },
         ObserverOption {
             name: "link",
             takes: OptionValue::Text { default: None },
-            help: "where your own store shows a trace, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
+            help: "address of a trace in your trace store, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
         },
     ],
     make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
 };
 
 const SPANS: MetricSpec<'_> = MetricSpec::counter("spans", unit::COUNT, "Spans received");
-const TRACES: MetricSpec<'_> = MetricSpec::counter("traces", unit::COUNT, "Traces of the load's requests that were put together");
-const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spans of what the load did not ask for");
-const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans left out for want of room");
+const TRACES: MetricSpec<'_> = MetricSpec::counter("traces", unit::COUNT, "Assembled traces of the load's requests");
+const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spans of requests that the load did not send");
+const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans dropped because of a limit");
 const REFUSED: MetricSpec<'_> = MetricSpec::counter("refused", unit::COUNT, "Messages that could not be read");
-const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be passed on");
+const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be forwarded");
 const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the thread that receives spans");
-const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "By how much the clocks of two services differed, at least");
+const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "Minimum difference between the clocks of two services");
 
-/// An address that cannot be listened on.
+/// The listener could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {listen}: {problem}")]
 struct ReceiverListenError {
@@ -79,12 +79,12 @@ struct TraceReader {
     /// First quarter of the ids of the run's traces.
     run: u32,
     receiver: Option<SpanReceiver>,
-    told: ToldOnce,
+    notified: SentNotices,
 }
 
-/// What was said already.
+/// Notices that were sent, since each is sent once.
 #[derive(Default)]
-struct ToldOnce {
+struct SentNotices {
     one_of: u64,
     refused: bool,
     not_forwarded: bool,
@@ -100,7 +100,7 @@ impl SignalReader for TraceReader {
         Box::pin(async move {
             let run_ns = out.at();
             let report = self.receiver(run_ns)?.report(run_ns, false).await;
-            self.tell(report, out);
+            self.report(report, out);
             Ok(())
         })
     }
@@ -114,8 +114,8 @@ impl SignalReader for TraceReader {
             tokio::time::sleep(Duration::from_nanos(first.counts.patience_ns())).await;
             let last = receiver.report(run_ns, true).await;
             let counts = last.counts;
-            self.tell(first, out);
-            self.tell(last, out);
+            self.report(first, out);
+            self.report(last, out);
             if counts.traces == 0 {
                 out.notice(NoticeKind::Incomplete, self.why_nothing(&counts));
             }
@@ -131,19 +131,19 @@ impl TraceReader {
         let listen = listen.parse().map_err(wrong)?;
         let forward = description.text("forward").map(str::to_owned);
         if let Some(Err(problem)) = forward.as_deref().map(ForwardTarget::parse) {
-            return Err(description.problem(format!("nothing can be passed on to `forward`: {problem}")));
+            return Err(description.problem(format!("`forward` cannot be used: {problem}")));
         }
-        // The page links there: nothing but a web page may be meant.
+        // The page contains this link, so only web addresses are allowed.
         let is_page = |link: &str| (link.starts_with("http://") || link.starts_with("https://")) && link.contains("{trace}");
         if let Some(link) = description.text("link").filter(|link| !is_page(link)) {
             return Err(
                 description.problem(format!("link \"{link}\" is not an address such as \"http://127.0.0.1:16686/trace/{{trace}}\""))
             );
         }
-        Ok(Self { listen, forward, run: 0, receiver: None, told: ToldOnce { one_of: 1, ..ToldOnce::default() } })
+        Ok(Self { listen, forward, run: 0, receiver: None, notified: SentNotices { one_of: 1, ..SentNotices::default() } })
     }
 
-    /// The receiver, which is started if there is none.
+    /// The receiver; starts it on first use.
     fn receiver(&mut self, run_ns: u64) -> Result<&SpanReceiver, ReceiverListenError> {
         let receiver = match self.receiver.take() {
             Some(receiver) => receiver,
@@ -156,18 +156,16 @@ impl TraceReader {
         Ok(self.receiver.insert(receiver))
     }
 
-    /// Why no trace was put together.
+    /// Why no trace was assembled.
     fn why_nothing(&self, counts: &SpanCounts) -> String {
         if counts.received == 0 {
-            return format!("no span came: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
+            return format!("received no spans: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
         }
         let spans = loadstone_units::counted(counts.received, "span");
-        format!(
-            "{spans} came, none of them of the load's requests: do the services take over their `traceparent`, and sample what it asks for?"
-        )
+        format!("received {spans}, none of them of the load's requests: do the services adopt `traceparent`, and sample as it requests?")
     }
 
-    fn tell(&mut self, report: ReceiverReport, out: &mut SignalCollector) {
+    fn report(&mut self, report: ReceiverReport, out: &mut SignalCollector) {
         let counts = report.counts;
         out.put(SPANS, counts.received as f64);
         out.put(TRACES, counts.traces as f64);
@@ -182,24 +180,25 @@ impl TraceReader {
             out.put(CLOCK_SKEW, counts.skew_ns as f64 / 1e9);
         }
         out.traces(report.batch);
-        let told = &mut self.told;
-        if counts.one_of > told.one_of {
-            told.one_of = counts.one_of;
-            out.notice(NoticeKind::Remark, format!("so many spans came that only one of {} traces is read from here on", counts.one_of));
+        let notified = &mut self.notified;
+        if counts.one_of > notified.one_of {
+            notified.one_of = counts.one_of;
+            out.notice(NoticeKind::Remark, format!("too many spans arrived: from here on, only one of {} traces is read", counts.one_of));
         }
-        if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut told.refused, true)) {
-            out.notice(NoticeKind::Incomplete, format!("a message was not taken: {problem}"));
+        if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut notified.refused, true)) {
+            out.notice(NoticeKind::Incomplete, format!("a message was refused: {problem}"));
         }
-        if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut told.not_forwarded, true)) {
-            out.notice(NoticeKind::Remark, format!("a message could not be passed on: {problem}"));
+        if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut notified.not_forwarded, true)) {
+            out.notice(NoticeKind::Remark, format!("a message could not be forwarded: {problem}"));
         }
-        if counts.skew_ns >= SKEW_TOLD_NS && !std::mem::replace(&mut told.skew, true) {
+        if counts.skew_ns >= SKEW_NOTICE_MIN_NS && !std::mem::replace(&mut notified.skew, true) {
             let skew = loadstone_units::seconds(counts.skew_ns as f64 / 1e9);
-            let what = format!("the clocks of two services differ by {skew} at least; spans were moved into the calls that they answer");
+            let what =
+                format!("the clocks of two services differ by {skew} at least; their spans were shifted into the calls that they answer");
             out.notice(NoticeKind::Remark, what);
         }
     }
 }
 
-/// Clocks that differ by less are no news.
-const SKEW_TOLD_NS: u64 = 5_000_000;
+/// Smaller clock differences are not reported.
+const SKEW_NOTICE_MIN_NS: u64 = 5_000_000;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::collector::label;
 
-/// What is called by none of the names that there was room for.
+/// Stands for all names beyond the limit.
 pub(super) const OTHER: &str = "(other)";
-/// Different names that are told apart: a name with an id in it would be another one each time.
+/// Distinct names. The limit exists because a name that contains an id differs each time.
 const NAMES_MAX: usize = 4_000;
 
 pub(super) struct NameTable {

@@ -1,6 +1,6 @@
 //! Messages of OTLP traces (opentelemetry-proto 1.x: trace_service.proto, trace.proto), as far as they are read.
 //!
-//! Attributes of spans are not among them: they are passed over without a copy, and so is whatever secret they hold.
+//! Attributes of spans are skipped without a copy, so that no secret in them is stored.
 
 use loadstone_metrics::span::SpanKind;
 use loadstone_wire_formats::otlp::Resource;
@@ -26,7 +26,7 @@ pub(super) struct ScopeSpans {
     pub(super) spans: Vec<ReadSpan>,
 }
 
-/// Texts are bytes here, which have the same form on the wire: they are views of the message.
+/// Strings are declared as bytes, which have the same wire format, so that they are views of the message.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ReadSpan {
     #[prost(bytes = "bytes", tag = "1")]
@@ -72,7 +72,7 @@ impl ReadSpan {
     }
 }
 
-/// What a service calls itself.
+/// The name of the service.
 pub(super) fn service_name(resource: &ResourceSpans) -> String {
     let attributes = resource.resource.iter().flat_map(|resource| &resource.attributes);
     let name = attributes.filter(|attribute| &attribute.key[..] == b"service.name").find_map(|attribute| attribute.value.as_ref());

@@ -1,4 +1,4 @@
-//! Listens for spans on a thread of its own, so that a flood of them keeps no other observer waiting.
+//! Receives spans on a separate thread, so that a flood of them does not delay other observers.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -27,29 +27,29 @@ use super::message::{self, AnswerBody, MessageError, OtlpSignal};
 use super::proto::ExportTraces;
 
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
-/// After a failed accept, such as for want of descriptors.
+/// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the receiver is asked for.
+/// A request to the receiver.
 pub(super) struct ReportRequest {
     /// On the run's clock.
     pub(super) run_ns: u64,
-    /// Traces that are not complete are told, too.
+    /// Incomplete traces are reported, too.
     pub(super) is_last: bool,
     pub(super) reply: oneshot::Sender<ReceiverReport>,
 }
 
-/// What became known since the last report, and counts of all.
+/// Results since the last report, and total counts.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverReport {
     pub(super) batch: TraceBatch,
     pub(super) counts: SpanCounts,
     /// CPU time of the receiver's thread. Nanoseconds.
     pub(super) cpu_ns: u64,
-    /// Messages that were not taken, and why the last of them was not.
+    /// Number of refused messages, and the reason of the last refusal.
     pub(super) refused: u64,
     pub(super) refusal: Option<MessageError>,
-    /// Messages that could not be passed on, and why the last of them could not.
+    /// Number of messages that could not be forwarded, and the reason of the last one.
     pub(super) not_forwarded: u64,
     pub(super) forward_problem: Option<String>,
 }
@@ -60,20 +60,20 @@ pub(super) struct SpanReceiver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct ReceiverState {
     book: RefCell<SpanBook>,
     clock: Monotonic,
     forward: Option<Rc<ForwardTarget>>,
-    /// Of a report that nobody waited for any more.
-    untold: RefCell<TraceBatch>,
+    /// The batch of a report whose requester had gone.
+    undelivered: RefCell<TraceBatch>,
     refused: Cell<u64>,
     refusal: RefCell<Option<MessageError>>,
 }
 
 impl SpanReceiver {
     /// # Errors
-    /// When the address is taken, or no thread can be made.
+    /// When the address is in use, or no thread can be created.
     pub(super) fn start(listen: SocketAddr, run: u32, zero_wall: u64, forward: Option<ForwardTarget>) -> io::Result<Self> {
         let bound = BoundListener::bind(listen)?;
         bound.set_nonblocking(true)?;
@@ -84,7 +84,7 @@ impl SpanReceiver {
                 book: RefCell::new(SpanBook::new(run, zero_wall)),
                 clock: Monotonic::start(),
                 forward: forward.map(Rc::new),
-                untold: RefCell::new(TraceBatch::default()),
+                undelivered: RefCell::new(TraceBatch::default()),
                 refused: Cell::new(0),
                 refusal: RefCell::new(None),
             };
@@ -93,7 +93,7 @@ impl SpanReceiver {
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
-    /// What became known since the last call. The receiver ends only with this handle, so that there always is a report.
+    /// The results since the last call. The receiver ends only with this handle, so there is always a report.
     pub(super) async fn report(&self, run_ns: u64, is_last: bool) -> ReceiverReport {
         let (reply, answered) = oneshot::channel();
         match &self.requests {
@@ -131,7 +131,7 @@ async fn serve(bound: BoundListener, state: Rc<ReceiverState>, mut asked: mpsc::
     }
 }
 
-/// One connection, until either side ends it. Its problems concern nobody else.
+/// Serves one connection until either side ends it. Its errors do not affect other connections.
 async fn converse(stream: TcpStream, state: Rc<ReceiverState>) {
     // A missing TCP_NODELAY costs time, not correctness.
     let _ = stream.set_nodelay(true);
@@ -184,7 +184,7 @@ impl ReceiverState {
 
     fn report(&self, request: ReportRequest) {
         let mut book = self.book.borrow_mut();
-        let mut batch = self.untold.take();
+        let mut batch = self.undelivered.take();
         batch.append(if request.is_last { book.last_batch() } else { book.batch(request.run_ns) });
         let report = ReceiverReport {
             batch,
@@ -196,7 +196,7 @@ impl ReceiverState {
             forward_problem: self.forward.as_ref().and_then(|forward| forward.take_problem()),
         };
         if let Err(report) = request.reply.send(report) {
-            self.untold.replace(report.batch);
+            self.undelivered.replace(report.batch);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A span as it is held until its trace is complete.
+//! A span in memory, until its trace is complete.
 
 use loadstone_metrics::span::SpanKind;
 
@@ -12,7 +12,7 @@ pub(super) struct HeldSpan {
     pub(super) name: u32,
     pub(super) kind: SpanKind,
     pub(super) failed: bool,
-    /// By the clock of the machine that made it. Nanoseconds since 1970.
+    /// By the clock of the machine that created it. Nanoseconds since 1970.
     pub(super) start: u64,
     pub(super) end: u64,
 }

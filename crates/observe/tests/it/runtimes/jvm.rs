@@ -28,9 +28,9 @@ fn threads_by_what_they_wait_for_and_where() {
     assert!(!std::path::Path::new(&format!("/tmp/.attach_pid{}", app.pid())).exists());
 }
 
-/// By its own accounting the process uses about three tenths of a core, and all of that in one place.
+/// By its own accounting, the process uses about 0.3 cores, all in one function.
 #[test]
-fn functions_that_compute_are_told_with_the_cores_that_they_use() {
+fn functions_are_reported_with_the_cores_that_they_use() {
     let app = servers::java();
     let mut watch = Watch::start(&[json!({ "kind": "jvm", "port": app.port, "name": "app", "every": "2s", "sampleHz": 20 })]);
     let scores = |(name, cores): (&String, &f64)| {

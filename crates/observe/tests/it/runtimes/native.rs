@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::servers;
 use crate::watching::Watch;
 
-/// The descriptors of this process are looked at, so these tests run one after the other.
+/// These tests check the descriptors of this process, so they run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn perf_descriptors() -> usize {
@@ -99,7 +99,7 @@ fn a_thread_that_begins_later_is_seen() {
 }
 
 #[test]
-fn a_process_that_is_not_there_or_ends_is_told() {
+fn a_missing_or_ended_process_is_reported() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut app = servers::c();
     let mut watch = Watch::start(&[
@@ -110,14 +110,14 @@ fn a_process_that_is_not_there_or_ends_is_told() {
     watch.more("app", 2);
     app.kill();
     let gone = format!("there is no process {}", app.pid());
-    let ended = format!("process {} has no threads any more", app.pid());
+    let ended = format!("process {} has ended", app.pid());
     watch.until("its end", |watch| refusal(&watch.notices(), &gone) || refusal(&watch.notices(), &ended));
     assert_eq!(perf_descriptors(), 0);
 }
 
-/// Root takes the rights of nobody for this thread and those that it starts; who is not root has none to the first process anyway.
+/// Root drops to the rights of `nobody` for this thread and the threads that it starts. Other users have no access to the first process anyway.
 #[test]
-fn who_may_not_look_is_told_so() {
+fn missing_rights_are_reported() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let app = servers::c();
     let is_root = rustix::process::geteuid().is_root();

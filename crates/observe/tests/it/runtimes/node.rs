@@ -1,4 +1,4 @@
-//! A service on Node: what its observer tells, and that it is left as it was.
+//! A service on Node: the observer's signals, and that the service is unchanged afterwards.
 
 use loadstone_metrics::Role;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn the_loop_its_functions_and_what_waits_for_nodes_threads() {
     watch.more("app", 2);
     assert_eq!(watch.value("app/work{type=look-ups of names}"), 0.0);
     assert_eq!(watch.value("app/work_max{type=look-ups of names}"), 2.0);
-    // An idle loop: what it does is to be looked at.
+    // The loop must be idle before its work is checked.
     let rate = |watch: &Watch, name: &str| watch.growth("app", name);
     watch.until("an idle loop", |watch| rate(watch, "app/busy").is_some_and(|share| share < 0.5));
 

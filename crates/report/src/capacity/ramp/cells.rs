@@ -2,9 +2,6 @@
 
 use loadstone_analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
 
-/// The evidence for the next limit begins with this.
-const NEXT: &str = "after it";
-
 /// Maximum number of resources in a sentence.
 const CEILINGS_MAX: usize = 3;
 
@@ -12,8 +9,7 @@ const CEILINGS_MAX: usize = 3;
 pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static str, String)> {
     let findings = &summary.verdict.findings;
     let limit = findings.findings.first().map_or(&findings.remark.text, |finding| &finding.claim);
-    let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
-    let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
+    let next = findings.findings.iter().find_map(|finding| finding.next_limit.as_ref());
     let mut lines = vec![("sustained", format!("{}, for a fifth of the load", loadstone_units::rate(estimate.seen)))];
     lines.extend(bad_validity(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {

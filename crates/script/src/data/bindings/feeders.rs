@@ -13,6 +13,7 @@ use super::realm_data::RealmData;
 use crate::data::feeder::{Feeder, Strategy};
 use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};
+use crate::exact_json;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeRows>::define(data)?;
@@ -57,7 +58,7 @@ impl NativeRows {
                 }
                 Ok(object.into_value())
             }
-            Rows::Json(rows) => ctx.json_parse(rows[row as usize].as_bytes()),
+            Rows::Json(rows) => exact_json::parse(&ctx, rows[row as usize].as_bytes()),
         }
     }
 }

@@ -11,6 +11,7 @@ use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedA
 use super::realm_data::RealmData;
 use crate::data::files::FileBytes;
 use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
+use crate::exact_json;
 use crate::unknown_options::check_options;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
@@ -86,7 +87,7 @@ fn filling<'js>(
     if let Some(text) = value.as_string() {
         return Ok(Some(Filling::Text(text.to_string()?)));
     }
-    Ok(ctx.json_stringify(value)?.map(|json| json.to_string()).transpose()?.map(Filling::Json))
+    Ok(exact_json::stringify(ctx, value)?.map(Filling::Json))
 }
 
 /// A file in a script. The user object sends its bytes.

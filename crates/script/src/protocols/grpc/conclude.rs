@@ -57,8 +57,8 @@ pub(super) fn conclude<'js>(
         Err(_) => (Outcome::Script, Some("the expectation threw")),
     };
     let sample = sample(&call.exchange, &[], step.due, outcome);
-    match (error, &call.exchange.result) {
-        (Some(error), Ok(response)) => step.record_failed(user, &sample, error, || {
+    match (error, call.exchange.response()) {
+        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || {
             let Response { status, headers, trailers, body: _ } = response;
             FailureSample::new(*status, fields(headers, trailers), &as_json().body)
         }),
@@ -74,9 +74,9 @@ pub(super) fn conclude<'js>(
 
 /// The response with its message as JSON, for expectations and the shown exchange. Without a message, its body is empty.
 fn answer(method: &GrpcMethod, call: &UnaryCall) -> Response {
-    let (headers, trailers, status) = match &call.exchange.result {
-        Ok(response) => (&response.headers, &response.trailers, response.status),
-        Err(_) => (&Headers::default(), &Headers::default(), 0),
+    let (headers, trailers, status) = match call.exchange.response() {
+        Some(response) => (&response.headers, &response.trailers, response.status),
+        None => (&Headers::default(), &Headers::default(), 0),
     };
     let body = match &call.reply {
         Ok(GrpcReply { message: Some(message), .. }) => decode(&method.output, message.clone()).unwrap_or_default(),
@@ -111,7 +111,7 @@ fn show(
         fields: request.metadata.clone(),
         body: message.into_bytes(),
     };
-    let response = exchange.result.as_ref().ok().map(|response| TracedResponse {
+    let response = exchange.response().map(|response| TracedResponse {
         status: response.status,
         fields: fields(&answered.headers),
         body: answered.body.to_vec(),

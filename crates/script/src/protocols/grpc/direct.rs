@@ -204,16 +204,17 @@ impl DirectKind {
             Self::Float => {
                 let value = number(value)?;
                 let narrow = value as f32;
-                if !narrow.is_finite() {
+                if value.is_finite() && !narrow.is_finite() {
                     return Err(NotDirect);
                 }
                 out.extend_from_slice(&narrow.to_le_bytes());
-                Ok(narrow == 0.0)
+                // Only positive zero is the default ("Field Presence", Protocol Buffers).
+                Ok(narrow.to_bits() == 0)
             }
             Self::Double => {
                 let value = number(value)?;
                 out.extend_from_slice(&value.to_le_bytes());
-                Ok(value == 0.0)
+                Ok(value.to_bits() == 0)
             }
             Self::Text => {
                 let text = value.as_string().ok_or(NotDirect)?.to_string().map_err(|_| NotDirect)?;
@@ -232,10 +233,8 @@ impl DirectKind {
     }
 }
 
-/// A number that JSON can represent. Negative zero goes through JSON.
 fn number(value: &Value<'_>) -> Result<f64, NotDirect> {
-    let number = value.as_int().map(f64::from).or_else(|| value.as_float()).ok_or(NotDirect)?;
-    if number.is_finite() && !(number == 0.0 && number.is_sign_negative()) { Ok(number) } else { Err(NotDirect) }
+    value.as_int().map(f64::from).or_else(|| value.as_float()).ok_or(NotDirect)
 }
 
 fn integer(value: &Value<'_>, least: f64, most: f64) -> Result<i64, NotDirect> {
@@ -320,6 +319,67 @@ mod tests {
         });
     }
 
+    /// The specification of Protocol Buffers has them in both forms.
+    #[test]
+    fn doubles_that_are_not_finite_are_sent_directly_and_through_json() {
+        let message = all();
+        let layout = Layout::of(&message);
+        with_script(|ctx| {
+            for (text, check) in [
+                ("NaN", f64::is_nan as fn(f64) -> bool),
+                ("Infinity", |value| value == f64::INFINITY),
+                ("-Infinity", |value| value == f64::NEG_INFINITY),
+                ("-0", |value| value == 0.0 && value.is_sign_negative()),
+            ] {
+                let value: Value<'_> = ctx.eval(format!("({{ rough: {text}, exact: {text}, exacts: [{text}] }})")).unwrap();
+                let direct = layout.encode(&value).unwrap_or_else(|| panic!("{text} is not direct"));
+                let direct = DynamicMessage::decode(message.clone(), direct.as_slice()).unwrap();
+                let by_json = by_json(ctx, &message, &value).unwrap();
+                for (way, message) in [("direct", direct), ("json", by_json)] {
+                    if text == "-0" && way == "json" {
+                        // JSON.stringify has no negative zero.
+                        continue;
+                    }
+                    assert!(check(message.get_field_by_name("exact").unwrap().as_f64().unwrap()), "{text} {way}");
+                    assert!(check(f64::from(message.get_field_by_name("rough").unwrap().as_f32().unwrap())), "{text} {way}");
+                    assert!(check(message.get_field_by_name("exacts").unwrap().as_list().unwrap()[0].as_f64().unwrap()), "{text} {way}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn bigints_of_any_size_reach_their_field_or_are_refused_by_name() {
+        let message = all();
+        with_script(|ctx| {
+            let encoded = |text: &str| {
+                let value: Value<'_> = ctx.eval(format!("({text})")).unwrap();
+                let json = to_json(ctx, (&message, Some(replacer::replacer(ctx).unwrap())), "t", &value).unwrap();
+                of_json(&message, &json).map(|bytes| DynamicMessage::decode(message.clone(), bytes.as_slice()).unwrap())
+            };
+            let most = encoded("{ counted: 18446744073709551615n }").unwrap();
+            assert_eq!(most.get_field_by_name("counted").unwrap().as_u64(), Some(u64::MAX));
+            let least = encoded("{ large: -9223372036854775808n }").unwrap();
+            assert_eq!(least.get_field_by_name("large").unwrap().as_i64(), Some(i64::MIN));
+            for (text, problem) in [
+                (
+                    "{ counted: 18446744073709551616n }",
+                    "message.counted is \"18446744073709551616\", which does not fit uint64 (0 to 18446744073709551615)",
+                ),
+                ("{ counted: -1 }", "message.counted is -1, which does not fit uint64 (0 to 18446744073709551615)"),
+                ("{ numbers: [1n, 9223372036854775808n] }", "message.numbers[1] is \"9223372036854775808\", which does not fit int64"),
+                ("{ small: 2147483648 }", "message.small is 2147483648, which does not fit int32 (-2147483648 to 2147483647)"),
+                ("{ small: NaN }", "message.small is \"NaN\", expected a whole number (int32)"),
+                ("{ numbers: ['1e2'] }", "message.numbers[0] is \"1e2\", expected a whole number (int64)"),
+                ("{ rough: 1e39 }", "message.rough is 1e+39, which does not fit a float"),
+                ("{ inner: { words: ['ok', 'a\\ud800b'] } }", "message.inner.words[1] has half of a surrogate pair"),
+            ] {
+                let refused = encoded(text).unwrap_err();
+                assert!(refused.starts_with(problem), "{text}: {refused}");
+            }
+        });
+    }
+
     #[test]
     fn special_values_go_through_json() {
         let layout = Layout::of(&all());
@@ -336,9 +396,9 @@ mod tests {
                 "{ small: 1.5 }",
                 "{ small: 2147483648 }",
                 "{ natural: -1 }",
-                "{ exact: -0 }",
-                "{ exact: NaN }",
                 "{ rough: 1e39 }",
+                "{ numbers: [NaN] }",
+                "{ large: Infinity }",
                 "{ text: null }",
                 "{ text: 5 }",
                 "{ yes: 1 }",

@@ -111,13 +111,13 @@ impl GrpcResponseObject {
 
     #[qjs(get)]
     fn metadata<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let response = self.call.exchange.result.as_ref().ok();
+        let response = self.call.exchange.response();
         fields(&ctx, response.map(|response| &response.headers))
     }
 
     #[qjs(get)]
     fn trailers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let response = self.call.exchange.result.as_ref().ok();
+        let response = self.call.exchange.response();
         fields(&ctx, response.map(|response| trailers_of(&response.headers, &response.trailers)))
     }
 

@@ -76,8 +76,8 @@ pub(super) fn conclude<'js>(
         Err(_) => (Outcome::Script, Some("the expectation threw")),
     };
     let sample = sample(&exchange, &before, step.due, outcome);
-    match (error, &exchange.result) {
-        (Some(error), Ok(response)) => step.record_failed(user, &sample, error, || answer(response)),
+    match (error, exchange.response()) {
+        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || answer(response)),
         (error, _) => step.record(user, &sample, error),
     }
     if is_followed {
@@ -116,7 +116,7 @@ pub(in crate::protocols) fn sample(last: &Exchange, before: &[Hop], due: Option<
         ended: last.ended,
         phases: last.phases,
         outcome,
-        status: last.result.as_ref().map_or(0, |response| response.status),
+        status: last.response().map_or(0, |response| response.status),
         bytes_sent: last.bytes_sent,
         bytes_received: last.bytes_received,
         retried: last.retried,

@@ -8,6 +8,7 @@ use loadstone_protocol::http::{Exchange, Response};
 use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::body::to_js;
+use crate::exact_json;
 use crate::extract::json::{JsonPath, JsonValue};
 use crate::protocols::options::{duration, each, not_in};
 use crate::protocols::pattern::{is_pattern, test, text_of};
@@ -15,6 +16,10 @@ use crate::unknown_options::OptionSet;
 
 /// The options of `expect`.
 pub(super) static EXPECT: OptionSet = OptionSet::new("expect", &["status", "header", "text", "json", "within"]);
+
+/// `Number.MAX_SAFE_INTEGER`.
+const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+const BIGINT_EXAMPLE: &str = "9007199254740993n";
 
 /// Maximum length of a piece of a response in a message. Characters.
 const SHOWN_MAX: usize = 60;
@@ -286,7 +291,7 @@ fn holds<'js>(ctx: &Ctx<'js>, wanted: &Value<'js>, found: &JsonValue<'_>) -> rqu
         };
         return test(pattern, &text);
     }
-    let wanted = ctx.json_stringify(wanted.clone())?.map(|text| text.to_string()).transpose()?.unwrap_or_default();
+    let wanted = exact_json::stringify(ctx, wanted.clone())?.unwrap_or_default();
     let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     Ok(same(parse(&wanted).as_ref(), parse(&found.to_json()).as_ref()))
 }
@@ -300,19 +305,28 @@ fn value_wanted(ctx: &Ctx<'_>, wanted: &Persistent<Value<'static>>) -> String {
     if let Some(pattern) = wanted.as_object().filter(|object| is_pattern(object)) {
         return format!("a match of {}", text_of(pattern));
     }
-    let json = ctx.json_stringify(wanted).ok().flatten().and_then(|text| text.to_string().ok());
-    cut(&json.unwrap_or_default())
+    let is_rounded = wanted.as_number().is_some_and(|number| number.fract() == 0.0 && number.abs() > SAFE_INTEGER_MAX);
+    let json = cut(&exact_json::stringify(ctx, wanted).ok().flatten().unwrap_or_default());
+    if is_rounded { format!("{json} (JavaScript rounds this number: write it as a bigint, such as {BIGINT_EXAMPLE})") } else { json }
 }
 
 /// Equal as in JavaScript: 1 and 1.0 are the same number, and the order of keys does not matter.
 fn same(a: Option<&serde_json::Value>, b: Option<&serde_json::Value>) -> bool {
     use serde_json::Value::{Array, Number, Object};
     match (a, b) {
-        (Some(Number(a)), Some(Number(b))) => a.as_f64() == b.as_f64(),
+        (Some(Number(a)), Some(Number(b))) => match (integer(a), integer(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a.as_f64() == b.as_f64(),
+        },
         (Some(Array(a)), Some(Array(b))) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b))),
         (Some(Object(a)), Some(Object(b))) => a.len() == b.len() && a.iter().all(|(key, a)| same(Some(a), b.get(key))),
         (a, b) => a == b,
     }
+}
+
+/// The exact value of an integer.
+fn integer(number: &serde_json::Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
 fn statuses<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<StatusPattern>> {

@@ -7,6 +7,7 @@ use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
 use super::expect::{EXPECT, Expectation};
 use crate::data::bindings::texts::FileHandle;
+use crate::exact_json;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::options::{duration, each, not_in, pairs, text, wrong};
 use crate::runtime::user::UserState;
@@ -89,8 +90,8 @@ impl RequestOptions {
             }
             "tags" => self.tags = tags::read(ctx, &value, &"a request")?,
             "json" => {
-                let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
-                self.set_body(ctx, json.to_string()?, Some("application/json"))?;
+                let json = exact_json::stringify(ctx, value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
+                self.set_body(ctx, json, Some("application/json"))?;
             }
             "form" => {
                 let fields = pairs(ctx, &value, "form")?;

@@ -57,7 +57,7 @@ impl ResponseObject {
     }
 
     fn response(&self) -> Option<&http::Response> {
-        self.exchange.result.as_ref().ok()
+        self.exchange.response()
     }
 
     fn body(&self) -> &[u8] {

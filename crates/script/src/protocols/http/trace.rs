@@ -30,7 +30,7 @@ pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: Trac
             error,
             expectations,
             request: request_of(request, exchange),
-            response: exchange.result.as_ref().ok().map(|response| TracedResponse {
+            response: exchange.response().map(|response| TracedResponse {
                 status: response.status,
                 fields: response.headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
                 body: response.body.to_vec(),

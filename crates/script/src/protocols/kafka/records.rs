@@ -6,6 +6,7 @@ use loadstone_protocol::kafka::KafkaRecord;
 use rquickjs::{Coerced, Ctx, FromJs, Type, Value};
 
 use super::options::RECORD;
+use crate::exact_json;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::options::{each, not_in, wrong};
 
@@ -37,8 +38,9 @@ fn record<'js>(ctx: &Ctx<'js>, value: &Value<'js>, now_ms: i64) -> rquickjs::Res
                 valued += 1;
             }
             "json" => {
-                let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: a record's value cannot be expressed as JSON"))?;
-                record.value = Some(json.to_string()?.into());
+                let json =
+                    exact_json::stringify(ctx, value)?.ok_or_else(|| wrong(ctx, "json: a record's value cannot be expressed as JSON"))?;
+                record.value = Some(json.into());
                 valued += 1;
             }
             "headers" => record.headers = headers(ctx, &value)?,

@@ -3,6 +3,7 @@
 use loadstone_protocol::sql::{SqlDialect, SqlParameter};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Type, Value};
 
+use crate::exact_json;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::options::wrong;
 
@@ -50,12 +51,11 @@ fn scalar<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize) -> rquickjs::Re
     if value.is_number() || value.type_of() == Type::BigInt {
         return plain(ctx, value).map(SqlParameter::Number);
     }
-    let written = if value.is_object() && !value.is_function() { ctx.json_stringify(value.clone())? } else { None };
+    let written = if value.is_object() && !value.is_function() { exact_json::stringify(ctx, value.clone())? } else { None };
     let Some(json) = written else {
         let remedy = if value.is_undefined() { ": use null for a missing value" } else { "" };
         return Err(wrong(ctx, &format!("the value number {place} is {}{remedy}", value.type_name())));
     };
-    let json = json.to_string()?;
     // A date converts itself to a string, and other objects may do so.
     Ok(match serde_json::from_str(&json) {
         Ok(serde_json::Value::String(text)) if is_date(ctx, value)? => SqlParameter::Time(text),

@@ -4,6 +4,8 @@ use loadstone_protocol::sql::{SqlAnswer, SqlParameter, SqlRow, SqlStatement, Sql
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, IntoJs, Object, TypedArray, Value};
 
+use crate::exact_json;
+
 /// A double represents all integers up to this one exactly.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
@@ -38,7 +40,7 @@ pub(super) fn value<'js>(ctx: &Ctx<'js>, value: SqlValue<'_>) -> rquickjs::Resul
         SqlValue::Integer(number) if number.unsigned_abs() <= INTEGER_MAX => Ok(Value::new_number(ctx.clone(), number as f64)),
         SqlValue::Integer(number) => number.to_string().into_js(ctx),
         SqlValue::Number(number) => Ok(Value::new_number(ctx.clone(), number)),
-        SqlValue::Json(text) => ctx.json_parse(&*text),
+        SqlValue::Json(text) => exact_json::parse(ctx, text.as_bytes()),
         SqlValue::Bytes(bytes) => TypedArray::new_copy(ctx.clone(), bytes).map(TypedArray::into_value),
         SqlValue::Text(text) => text.into_js(ctx),
     }

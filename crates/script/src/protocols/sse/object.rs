@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, JsLifetime, Promise, Value};
+use rquickjs::{Ctx, JsLifetime, Object, Promise, Value};
 
+use crate::protocols::http::opening::OpeningAnswer;
 use crate::protocols::messages::channel::MessageChannel;
 use crate::protocols::messages::{closing, receive};
 
@@ -15,11 +16,13 @@ use crate::protocols::messages::{closing, receive};
 pub(crate) struct EventStreamObject {
     #[qjs(skip_trace)]
     channel: Rc<MessageChannel>,
+    #[qjs(skip_trace)]
+    answer: OpeningAnswer,
 }
 
 impl EventStreamObject {
-    pub(super) fn new(channel: Rc<MessageChannel>) -> Self {
-        Self { channel }
+    pub(super) fn new(channel: Rc<MessageChannel>, answer: OpeningAnswer) -> Self {
+        Self { channel, answer }
     }
 }
 
@@ -33,6 +36,22 @@ impl EventStreamObject {
     #[qjs(get)]
     fn error(&self) -> Option<String> {
         self.channel.loss()
+    }
+
+    /// Of the response to the opening. 0: there was none.
+    #[qjs(get)]
+    fn status(&self) -> u32 {
+        self.answer.status()
+    }
+
+    #[qjs(get)]
+    fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        self.answer.headers(&ctx)
+    }
+
+    #[qjs(get)]
+    fn text(&self) -> String {
+        self.answer.text()
     }
 
     /// Number of events received so far.

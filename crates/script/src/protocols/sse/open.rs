@@ -9,6 +9,7 @@ use super::options::EventOptions;
 use super::source::{ConnectedBy, EventConnection, EventSource, StreamOpening, follow};
 use crate::protocols::http::build::{build, label, url_text};
 use crate::protocols::http::name;
+use crate::protocols::http::opening::OpeningAnswer;
 use crate::protocols::messages::channel::{ChannelConnection, ChannelIdentity, MessageChannel};
 use crate::runtime::object::UserObject;
 use crate::runtime::step::MeasuredStep;
@@ -61,6 +62,7 @@ fn conclude<'js>(
     drops_unread: bool,
     opening: StreamOpening,
 ) -> rquickjs::Result<Value<'js>> {
+    let answer = OpeningAnswer::of(opening.exchange());
     let opened = source.judge(opening);
     // The following events have no schedule.
     source.opening.due = None;
@@ -80,5 +82,5 @@ fn conclude<'js>(
         }
         Err(end) => MessageChannel::new(identity, Err(end)),
     };
-    Class::instance(ctx.clone(), EventStreamObject::new(channel)).map(Class::into_value)
+    Class::instance(ctx.clone(), EventStreamObject::new(channel, answer)).map(Class::into_value)
 }

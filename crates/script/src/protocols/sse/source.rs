@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use loadstone_metrics::{Nanos, Outcome};
 use loadstone_protocol::Failure;
-use loadstone_protocol::http::{Hops, Request};
+use loadstone_protocol::http::{Exchange, Hops, Request};
 use loadstone_protocol::sse::EventStream;
 use loadstone_protocol::ws::Payload;
 
@@ -46,6 +46,13 @@ pub(super) struct StreamOpening {
     stream: Option<EventStream>,
     /// In flight until the first event has arrived.
     first: StepInFlight,
+}
+
+impl StreamOpening {
+    /// The last one of its redirects.
+    pub(super) fn exchange(&self) -> &Exchange {
+        &self.hops.last.exchange
+    }
 }
 
 /// A connection that is open.

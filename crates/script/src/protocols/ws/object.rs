@@ -4,10 +4,11 @@ use std::cell::Cell;
 
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, Exception, JsLifetime, Promise, Value};
+use rquickjs::{Ctx, Exception, JsLifetime, Object, Promise, Value};
 
 use super::connection::UserSocket;
 use super::steps;
+use crate::protocols::http::opening::OpeningAnswer;
 use crate::protocols::messages::{closing, receive, sending};
 
 /// Longest reason of a close frame (RFC 6455, section 5.5): 125 bytes less the code.
@@ -22,14 +23,16 @@ pub(crate) struct WebSocketObject {
     /// The negotiated sub-protocol.
     #[qjs(skip_trace)]
     protocol: String,
+    #[qjs(skip_trace)]
+    answer: OpeningAnswer,
     /// Pings sent so far.
     #[qjs(skip_trace)]
     pings: Cell<u64>,
 }
 
 impl WebSocketObject {
-    pub(super) fn new(socket: UserSocket, protocol: String) -> Self {
-        Self { socket, protocol, pings: Cell::default() }
+    pub(super) fn new(socket: UserSocket, protocol: String, answer: OpeningAnswer) -> Self {
+        Self { socket, protocol, answer, pings: Cell::default() }
     }
 }
 
@@ -48,6 +51,22 @@ impl WebSocketObject {
     #[qjs(get)]
     fn protocol(&self) -> String {
         self.protocol.clone()
+    }
+
+    /// Of the response to the opening. 0: there was none.
+    #[qjs(get)]
+    fn status(&self) -> u32 {
+        self.answer.status()
+    }
+
+    #[qjs(get)]
+    fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        self.answer.headers(&ctx)
+    }
+
+    #[qjs(get)]
+    fn text(&self) -> String {
+        self.answer.text()
     }
 
     #[qjs(get)]

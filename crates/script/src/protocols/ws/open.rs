@@ -11,6 +11,7 @@ use super::connection::{UserSocket, WebSocketConnection, read};
 use super::object::WebSocketObject;
 use super::options::WebSocketOptions;
 use crate::protocols::http::build::{build, label, url_text};
+use crate::protocols::http::opening::OpeningAnswer;
 use crate::protocols::http::state::{HttpScenario, HttpUser};
 use crate::protocols::http::{name, opening};
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, ChannelIdentity, MessageChannel};
@@ -96,6 +97,7 @@ fn conclude<'js>(
         (None, Ok(response)) => Err((Outcome::Status, format!("status {} instead of a WebSocket", response.status))),
     };
     opening::record(&step, user, (request.as_ref(), &exchange), &[], opened.as_ref().err());
+    let answer = OpeningAnswer::of(&exchange);
     let protocol = opened.as_ref().ok().and_then(|socket| socket.protocol()).unwrap_or_default().to_owned();
     let identity = ChannelIdentity { user: Rc::clone(user), name: step.name(user), series: step.series, drops_unread, is_kept: keep };
     let (channel, socket) = match opened {
@@ -107,5 +109,5 @@ fn conclude<'js>(
         }
         Err((outcome, message)) => (MessageChannel::new(identity, Err(ChannelEnd::broken(outcome, message))), Weak::new()),
     };
-    Class::instance(ctx.clone(), WebSocketObject::new(UserSocket { channel, socket }, protocol)).map(Class::into_value)
+    Class::instance(ctx.clone(), WebSocketObject::new(UserSocket { channel, socket }, protocol, answer)).map(Class::into_value)
 }

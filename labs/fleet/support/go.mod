@@ -1,4 +1,4 @@
-module loadstone.example/labs/fleet/beside
+module loadstone.example/labs/fleet/support
 
 go 1.24.0
 

@@ -1,4 +1,4 @@
-//! What people give in the place of a test, a URL or an address, and what they probably meant.
+//! Checks a test, URL or address argument, and suggests what the user probably meant.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -7,25 +7,25 @@ use url::Url;
 
 use crate::exit::UsageError;
 
-/// Most tests of a folder that are named.
-const NAMED_MAX: usize = 3;
+/// Maximum number of tests to list from a folder.
+const LISTED_TESTS_MAX: usize = 3;
 
-/// Whether a test may be there. A file that is missing or wrong is told when it is read, with more words than here.
+/// Checks whether the argument can be a test. A missing or invalid file is reported when it is read, in more detail.
 ///
 /// # Errors
-/// Where a URL, a host or a folder was given: what to give instead.
+/// The argument is a URL, a host or a folder. The error suggests what to use instead.
 pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
     let shown = given.display().to_string();
     if shown.contains("://") {
         return Err(UsageError(format!(
-            "{shown} is a URL, and this command takes a test (*.load.ts): `loadstone run {shown}` makes load on a URL without one"
+            "{shown} is a URL, and this command takes a test (*.load.ts): `loadstone run {shown}` generates load on a URL without a test"
         )));
     }
     if given.is_dir() {
         return Err(UsageError(folder(given, &shown)));
     }
     if !given.exists() && is_host_and_port(&shown) {
-        return Err(UsageError(format!("there is no file {shown}; if it is a URL, begin it with its scheme: http://{shown}")));
+        return Err(UsageError(format!("there is no file {shown}; if it is a URL, add its scheme: http://{shown}")));
     }
     Ok(())
 }
@@ -38,28 +38,28 @@ fn folder(given: &Path, shown: &str) -> String {
         .collect();
     tests.sort();
     match tests.len() {
-        0 => format!("{shown} is a folder without tests (*.load.ts): `loadstone init {shown}` writes a first one"),
+        0 => format!("{shown} is a folder without tests (*.load.ts): `loadstone init {shown}` creates one"),
         1 => format!("{shown} is a folder: give the test in it, {}", tests[0]),
         count => {
-            let more = if count > NAMED_MAX { ", …" } else { "" };
+            let more = if count > LISTED_TESTS_MAX { ", …" } else { "" };
             format!(
                 "{shown} is a folder: give one of its tests: {}{more}; `loadstone ui {shown}` shows all",
-                tests[..count.min(NAMED_MAX)].join(", ")
+                tests[..count.min(LISTED_TESTS_MAX)].join(", ")
             )
         }
     }
 }
 
-/// `localhost:8080/products`, `shop.test:80`: as browsers take it.
+/// Whether it looks like `localhost:8080/products` or `shop.test:80`, which browsers accept.
 fn is_host_and_port(shown: &str) -> bool {
     let authority = shown.split('/').next().unwrap_or_default();
     authority.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-/// A URL of HTTP. `what`: the flag that it was given with, or nothing.
+/// Parses an HTTP URL. `what`: the flag that it belongs to, or empty.
 ///
 /// # Errors
-/// What is wrong, and how a URL begins.
+/// What is wrong, and how a URL starts.
 pub(crate) fn url(what: &str, text: &str) -> Result<Url, UsageError> {
     let flag = if what.is_empty() { String::new() } else { format!("{what}: ") };
     match Url::parse(text) {
@@ -71,15 +71,16 @@ pub(crate) fn url(what: &str, text: &str) -> Result<Url, UsageError> {
     }
 }
 
-/// Files that are written after the load: a folder that is missing is told before it. `runs`: the folder of runs, which the load makes.
+/// Checks the paths of files that are written after the load, so that a missing folder is reported before it. `runs`: the folder of runs, which the load
+/// creates.
 ///
 /// # Errors
-/// The first flag whose file has no folder.
+/// The first flag whose file has no parent folder.
 pub(crate) fn check_files(runs: &Path, files: &[(&str, Option<&Path>)]) -> Result<(), UsageError> {
     for (flag, file) in files.iter().filter_map(|(flag, file)| file.map(|file| (flag, file))) {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() && folder != runs {
-            return Err(UsageError(format!("{flag}: there is no folder {}: make it first, or name a file elsewhere", folder.display())));
+            return Err(UsageError(format!("{flag}: there is no folder {}: create it, or choose a different path", folder.display())));
         }
         if file.is_dir() {
             return Err(UsageError(format!("{flag}: {} is a folder: name a file", file.display())));
@@ -88,10 +89,10 @@ pub(crate) fn check_files(runs: &Path, files: &[(&str, Option<&Path>)]) -> Resul
     Ok(())
 }
 
-/// Where to listen: an address and a port, or a port of this machine's loopback.
+/// A listen address: an address and a port, or a port on loopback.
 ///
 /// # Errors
-/// The forms that are understood.
+/// The valid forms.
 pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
     if let Ok(port) = port.parse::<u16>() {
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_told_from_files() {
+    fn hosts_and_files_are_distinguished() {
         for host in ["localhost:8080", "127.0.0.1:8080/products", "shop.test:80"] {
             assert!(is_host_and_port(host), "{host}");
         }
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_alone_is_one_of_loopback() {
+    fn a_port_alone_means_loopback() {
         for text in ["8080", "localhost:8080", ":8080", "127.0.0.1:8080"] {
             assert_eq!(listen(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
         }
@@ -127,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_how_it_begins() {
+    fn an_invalid_url_error_names_the_scheme() {
         for wrong in ["shop", "localhost:8080", "127.0.0.1:8080"] {
-            let said = url("--target", wrong).unwrap_err().0;
-            assert!(said.contains("--target") && said.contains("http://"), "{said}");
+            let message = url("--target", wrong).unwrap_err().0;
+            assert!(message.contains("--target") && message.contains("http://"), "{message}");
         }
         assert!(url("", "http://127.0.0.1:8080/").is_ok());
     }

@@ -1,4 +1,4 @@
-//! What a search keeps beside its runs: a folder of its own below that of all runs, with `capacity.json`, from which it goes on.
+//! The stored state of a search: a folder in the runs folder with `capacity.json`, from which an interrupted search resumes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use crate::exit::UsageError;
 
 /// `capacity.json`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct KeptSearch {
+pub(crate) struct StoredSearch {
     #[serde(flatten)]
     pub(crate) capacity: Capacity,
     pub(crate) settings: CapacitySettings,
-    /// Digest of the script; a search goes on with the same one only.
+    /// Digest of the script. A search only resumes with the same script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) script: Option<String>,
 }
 
-impl KeptSearch {
+impl StoredSearch {
     pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         Writer::conclusion(folder, files::CAPACITY, &text)?;
@@ -34,15 +34,15 @@ impl KeptSearch {
     }
 }
 
-/// The answer as a page, once the search has ended.
+/// Writes the answer as a page, after the search has ended.
 pub(crate) fn write_page(folder: &Path, capacity: &Capacity) -> anyhow::Result<()> {
     Writer::conclusion(folder, files::REPORT, loadstone_report::capacity::html(capacity).as_bytes())?;
     Ok(())
 }
 
-/// The answer of a search; `None`: the folder is not one of a search.
+/// The answer of a search. `None` if the folder does not belong to a search.
 pub(crate) fn answer(folder: &Path) -> anyhow::Result<Option<Capacity>> {
-    Ok(KeptSearch::read(folder)?.map(|kept| kept.capacity))
+    Ok(StoredSearch::read(folder)?.map(|stored| stored.capacity))
 }
 
 fn stem(test: &str) -> String {
@@ -55,7 +55,7 @@ fn numbered(runs: &Path, test: &str, number: u32) -> PathBuf {
     runs.join(if number == 1 { stem } else { format!("{stem}-{number}") })
 }
 
-/// A new folder for a search of this test.
+/// Creates a folder for a search of this test.
 pub(crate) fn make(runs: &Path, test: &str) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(runs).with_context(|| format!("cannot create {}", runs.display()))?;
     for number in 1.. {
@@ -70,15 +70,15 @@ pub(crate) fn make(runs: &Path, test: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// The newest search of this test.
-pub(crate) fn newest(runs: &Path, test: &str) -> anyhow::Result<(PathBuf, KeptSearch)> {
+pub(crate) fn newest(runs: &Path, test: &str) -> anyhow::Result<(PathBuf, StoredSearch)> {
     let mut found = None;
     for number in 1.. {
         let folder = numbered(runs, test, number);
         if !folder.is_dir() {
             break;
         }
-        if let Some(kept) = KeptSearch::read(&folder)? {
-            found = Some((folder, kept));
+        if let Some(stored) = StoredSearch::read(&folder)? {
+            found = Some((folder, stored));
         }
     }
     found.ok_or_else(|| UsageError(format!("--resume: there is no search of \"{test}\" in {}", runs.display())).into())
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_search_has_a_folder_of_its_own() {
+    fn each_search_has_a_separate_folder() {
         let runs = tempfile::tempdir().unwrap();
         let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(name(make(runs.path(), "demo shop").unwrap()), "capacity-demo-shop");

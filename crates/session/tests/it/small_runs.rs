@@ -1,4 +1,4 @@
-//! Runs made up for tests, and subscribers that write down what they are told.
+//! Runs for tests, and subscribers that record their events.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -15,7 +15,7 @@ use loadstone_session::{
 };
 use loadstone_stub::{Behaviour, Server};
 
-/// A server that answers at once.
+/// A server that responds immediately.
 pub(crate) fn server() -> Server {
     Server::builder().route("GET /", Behaviour::new()).start().expect("a server")
 }
@@ -25,7 +25,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// Twenty requests a second for so long.
+/// Twenty requests per second for this many seconds.
 pub(crate) fn plan(target: &str, seconds: u64) -> TestPlan {
     let stage = OpenStage::Rate { from: 20.0, to: 20.0, duration_ns: seconds * 1_000_000_000, timing: Timing::Even };
     let profile = LoadProfile::Open { stages: vec![stage] };
@@ -58,7 +58,7 @@ pub(crate) fn run_printing(
     run_prepared(plan, folder, printed, |_| {}, subscribers)
 }
 
-/// `prepare` is what the worker does before it is ready.
+/// `prepare` is the worker's work before it is ready.
 pub(crate) fn run_prepared(
     plan: TestPlan,
     folder: &Path,
@@ -69,7 +69,7 @@ pub(crate) fn run_prepared(
     run_session(plan, |session| Session { folder: folder.to_owned(), printed, ..session }, prepare, subscribers)
 }
 
-/// As [`run_prepared`], of a session that `change` made of the usual one.
+/// Like [`run_prepared`], with a session that `change` modifies.
 pub(crate) fn run_session(
     plan: TestPlan,
     change: impl FnOnce(Session) -> Session,
@@ -110,33 +110,33 @@ pub(crate) fn read(directory: &Path) -> Run {
     Reader::open(directory).and_then(Reader::run).expect("a run directory")
 }
 
-/// How many runs the folder holds.
+/// Number of runs in the folder.
 pub(crate) fn runs(folder: &Path) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// What several subscribers were told, in order.
-pub(crate) type Told = Rc<RefCell<Vec<String>>>;
+/// Events of several subscribers, in order.
+pub(crate) type EventLog = Rc<RefCell<Vec<String>>>;
 
-/// Writes down every event as `name: event`, then does what the test wants.
+/// Records every event as `name: event`, then runs the test's reaction.
 pub(crate) struct Recording<'a> {
     pub(crate) name: &'a str,
-    pub(crate) told: Told,
+    pub(crate) log: EventLog,
     #[expect(clippy::type_complexity, reason = "the signature of Subscriber::take")]
     pub(crate) reply: Box<dyn FnMut(&RunEvent<'_>, &mut RunRequests) -> Result<(), SubscriberError> + 'a>,
 }
 
 impl<'a> Recording<'a> {
-    pub(crate) fn new(name: &'a str, told: &Told) -> Self {
-        Self::replying(name, told, |_, _| Ok(()))
+    pub(crate) fn new(name: &'a str, log: &EventLog) -> Self {
+        Self::replying(name, log, |_, _| Ok(()))
     }
 
     pub(crate) fn replying(
         name: &'a str,
-        told: &Told,
+        log: &EventLog,
         reply: impl FnMut(&RunEvent<'_>, &mut RunRequests) -> Result<(), SubscriberError> + 'a,
     ) -> Self {
-        Self { name, told: Rc::clone(told), reply: Box::new(reply) }
+        Self { name, log: Rc::clone(log), reply: Box::new(reply) }
     }
 }
 
@@ -159,7 +159,7 @@ impl Subscriber for Recording<'_> {
             RunEvent::Closing => "closing".to_owned(),
             RunEvent::Finished { end } => format!("finished {end:?}"),
         };
-        self.told.borrow_mut().push(format!("{}: {what}", self.name));
+        self.log.borrow_mut().push(format!("{}: {what}", self.name));
         (self.reply)(event, requests)
     }
 }

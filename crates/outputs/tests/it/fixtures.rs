@@ -1,4 +1,4 @@
-//! Seconds of a run made up for tests: response times of 1 ms, 2 ms, … so that every percentile is known.
+//! Synthetic seconds of a run for tests: response times of 1 ms, 2 ms, …, so that every percentile is known.
 
 use std::time::{Duration, SystemTime};
 

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 /// One run: its cell, the version, and the conclusions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct CellConclusion {
     /// `node/row-lock/plain/ramp/all/1`
     pub(crate) cell: String,
     /// Most important first.
-    pub(crate) findings: Vec<SaidFinding>,
+    pub(crate) findings: Vec<ConcludedFinding>,
     pub(crate) remark: String,
     /// `valid`, `suspect` or `invalid`
     pub(crate) grade: String,
@@ -24,20 +24,20 @@ pub(crate) struct Said {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SaidFinding {
+pub(crate) struct ConcludedFinding {
     pub(crate) rule: String,
     pub(crate) confidence: String,
     pub(crate) claim: String,
 }
 
-impl Said {
+impl CellConclusion {
     /// From `summary.json`.
     pub(crate) fn of(cell: &str, summary: &Value, date: &str, commit: &str) -> Self {
         let verdict = &summary["verdict"];
         let findings = verdict["findings"]["findings"].as_array().into_iter().flatten();
         Self {
             cell: cell.to_owned(),
-            findings: findings.map(SaidFinding::of).collect(),
+            findings: findings.map(ConcludedFinding::of).collect(),
             remark: text(&verdict["findings"]["remark"]["text"]),
             grade: text(&verdict["validity"]["grade"]),
             run: text(&summary["id"]),
@@ -52,7 +52,7 @@ impl Said {
         let findings = value["findings"].as_array().into_iter().flatten();
         Ok(Self {
             cell: text(&value["cell"]),
-            findings: findings.map(SaidFinding::of).collect(),
+            findings: findings.map(ConcludedFinding::of).collect(),
             remark: text(&value["remark"]),
             grade: text(&value["grade"]),
             run: text(&value["run"]),
@@ -64,7 +64,8 @@ impl Said {
     }
 
     pub(crate) fn line(&self) -> String {
-        let finding = |finding: &SaidFinding| json!({ "rule": finding.rule, "confidence": finding.confidence, "claim": finding.claim });
+        let finding =
+            |finding: &ConcludedFinding| json!({ "rule": finding.rule, "confidence": finding.confidence, "claim": finding.claim });
         let value = json!({
             "cell": self.cell,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
@@ -85,7 +86,7 @@ impl Said {
     }
 }
 
-impl SaidFinding {
+impl ConcludedFinding {
     fn of(value: &Value) -> Self {
         Self { rule: text(&value["rule"]), confidence: text(&value["confidence"]), claim: text(&value["claim"]) }
     }
@@ -100,13 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_what_was_said() {
+    fn a_conclusion_survives_its_line() {
         let remark = json!({ "kind": "nothing", "text": "", "summary": "" });
         let findings = json!([{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time" }]);
         let verdict = json!({ "validity": { "grade": "valid" }, "findings": { "remark": remark, "findings": findings } });
         let summary = json!({ "id": "r1", "verdict": verdict });
-        let said = Said::of("node/row-lock/plain/ramp/all/1", &summary, "2026-11-22", "abc");
-        assert_eq!(said.first(), "Calls go out 1 at a time");
-        assert_eq!(Said::from_line(&said.line()).unwrap(), said);
+        let conclusion = CellConclusion::of("node/row-lock/plain/ramp/all/1", &summary, "2026-11-22", "abc");
+        assert_eq!(conclusion.first(), "Calls go out 1 at a time");
+        assert_eq!(CellConclusion::from_line(&conclusion.line()).unwrap(), conclusion);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs made up for tests.
+//! Synthetic runs for tests.
 
 use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
 use loadstone_plan::{LoadProfile, TestPlan};
