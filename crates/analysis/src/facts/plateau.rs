@@ -411,7 +411,8 @@ fn plateau_response<'r>(responses: &'r [LoadResponse], plateau: &Plateau) -> Opt
     responses.iter().find(|response| response.name == plateau.name)
 }
 
-/// Whether a request clearly waits for less time than any of these in a stretch. In one queue all requests wait equally long, regardless of their service times.
+/// Whether a request clearly waits for less time than any of these in a stretch. In one queue all requests wait equally long, regardless of their service
+/// times.
 fn waits_less(response: Option<&LoadResponse>, waiting: &[&LoadResponse], (from, to): (f64, f64)) -> bool {
     let Some((growth, error)) = response.and_then(|response| response.growth_and_error(from, to)) else { return false };
     let others = waiting.iter().filter_map(|other| other.growth(from, to));

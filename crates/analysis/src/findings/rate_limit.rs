@@ -2,21 +2,15 @@
 //!
 //! The rule reports the first of these cases:
 //!
-//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests are reported together, since one
-//!   quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large has the same status.
+//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests are
+//!   reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large
+//!   has the same status.
 //! - **A stub rejects** at least 1 % of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to five
 //!   seconds, is below 0.1; independent calls have 1. At least 15 seconds are needed.
 //!
 //! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were idle
 //! and the calls at once varied.
-//!
-//! A second rule, in the same table, reports a limiter that delays requests. It reports one if throughput stopped as under
-//! [`effective-concurrency`](effective-concurrency.md):
-//!
-//! - A request stopped, other requests remained as fast, and the slots are no whole number. A pool of k places that is held for a share s of the request lets
-//!   k/s through, so the confidence is medium. It is low if no control group was observed, since a CPU quota looks the same.
-//! - All requests stopped together at an even pace, and their service times differ at least twofold, or their times under low load are unknown.
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
