@@ -1,4 +1,5 @@
-//! Measurements and trials that take minutes to hours: labs, the benchmark of diagnosis, costs per request, accuracy, the self-test, long runs.
+//! Measurements and trials that take minutes to hours: labs, the benchmark of diagnosis, costs per request, accuracy, the self-test, long runs, bytes on the
+//! wire.
 //!
 //! `cargo xtask lab …`, `diagnose …`, `bench …` and so on start this program, so that the check need not compile it. `cargo xtask nightly` lints and tests it.
 //! Deliberately absent: any use of the project's own crates, which are measured from outside.
@@ -13,6 +14,7 @@ mod long_run;
 mod selftest;
 mod stillness;
 mod usage;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,8 @@ enum TrialCommand {
     Soak(long_run::soak::SoakOptions),
     /// Simulate fleets whose agents, bus and controller fail as seeds draw it.
     FleetSim(fleet_sim::FleetSimOptions),
+    /// Compare the bytes that Loadstone, curl, Node and Go send and read.
+    Wire(wire::WireOptions),
 }
 
 fn main() -> ExitCode {
@@ -68,5 +72,6 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Days(options) => long_run::days::days(workspace, options),
         TrialCommand::Soak(options) => long_run::soak::soak(workspace, options),
         TrialCommand::FleetSim(options) => fleet_sim::fleet_sim(workspace, options),
+        TrialCommand::Wire(options) => wire::wire(workspace, options),
     }
 }

@@ -92,6 +92,8 @@ enum Chore {
     Soak(TrialArguments),
     /// Simulate fleets whose agents, bus and controller fail as seeds draw it.
     FleetSim(TrialArguments),
+    /// Compare the bytes that Loadstone, curl, Node and Go send and read.
+    Wire(TrialArguments),
 }
 
 fn main() -> ExitCode {
@@ -131,5 +133,6 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Days(arguments) => trials::run(&workspace, "days", arguments),
         Chore::Soak(arguments) => trials::run(&workspace, "soak", arguments),
         Chore::FleetSim(arguments) => trials::run(&workspace, "fleet-sim", arguments),
+        Chore::Wire(arguments) => trials::run(&workspace, "wire", arguments),
     }
 }

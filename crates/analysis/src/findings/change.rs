@@ -67,7 +67,7 @@ const PHASE_PART_MIN: f64 = 0.6;
 pub(super) const RULE: Rule = Rule {
     ids: &["change"],
     title: "Times changed",
-    says: "times changed while the load stayed the same, or by more than the load explains",
+    says: "times changed while the load was constant, or by more than the load explains",
     needs: &[],
     settings: &[],
     precedence: 20,
@@ -172,7 +172,8 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
     let what_to_do = what_to_do.or_else(|| passed.map(|rate| lower_load_advice(facts, rate)));
     let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
-    let uncertainty = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    let uncertainty =
+        if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     RankedFinding { uncertainty, ..found }
 }
 
@@ -413,7 +414,7 @@ fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
 /// The advice where the load exceeds what is served.
 fn lower_load_advice(facts: &Facts<'_>, rate: f64) -> String {
     format!(
-        "The load exceeds what is served. Ramp it from below {} to see how many requests are served at a time{}, and observe what they wait for.",
+        "The load exceeds what is served. Ramp the load from below {} to see how many requests are served at a time{}, and observe what they wait for.",
         loadstone_units::rate(rate),
         load_shape::line(facts, WantedLoad::Higher)
     )

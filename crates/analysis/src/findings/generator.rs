@@ -17,7 +17,7 @@
 //! growth: lateness that is equal in both does not change their difference.
 
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::{Confidence, Grade};
@@ -36,8 +36,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.failed_checks();
     let worst = checks.first()?;
+    let whole = (0.0, facts.tally.duration_seconds());
     let finding = |confidence, claim: &str| {
-        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
+        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned())
+            .with(Quantity::seconds("lateness", generator.lateness(whole).read));
         RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
@@ -47,7 +49,6 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else {
         return None;
     };
-    let whole = (0.0, facts.tally.duration_seconds());
     let found = checks.iter().copied().chain(generator.reasons()).fold(found, |found, check| {
         found.rests_on(format!("{}: {}", check.title, check.evidence), vec![format!("validity/{}", check.id)], whole)
     });

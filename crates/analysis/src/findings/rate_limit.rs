@@ -2,8 +2,8 @@
 //!
 //! The rule reports the first of these cases:
 //!
-//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests are
-//!   reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large
+//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests
+//!   are reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large
 //!   has the same status.
 //! - **A stub rejects** at least 1 % of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to five

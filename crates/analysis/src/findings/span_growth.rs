@@ -1,8 +1,8 @@
 //! Traces show which span, or which wait before one, accounts for the time that a request takes longer.
 //!
 //! The rule needs [traces](../traces.md). The mean time of a request is a sum of parts: the time that no span covers, each span's own time on the critical
-//! path, and the time right before each call (Zhang et al., *CRISP*, USENIX ATC 2022). The rule compares these parts under low and high load, or
-//! before and after a [change](change.md). It reports the part that accounts for most of the added time.
+//! path, and the time right before each call (Zhang et al., *CRISP*, USENIX ATC 2022). The rule compares these parts under low and high load, or before and
+//! after a [change](change.md). It reports the part that accounts for most of the added time.
 //!
 //! - **the request takes longer**: 1.5 times as long as under low load in 4 blocks, and in three quarters of the blocks from the first to the last; or a
 //!   [change](change.md). By at least 1 ms

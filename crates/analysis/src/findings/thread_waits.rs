@@ -122,7 +122,8 @@ fn advice(role: Role) -> &'static str {
             "Do less while the thread holds the lock: no calls, no sleep, no input or output. Or split it into several locks."
         }
         Role::ThreadsWaitingForMember => {
-            "Check what threads do while they hold a pool member. Shorten that, or do it before. A larger pool helps only if its dependency can take more."
+            "Check what threads do while they hold a pool member. Shorten that, or do it before. A larger pool helps only if the dependency behind it can \
+             take more."
         }
         _ => {
             "Find the thread that ends this wait (sends to the channel, completes the future, signals the condition), and what delays it."

@@ -1,7 +1,7 @@
 //! Some requests get no response any more: a leaked connection, a deadlock, or a worker that hangs.
 //!
-//! *11 requests of "Buy" got no response before the run ended, the first from about 0:12 on: something that they need is not
-//! released (leaked connections, a lock, workers that hang).*
+//! *11 requests of "Buy" got no response before the run ended, the first from about 0:12 on: something that they need is not released (leaked
+//! connections, a lock, workers that hang).*
 //!
 //! The rule reports a request if at least 3 of its samples were still open at the end of the run. They must have been open for at least 1.5 s, and for three
 //! times as long as any that ended.

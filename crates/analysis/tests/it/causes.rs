@@ -355,7 +355,7 @@ fn a_dependency_that_becomes_slower_is_named_only_if_it_did() {
     for unchanged in [0.04, 0.05] {
         let found = with_hold(unchanged);
         let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
-        assert_eq!(claims, ["\"Pay\" went from 53.0 ms to 503 ms at 0:30 while the load stayed the same (40/s)"], "{}", shown(&found));
+        assert_eq!(claims, ["\"Pay\" went from 53.0 ms to 503 ms at 0:30 while the load was constant (40/s)"], "{}", shown(&found));
     }
 }
 

@@ -72,11 +72,11 @@ fn a_step_of_one_request_under_constant_load_is_reported_with_its_time_and_numbe
     let first = &found[0];
     assert!(first.rule == "change" && first.confidence == Confidence::High, "{}", shown(&found));
     assert!(first.claim.starts_with("\"Ingredients\" went from ") && first.claim.contains(" µs to 40"), "{}", first.claim);
-    assert!(first.claim.ends_with(" at 0:20 while the load stayed the same (30/s)"), "{}", first.claim);
+    assert!(first.claim.ends_with(" at 0:20 while the load was constant (30/s)"), "{}", first.claim);
     let evidence: Vec<&str> = first.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
-    assert!(evidence.contains(&"\"Other\" kept the same times"), "{evidence:?}");
+    assert!(evidence.contains(&"the times of \"Other\" remained stable"), "{evidence:?}");
     assert!(evidence.iter().any(|text| text.starts_with("db/locks from") && text.ends_with("at the same time")), "{evidence:?}");
-    assert!(evidence.iter().any(|text| text.starts_with("not moved: process:8080/cpu")), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.starts_with("unchanged: process:8080/cpu")), "{evidence:?}");
     assert!(evidence.iter().any(|text| text.starts_with("waiting for the first byte went from")), "{evidence:?}");
     assert_eq!(instants(&conclude(&run)), [("Ingredients".to_owned(), 20.0), ("db/locks".to_owned(), 20.0)]);
 }
@@ -102,14 +102,14 @@ fn a_step_to_seconds_in_a_short_run_is_reported_with_the_start_of_the_slow_reque
     let found = findings(&synthetic::run_of(plan(open(8.0, 24)), slices.collect()));
     let first = &found[0];
     assert!(first.rule == "change" && first.claim.starts_with("\"Buy\" went from "), "{}", shown(&found));
-    assert!(first.claim.contains(" to 2.0") && first.claim.contains(" at 0:12 while the load stayed the same"), "{}", first.claim);
+    assert!(first.claim.contains(" to 2.0") && first.claim.contains(" at 0:12 while the load was constant"), "{}", first.claim);
 }
 
 #[test]
 fn a_period_with_a_locked_table_is_reported_with_both_ends() {
     let time = |second: u32, draws: &mut Draws| 0.005 * noise(0.3, draws) + if (25..35).contains(&second) { 0.2 } else { 0.0 };
     let found = findings(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3));
-    assert!(found[0].claim.contains(" from 0:25 to 0:35 while the load stayed the same"), "{}", shown(&found));
+    assert!(found[0].claim.contains(" from 0:25 to 0:35 while the load was constant"), "{}", shown(&found));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn failures_that_begin_with_a_change_are_one_finding() {
     let outcome = |second: u32, _: &mut Draws| if second >= 20 { Outcome::Refused } else { Outcome::Passed };
     let found = findings(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &outcome }], 2));
     assert_eq!(rules(&found), ["failures"], "{}", shown(&found));
-    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("turned away")), "{}", shown(&found));
+    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("the system rejects them")), "{}", shown(&found));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn failures_that_occur_only_above_a_load_are_reported_with_that_load() {
     let found = findings(&synthetic::run_of(plan(LoadProfile::Open { stages: vec![stage] }), slices.collect()));
     let first = found.iter().find(|finding| finding.rule == "failures").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(first.claim.contains(" failed above 5") && first.claim.contains("timed out"), "{}", first.claim);
-    assert!(first.evidence.iter().any(|evidence| evidence.text.contains("sit at the time limit")), "{}", shown(&found));
+    assert!(first.evidence.iter().any(|evidence| evidence.text.contains("reached the time limit")), "{}", shown(&found));
 }
 
 /// Every iteration throws before its first request, except one: the test script itself fails, which is reported.
@@ -259,7 +259,7 @@ fn script_errors_are_reported() {
     let found = findings(&synthetic::run_of(plan(open(10.0, 40)), slices.collect()));
     let claim = "100 % of the iterations of \"Buy\" failed throughout the run (TypeError: not a function)";
     assert_eq!(found[0].claim, claim, "{}", shown(&found));
-    assert_eq!(found[0].next, "The test's own script threw: mend it first.");
+    assert_eq!(found[0].next, "The test's own script threw an exception: fix it first.");
 }
 
 /// Healthy services of many kinds. Any finding is a false accusation.

@@ -106,9 +106,10 @@ fn many_commits_are_no_cause_if_sessions_wait_for_something_else() {
 /// Of 8 connections, 4 wait at commit: more would do the same. Of 40, this is unknown.
 #[test]
 fn too_few_connections_are_compared_with_those_that_wait_at_commit() {
-    for (size, told) in
-        [(8.0, "Too few connections. Ruled out: 4.0 of the 8 that"), (40.0, "Too few connections. Not ruled out: 4.0 of the 40")]
-    {
+    for (size, told) in [
+        (8.0, "Too few connections. Ruled out: 4.0 of the 8 connections"),
+        (40.0, "Too few connections. Not ruled out: 4.0 of the 40 connections"),
+    ] {
         let pool = |metric: &str| gauge("metrics", metric).part("payments");
         let members = vec![
             (pool("hikaricp_connections"), Role::PoolSize, size),

@@ -181,7 +181,7 @@ fn contradictions(run: &Run) -> Vec<String> {
                 hold(is_share || high - low <= 0.0015, format!("{name} {low} to {high}: {sentence}"));
             }
         }
-        if let Some(names) = sentence.strip_suffix(" kept the same times") {
+        if let Some(names) = sentence.strip_prefix("the times of ").and_then(|rest| rest.strip_suffix(" remained stable")) {
             let named = summary.requests.iter().filter(|row| names.contains(&format!("\"{}\"", row.key.name)));
             let changed = |name: &str| summary.changes.iter().any(|change| change.name == name && change.metric.starts_with("service"));
             named.for_each(|row| hold(!changed(&row.key.name), format!("it did: {sentence}")));

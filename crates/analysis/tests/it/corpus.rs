@@ -57,6 +57,20 @@ fn the_score_of_the_corpus() {
     insta::assert_snapshot!("the_score_of_the_corpus", text);
 }
 
+/// The numbers of a claim are data, too: finite, and within their interval.
+#[test]
+fn each_finding_of_the_corpus_has_its_numbers_as_data() {
+    for folder in fs::read_dir(CORPUS).unwrap().map(|entry| entry.unwrap().path()) {
+        for finding in concluded(&folder).verdict.findings.findings {
+            assert!(!finding.quantities.is_empty(), "{}: {}", finding.rule, finding.claim);
+            for quantity in &finding.quantities {
+                let is_within = quantity.interval.is_none_or(|(low, high)| low <= quantity.value && quantity.value <= high);
+                assert!(quantity.value.is_finite() && is_within, "{}: {quantity:?}", finding.claim);
+            }
+        }
+    }
+}
+
 /// A run with several requests per iteration that are read late: their sum must not depend on the order in which they are processed.
 #[test]
 fn the_same_run_gives_the_same_summary() {

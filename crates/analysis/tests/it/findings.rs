@@ -91,8 +91,9 @@ fn the_limit_of_the_demo_shop_is_found() {
             found += 1;
             // With a wider interval, four places that are held all the time cannot be distinguished from fewer.
             let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
-            let others =
-                others.and_then(|rest| rest.strip_suffix(" is in its path")).unwrap_or_else(|| panic!("{label}: {}", finding.claim));
+            let others = others
+                .and_then(|rest| rest.strip_suffix(" is in the request path"))
+                .unwrap_or_else(|| panic!("{label}: {}", finding.claim));
             const PART: &str = ", or fewer places that are held for part of the time,";
             const PART_OR_RATE: &str = ", fewer places that are held for part of the time, or a rate limit that delays,";
             assert!(["", PART, PART_OR_RATE].contains(&others) && findings.findings.len() == 1, "{label}: {}", finding.claim);
@@ -103,7 +104,10 @@ fn the_limit_of_the_demo_shop_is_found() {
             assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
             assert_eq!(finding.claim.contains("rate limit"), limit, "{label}: {finding:?}");
             sure += u32::from(!limit);
-            assert!(finding.alternatives[0].text.starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
+            assert!(
+                finding.alternatives[0].text.starts_with("A saturated CPU, which would slow down every request. Ruled out: "),
+                "{finding:?}"
+            );
         }
     }
     // A few remain undecided because the search, which takes 0.02 to 0.8 s by itself, varies by as much as all others wait: it may wait
@@ -139,7 +143,7 @@ fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_ruled_out() 
     let finding = pool(&findings).expect("an effective concurrency");
     assert!(finding.claim.starts_with("\"GET /\" is served about 3"), "{}", finding.claim);
     assert!(
-        finding.claim.ends_with("or fewer places that are held for part of the time, are in its path")
+        finding.claim.ends_with("or fewer places that are held for part of the time, are in the request path")
             && finding.confidence == Confidence::Low,
         "{}",
         finding.claim
@@ -339,8 +343,8 @@ fn if_closed_load_was_never_low_the_places_have_a_bound() {
                 let found = find(&target, users(2 * slots as u64 + 2, 40, 60), seed);
                 cases += u32::from(is_fixed);
                 let Some(claim) = pool(&found).map(|finding| finding.claim.clone()) else { continue };
-                let Some((_, served)) = claim.split_once(" however many users there are, and is served ") else { continue };
-                assert!(claim.starts_with("\"POST /checkout\" stops at "), "{claim}");
+                let Some((served, rest)) = claim.split_once(", and throughput stops at ") else { continue };
+                assert!(claim.starts_with("\"POST /checkout\" is served ") && rest.contains("/s however many users there are"), "{claim}");
                 let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
                 let number = |before: &str| served.split_once(before).map(|(_, rest)| digits(rest));
                 let (places, bound): (Option<usize>, Option<usize>) = (number("about "), number("at most "));
@@ -367,10 +371,10 @@ fn places_that_are_full_from_the_start_are_counted_if_all_requests_take_the_same
             let steps = vec![step("GET /list", 0, Service::Fixed(0.1)), step("GET /item", 0, Service::Fixed(0.1))];
             let target = Target { slots: vec![slots], steps };
             let found = find(&target, users(3, 40, 24), seed);
-            let Some(limit) = found.findings.iter().find(|finding| finding.claim.contains("which all take the same time")) else {
+            let Some(limit) = found.findings.iter().find(|finding| finding.claim.contains("at a time, with equal times")) else {
                 continue;
             };
-            assert!(limit.claim.contains(&format!(": {slots} at a time, ")), "{slots}: {}", limit.claim);
+            assert!(limit.claim.contains(&format!("a limit of {slots} at a time, ")), "{slots}: {}", limit.claim);
             assert_eq!(limit.confidence, Confidence::Low);
             told += 1;
         }

@@ -30,7 +30,7 @@ fn with_body(body: impl Fn(u64) -> u64) -> Run {
 #[test]
 fn a_body_that_always_comes_forty_milliseconds_late_waits_for_an_acknowledgement() {
     let (found, _) = verdict(&with_body(|n| 40 * MS + n * 37 % 40 * MS / 10));
-    assert!(found[0].rule == "delayed-acknowledgement" && found[0].claim.starts_with("The rest of \"List\" comes 4"), "{found:?}");
+    assert!(found[0].rule == "delayed-acknowledgement" && found[0].claim.starts_with("The rest of \"List\" arrives 4"), "{found:?}");
     // A slow network varies; a body that is generated slowly has its own duration.
     for body in [(|n| 10 * MS + n * 37 % 60 * MS) as fn(u64) -> u64, |_| 60 * MS, |_| MS] {
         let (found, _) = verdict(&with_body(body));

@@ -95,8 +95,8 @@ fn timed_out_requests_are_reported_at_their_start() {
     let found = findings(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     assert!(failed.claim.contains("failed from 0:25 on"), "{}", shown(&found));
-    assert!(failed.evidence.iter().any(|evidence| evidence.text.ends_with("they were made from about 0:15 on")), "{}", shown(&found));
-    assert!(failed.next.starts_with("Find what it waits for from 0:15 on"), "{}", failed.next);
+    assert!(failed.evidence.iter().any(|evidence| evidence.text.ends_with("they were sent from about 0:15 on")), "{}", shown(&found));
+    assert!(failed.next.starts_with("Find out what the requests wait for from 0:15 on"), "{}", failed.next);
 }
 
 /// From 0:25 on no request ends until the first one times out after thirty seconds; a few are refused meanwhile.
@@ -118,9 +118,9 @@ fn requests_to_a_dead_target_are_reported_at_the_time_of_its_death() {
     };
     let found = findings(&synthetic::run_of(plan(open(20.0, 35)), (0..65).map(second).collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
-    let told = "200 were given up after 30.0 s: they sit at the time limit, and would have taken longer; they were made from about 0:25 on";
+    let told = "200 timed out after 30.0 s: they reached the time limit and would have taken longer; they were sent from about 0:25 on";
     assert!(failed.evidence.iter().any(|evidence| evidence.text == told), "{}", shown(&found));
-    assert!(failed.next.starts_with("Find what it waits for from 0:25 on"), "{}", failed.next);
+    assert!(failed.next.starts_with("Find out what the requests wait for from 0:25 on"), "{}", failed.next);
 }
 
 /// Times up to 200 ms, at which a component of the target responds with an error.
@@ -140,7 +140,7 @@ fn failures_as_slow_as_the_slowest_success_are_a_time_limit() {
         let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
         failed.evidence.iter().any(|evidence| {
             evidence.text
-                == "failed ones all took 202 ms, and no other took longer: a time limit inside the system, shorter than their tail"
+                == "all failed requests took 202 ms, and no other took longer: a time limit inside the system, shorter than their tail"
         })
     };
     assert!(told(202 * MS));

@@ -383,7 +383,7 @@ fn a_pool_with_increasing_hold_times_is_not_the_cause() {
     // The same pool in front of a core with a capacity of 25 per second: 40 ms each at first, and then 400.
     let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));
     let found = findings(&pooled(&fluid, 10.0));
-    assert!(found[0].claim.ends_with("whatever they are used for has become slow"), "{}", shown(&found));
+    assert!(found[0].claim.ends_with("the operations that use them have become slow"), "{}", shown(&found));
     assert_eq!(found[0].confidence, Confidence::Low, "{}", shown(&found));
     // With the process observed, its core ranks first, and the pool is a consequence.
     let mut run = pooled(&fluid, 10.0);
@@ -565,12 +565,12 @@ fn a_pool_with_leaked_connections_is_not_reported_as_too_small() {
         found.into_iter().find(|finding| finding.rule == "connection-pool").unwrap()
     };
     let found = filling(&|second| (second / 3) as f64);
-    assert!(found.claim.ends_with("some are never given back (a leak)") && found.next.contains("not given back"), "{found:?}");
-    assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily, from 0")), "{found:?}");
+    assert!(found.claim.ends_with("some are never returned (a leak)") && found.next.contains("does not return it"), "{found:?}");
+    assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily from 0")), "{found:?}");
     // Connections are taken and returned, or a few are taken at first.
     for in_use in [(|second| (second * 7 % 5) as f64) as fn(u64) -> f64, |second| second.min(3) as f64] {
         let found = filling(&in_use);
-        assert!(!found.claim.contains("never given back"), "{found:?}");
+        assert!(!found.claim.contains("never returned"), "{found:?}");
     }
 }
 
@@ -659,7 +659,11 @@ fn callers_that_also_wait_for_the_processor_rank_after_it() {
     let found = findings(&run);
     assert!(found[0].rule == "cpu" && found[0].claim.contains("\"process:worker\""), "{}", shown(&found));
     let calls = found.iter().find(|finding| finding.rule == "effective-concurrency").unwrap();
-    assert!(calls.claim.contains("at most 10 at a time, and take 6") && calls.next.starts_with("Mend first"), "{}", shown(&found));
+    assert!(
+        calls.claim.contains("at most 10 at a time, and take 6") && calls.next.starts_with("Fix the exhausted resource first"),
+        "{}",
+        shown(&found)
+    );
 }
 
 #[test]
@@ -672,10 +676,10 @@ fn ten_workers_count_as_ten_even_if_calls_overlap() {
 
 #[test]
 fn the_advice_never_has_fewer_workers_than_there_are() {
-    // They keep up in the end, and no more are needed: "have more than 19" of 20 would be fewer.
+    // They keep up in the end, and no more are needed: "more than 19" of 20 would be fewer.
     let found = findings(&simulate(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, 3));
     let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
-    let (_, told) = workers.next.split_once("have more than ").unwrap();
+    let (_, told) = workers.next.split_once("Use more than ").unwrap();
     assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
 }
 

@@ -65,7 +65,11 @@ fn by_bytes(fluid: &FluidRun) -> Run {
 fn a_slow_transfer_of_bytes_is_no_pool() {
     let fluid = registering();
     let found = findings(&by_bytes(&fluid));
-    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The bytes of \"Register\" come at "), "{}", shown(&found));
+    assert!(
+        found[0].rule == "bandwidth" && found[0].claim.starts_with("The response bytes of \"Register\" arrive at "),
+        "{}",
+        shown(&found)
+    );
     assert!(found[0].confidence == Confidence::Medium, "{}", shown(&found));
     assert!(found.iter().all(|finding| !["effective-concurrency", "rate-limit"].contains(&finding.rule.as_str())), "{}", shown(&found));
     // Time before the first byte is no network limit.
@@ -97,7 +101,7 @@ fn a_transfer_that_slows_down_is_reported_before_throughput_levels_off() {
         synthetic::run_of(plan(LoadProfile::Closed { stages }), slices.collect())
     };
     let found = findings(&visiting(100_000, true));
-    let told = "\"List\" slows down under load while its bytes come: its 100 kB take ";
+    let told = "The response of \"List\" arrives more slowly under load: its 100 kB take ";
     assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with(told), "{}", shown(&found));
     assert!(found[0].confidence < Confidence::High, "{}", shown(&found));
     // A response that fits into one round trip, and a response with a late first byte, wait for something else.

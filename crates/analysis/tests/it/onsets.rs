@@ -148,9 +148,9 @@ fn the_message_of_the_first_failed_response_is_reported() {
         });
         let found = findings(&synthetic::run_of(synthetic::plan(synthetic::open(10.0, 40)), slices.collect()));
         let failed = found.into_iter().find(|finding| finding.rule == "failures").unwrap();
-        failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first was answered"))
+        failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first response:"))
     };
-    let says = Some("the first was answered: \"socket: too many open files\"".to_owned());
+    let says = Some("the first response: \"socket: too many open files\"".to_owned());
     assert_eq!(told(r#"{"error":"socket: too many open files"}"#), says);
     assert_eq!(told(r#"{"error":{"message":"socket: too many open files"}}"#), says);
     assert_eq!(told("socket: too many open files\n"), says);

@@ -248,10 +248,10 @@ fn growth_of(run: &Run) -> Option<Finding> {
 fn the_function_with_growing_time_per_request_is_named() {
     let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.004, 0.005), (0.001, 0.001)]);
     let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
-    let queue = "A queue that costs CPU time itself, so that this follows from the wait. Not ruled out";
+    let queue = "A queue that itself costs CPU time, so that the growth follows from the wait. Not ruled out";
     assert!(found.confidence == Confidence::Medium && found.alternatives[0].text.starts_with(queue), "{}", shown(&[found]));
-    let place = "is in `lookup node:dns` ← `send statsd.mjs:4` ← `decide shop.mjs:9`";
-    assert!(found.claim.contains("more of \"node:80\" while work waits") && found.claim.ends_with(place), "{}", shown(&[found]));
+    let place = "of the growth is in `lookup node:dns` ← `send statsd.mjs:4` ← `decide shop.mjs:9`";
+    assert!(found.claim.contains("takes more CPU time of \"node:80\"") && found.claim.ends_with(place), "{}", shown(&[found]));
     // Nearly as much growth in another function.
     let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.002, 0.006), (0.001, 0.001)]);
     let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));

@@ -110,7 +110,7 @@ fn the_load_reported_with_a_change_is_that_of_its_scenario() {
         slice.leaves.push(LeafSlice { leaf: 1, arrivals_due: 6, started: 6, ended: 6, ..LeafSlice::default() });
     }
     let found = findings(&run);
-    assert!(found[0].claim.ends_with("while the load stayed the same (30/s)"), "{}", shown(&found));
+    assert!(found[0].claim.ends_with("while the load was constant (30/s)"), "{}", shown(&found));
 }
 
 /// Three places, each held for 100 ms, with users that pause for 200 ms: they are full with nine users. The load starts with `first` users.
@@ -185,12 +185,12 @@ fn a_constant_load_beyond_the_limit_is_found_by_its_throughput() {
     let found = findings(&system.under(fluid::Load::Ramp(14.0, 14.0, 40)).run);
     let change = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(change.claim.starts_with("\"Register\" grew steadily"), "{}", shown(&found));
-    assert!(change.claim.ends_with("while the load stayed the same (14/s): 11.6/s end, and the rest piles up"), "{}", change.claim);
+    assert!(change.claim.ends_with("while the load was constant (14/s): 11.6/s end, and the backlog grows"), "{}", change.claim);
     assert!(change.next.contains("Ramp the load from below 11.6/s"), "{}", change.next);
     // Increasingly slow, but all requests are served.
     let slower = |second: u32, draws: &mut Draws| (0.02 + 0.004 * f64::from(second)) * noise(0.1, draws);
     let found = findings(&constant(40, 20, &[Request { name: "Add", time: &slower, outcome: &passes }], 3));
-    assert!(found[0].rule == "change" && !found[0].claim.contains("piles up"), "{}", shown(&found));
+    assert!(found[0].rule == "change" && !found[0].claim.contains("the backlog grows"), "{}", shown(&found));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_delaying_limit_is_ruled_out_by_a_whole_number_of_places() {
     assert_eq!(found[0].rule, "effective-concurrency", "{}", shown(&found));
     let told = other(&found[0], "A rate limit of 75");
     assert!(told.is_some_and(|other| other.contains("instead of rejecting. Ruled out: ")), "{}", shown(&found));
-    assert!(found[0].next.contains("here or in what it calls"), "{}", shown(&found));
+    assert!(found[0].next.contains("in the service or in its dependencies"), "{}", shown(&found));
 }
 
 /// Ten connections of a service, all in use, held for longer by each request in the second half, while `sessions` of the database wait for
@@ -101,8 +101,8 @@ fn a_pool_is_not_only_too_small_if_hold_times_increase() {
 fn no_number_of_workers_is_advised_if_journeys_are_unmatched() {
     let mut run = simulate(&Pipeline { senders: 10, database: false, ..healthy() }, 3);
     let next = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "effective-concurrency").unwrap().next;
-    assert!(next(&run).contains("of them busy (rate × time per call): have more than"), "{}", next(&run));
+    assert!(next(&run).contains("workers busy (rate × time per call). Use more than"), "{}", next(&run));
     run.slices.last_mut().unwrap().flows[0].unmatched = 500;
-    let told = "How many cannot be told: the keys of \"Time to send\" do not match, 500 ended that never began";
-    assert!(next(&run).contains(told) && !next(&run).contains("have more than"), "{}", next(&run));
+    let told = "The number needed is unknown, because keys of \"Time to send\" do not match: 500 finished without a start";
+    assert!(next(&run).contains(told) && !next(&run).contains("Use more than"), "{}", next(&run));
 }

@@ -39,4 +39,5 @@ mod traces;
 mod tutorial;
 mod ui;
 mod url;
+mod wire;
 mod workers;

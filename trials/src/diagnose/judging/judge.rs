@@ -108,8 +108,10 @@ mod tests {
 
     #[test]
     fn from_outside_a_lock_is_a_place_for_one() {
-        let one = ("effective-concurrency", "\"Buy\" is served about 1 at a time: a pool, a lock or a limit of that size is in its path");
-        let four = ("effective-concurrency", "\"Buy\" is served about 4 at a time: a pool, a lock or a limit of that size is in its path");
+        let one =
+            ("effective-concurrency", "\"Buy\" is served about 1 at a time: a pool, a lock or a limit of that size is in the request path");
+        let four =
+            ("effective-concurrency", "\"Buy\" is served about 4 at a time: a pool, a lock or a limit of that size is in the request path");
         assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[one], ""), Rating::Right);
         assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[four], ""), Rating::Wrong);
         assert_eq!(
