@@ -246,7 +246,7 @@ pub struct ResourceUse {
     pub errors: Option<f64>,
 }
 
-/// A resource on the way of the load: what was observed of it at low and at high load, or that it was not observed.
+/// A resource along the request path: what was observed of it at low and at high load, or that it was not observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ResourceRow {
@@ -294,7 +294,7 @@ pub struct SpanRow {
     pub high_path_seconds: Option<f64>,
 }
 
-/// What the time of a request is made of, as the spans of its traces tell.
+/// The parts of a request's time, as the spans of its traces show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RequestSpans {
@@ -308,7 +308,7 @@ pub struct RequestSpans {
     pub spans: Vec<SpanRow>,
 }
 
-/// Where the CPU time of an observed runtime's process goes, as samples of its stacks tell.
+/// The CPU time of an observed runtime's process by function, from samples of its stacks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RuntimeProfile {
@@ -408,7 +408,7 @@ pub struct Summary {
     /// Which functions of the observed runtimes take their CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<RuntimeProfile>,
-    /// What experiments said of the findings, afterwards. [`conclude`](crate::conclude) knows none: they lie beside the run.
+    /// What later experiments showed about the findings. [`conclude`](crate::conclude) knows none: they are stored next to the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<FindingProof>,
     pub verdict: Verdict,

@@ -1,4 +1,4 @@
-//! What can be said of the system while its run goes on. More seconds may say otherwise. Read [`Provisional`].
+//! Conclusions while a run is in progress. Further seconds may change them. Read [`Provisional`].
 
 use loadstone_run_directory::Run;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub struct WithdrawnFinding {
 impl Provisional {
     pub const WITHDRAWN_MAX: usize = 8;
 
-    /// Of the seconds so far. As [`conclude`](crate::conclude), but for what only the end can tell.
+    /// Conclusions from the seconds so far, like [`conclude`](crate::conclude), except for those that need the end of the run.
     pub fn of(run: &Run) -> Self {
         let tally = RunTally::of(&run.slices);
         let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |_| true);

@@ -24,7 +24,7 @@ const SIDE_SAMPLES_MIN: u64 = 10;
 const LINE_RESIDUAL_PART_MAX: f64 = 0.9;
 /// A slow beginning is a warm-up only up to this share of the stretch.
 const WARM_UP_SHARE_MAX: f64 = 0.34;
-/// And only up to so many seconds.
+/// And only up to this many seconds.
 const WARM_UP_MAX_S: f64 = 60.0;
 /// Slices after which a higher load no longer affects times.
 pub(super) const AFTEREFFECT_SLICES: usize = 10;

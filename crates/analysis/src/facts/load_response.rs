@@ -308,7 +308,7 @@ fn calm_blocks(early: &[&LoadBlock]) -> usize {
     (CALM_BLOCKS_MIN..early.len()).find(grows_from).unwrap_or(early.len())
 }
 
-/// Whether the mean of a block clearly exceeds the usual mean: by half, or by more than the scatter of so many requests.
+/// Whether the mean of a block clearly exceeds the usual mean: by half, or by more than the scatter of this many requests.
 fn is_beyond(usual: &LoadStretch, block: &LoadBlock) -> bool {
     let mean = block.service_sum / block.count.max(1) as f64;
     let scatter = 3.0 * usual.service_deviation / (block.count.max(1) as f64).sqrt();

@@ -65,15 +65,15 @@ pub(crate) struct ProcessCpu<'a> {
 pub(crate) enum CpuLimit {
     /// One thread used a whole core. With its own use, if threads were read individually.
     OneThread(Option<f64>),
-    /// It may use no more than so many of the machine's cores, or used exactly that number while its threads waited for more.
+    /// It may use no more than this many of the machine's cores, or used exactly that number while its threads waited for more.
     Cores(f64),
     /// It used all cores of the machine.
     All(f64),
-    /// It used most of so many cores, other processes used the rest, and its threads needed all of them or more.
+    /// It used most of this many cores, other processes used the rest, and its threads needed all of them or more.
     Left(f64),
     /// Other processes use the cores: its threads wait several times as long for a core as they have one.
     Starved,
-    /// It used all of so many cores, though not at every instant: of the requests served at a time (`served`, mean), most compute, and the others wait for
+    /// It used all of this many cores, though not at every instant: of the requests served at a time (`served`, mean), most compute, and the others wait for
     /// something else.
     Served { cores: f64, served: f64 },
     /// So many cores, or one thread's core, that were not always busy. Requests waited about as long as expected for cores of that utilisation.

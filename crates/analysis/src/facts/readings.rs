@@ -32,13 +32,13 @@ impl<'a> SignalReadings<'a> {
         Some(Self { signal: most.signal, points: together.collect() })
     }
 
-    /// Places in use, of so many places of which these are free.
+    /// Places in use, of this many places of which these are free.
     pub(crate) fn used_of(&self, places: f64) -> Self {
         let points = self.points.iter().map(|(at, free)| (*at, (places - free).max(0.0)));
         Self { signal: self.signal, points: points.collect() }
     }
 
-    /// How many exceed so many places.
+    /// How many exceed this many places.
     pub(crate) fn beyond(&self, places: f64) -> Self {
         let points = self.points.iter().map(|(at, count)| (*at, (count - places).max(0.0)));
         Self { signal: self.signal, points: points.collect() }

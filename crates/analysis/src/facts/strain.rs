@@ -84,8 +84,8 @@ impl Strain {
         Self { seconds, known: waited.chain(flat).collect(), base_s }
     }
 
-    /// The part of a stretch, in which a resource with so many places was busy, during which work was held up. `None` where it was not, and where the resource
-    /// was as busy before at a clearly lower throughput: then something other than the load keeps it busy.
+    /// The part of a stretch, in which a resource with this many places was busy, during which work was held up. `None` where it was not, and where the
+    /// resource was as busy before at a clearly lower throughput: then something other than the load keeps it busy.
     pub(crate) fn held_part(&self, span: (f64, f64), places: f64) -> Option<(f64, f64)> {
         self.part_held_up(span, places).filter(|part| !self.is_background((span.0, part.0), *part))
     }

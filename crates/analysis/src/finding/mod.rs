@@ -309,13 +309,13 @@ pub(crate) fn is_same_matter(a: (&RuleId, &Subject), b: (&RuleId, &Subject)) -> 
 pub enum MissingKnowledge {
     /// Too few requests or journeys ended.
     TooFewRequests,
-    /// Requests failed, and failures come first.
+    /// Requests failed, and the failures must be fixed before other limits show.
     FailuresFirst,
     /// The run did not complete, or failed.
     IncompleteRun,
     /// The measurement is not valid.
     InvalidMeasurement,
-    /// Work waited, and nothing that was observed explains what for.
+    /// Work waited, and no observed resource explains it.
     UnexplainedWaiting,
     /// Times grow with the load, and throughput still follows it.
     HigherLoad,
@@ -372,7 +372,7 @@ impl Remark {
         Self { kind: RemarkKind::CannotTell, missing: Some(missing), text, summary: format!("{why}. {next}") }
     }
 
-    /// Of a run in progress without a finding.
+    /// For a run in progress without a finding.
     pub(crate) fn so_far() -> Self {
         Self::new(RemarkKind::NothingSoFar, "No finding so far.".to_owned())
     }

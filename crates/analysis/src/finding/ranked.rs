@@ -1,36 +1,36 @@
-//! A finding in the making, with what ranks it among the others.
+//! A finding while a rule builds it, with its rank among the others.
 
 use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
 use crate::finding::{Alternative, Finding, Quantity, RuleId, Subject};
 use crate::{Confidence, Evidence, Grade};
 
-/// How many times the generator's lateness requests must take longer to leave it out.
-const BEYOND: f64 = 10.0;
+/// Minimum ratio of the requests' added time to the generator's lateness, from which the generator cannot explain the finding.
+const ADDED_TIME_OVER_LATENESS_MIN: f64 = 10.0;
 
-/// What kind of statement a finding makes; findings are listed in this order, but for causes of low confidence, which come after symptoms.
+/// The kind of a finding. Findings are listed in this order, except that causes of low confidence follow symptoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Standing {
-    /// Why the system cannot do more, while more was asked of it all along.
+    /// The reason why the system cannot do more, while the load asked for more.
     Cause,
-    /// What began to fail or to take longer: certain, but only what was seen from outside.
+    /// A request that began to fail or to take longer: certain, but observed from outside only.
     Symptom,
-    /// What is wrong, though the system carries the load.
+    /// A defect of a system that carries the load.
     Fault,
-    /// What limited the system for a while, and then no longer.
+    /// A limit that applied for a while only.
     Passing,
-    /// What follows from a cause.
+    /// A consequence of a cause.
     Consequence,
 }
 
-/// What a load generator at its limit means for a finding; findings are listed in this order.
+/// The effect of a load generator at its limit on a finding. Findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GeneratorUncertainty {
-    /// Nothing: it rests on waits far longer than the generator was late.
+    /// None: the finding rests on waits that are far longer than the generator's lateness.
     None,
-    /// It is the finding that says so for certain.
+    /// The finding reports the generator's limit.
     Itself,
-    /// The generator may have caused what it rests on.
+    /// The generator may have caused the finding's evidence.
     Possible,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct RankedFinding {
 }
 
 impl Standing {
-    /// Of what held work up: passing, where journeys only waited for a while.
+    /// The kind of a cause of waiting: passing, if journeys only waited for a while.
     pub(crate) fn during(waiting: &WaitingStretch) -> Self {
         if waiting.is_unstable() || waiting.flow.is_none() { Self::Cause } else { Self::Passing }
     }
@@ -67,37 +67,37 @@ impl RankedFinding {
         Self { standing, uncertainty: GeneratorUncertainty::Possible, precedence: 0, finding }
     }
 
-    /// Not behind the generator's own finding where requests took longer in a stretch by far more than the generator was late in it.
+    /// Ranks it before the generator's own finding if requests took longer in a stretch by far more than the generator's lateness in it.
     pub(crate) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
         let growth = facts.responses.iter().filter_map(|response| response.growth(from, to)).fold(0.0, f64::max);
         let is_invalid = facts.generator.grade() == Grade::Invalid;
         let is_beyond = is_invalid
             && growth > 0.0
             && facts.generator.generated_the_load()
-            && growth >= BEYOND * facts.generator.lateness((from, to)).read;
+            && growth >= ADDED_TIME_OVER_LATENESS_MIN * facts.generator.lateness((from, to)).read;
         let uncertainty = if is_beyond { GeneratorUncertainty::None } else { self.uncertainty };
         Self { uncertainty, ..self }
     }
 
-    /// What it rests on: a sentence, the columns or signals that show it, and the stretch in seconds.
+    /// Adds evidence: a sentence, the columns or signals that show it, and the stretch in seconds.
     pub(crate) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
         self.finding.evidence.push(Evidence { text, series, from_seconds: from, to_seconds: to });
         self
     }
 
-    /// Names what would limit the system next.
+    /// Names the next limit of the system.
     pub(crate) fn limited_next(mut self, sentence: &str) -> Self {
         self.finding.next_limit = Some(sentence.to_owned());
         self
     }
 
-    /// A number in the claim, as data.
+    /// Adds a number of the claim, as data.
     pub(crate) fn with(mut self, quantity: Quantity) -> Self {
         self.finding.quantities.push(quantity);
         self
     }
 
-    /// Weighs another cause. One that is not ruled out leaves no high confidence. There is no other way to list one.
+    /// Adds an alternative cause. One that is not ruled out limits the confidence to medium. No other function adds alternatives.
     pub(crate) fn weigh(mut self, alternative: Alternative) -> Self {
         if !alternative.ruled_out {
             self.finding.confidence = self.finding.confidence.min(Confidence::Medium);

@@ -11,13 +11,6 @@
 //!
 //! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were idle
 //! and the calls at once varied.
-//!
-//! A second rule, in the same table, reports a limiter that delays requests. It reports one if throughput stopped as under
-//! [`effective-concurrency`](effective-concurrency.md):
-//!
-//! - A request stopped, other requests remained as fast, and the slots are no whole number. A pool of k places that is held for a share s of the request lets
-//!   k/s through, so the confidence is medium. It is low if no control group was observed, since a CPU quota looks the same.
-//! - All requests stopped together at an even pace, and their service times differ at least twofold, or their times under low load are unknown.
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 

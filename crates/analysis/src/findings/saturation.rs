@@ -1,6 +1,6 @@
 //! A resource of the machine or of a process is used up while work waits: CPU, heap, disk, network link or descriptors.
 //!
-//! *"process:8080" uses one whole core while work waits: a single thread does the work; each "Register" takes 38.0 ms of CPU time.*
+//! *"process:8080" uses one core fully while work waits: a single thread does the work; each "Register" takes 38.0 ms of CPU time.*
 //!
 //! A resource must be at its limit for 5 seconds and 5 readings, while work waits, 10 % of the requests time out, or (descriptors, heaps) 10 % fail:
 //!
@@ -346,13 +346,13 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             loadstone_units::number(cpu.run_delay.unwrap_or(0.0))
         ),
         CpuLimit::OneThread(_) => {
-            format!("\"{process}\" uses one whole core while work waits: a single thread does the work{each}")
+            format!("\"{process}\" uses one core fully while work waits: a single thread does the work{each}")
         }
         CpuLimit::Cores(cores) if cores < 1.5 => {
-            format!("\"{process}\" uses one whole core while work waits: it is limited to one{each}")
+            format!("\"{process}\" uses one core fully while work waits: it is limited to one{each}")
         }
         CpuLimit::Cores(cores) => {
-            format!("\"{process}\" uses {cores:.0} whole cores while work waits: it is limited to that number{each}")
+            format!("\"{process}\" uses {cores:.0} cores fully while work waits: it is limited to that number{each}")
         }
         CpuLimit::Queue { cores } if cores < 1.5 => format!(
             "\"{process}\" computes for {} of the time on a single thread, and work waits longer for it as the load rises{each}",

@@ -64,7 +64,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
         (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
-    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these need" };
+    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these requests need" };
     let claim = format!("{when} {who} up to {longest}: {what} stalls for about that long");
     let confidence = match stalls.period {
         Some(period) if period.p_value <= P_HIGH_CONFIDENCE_MAX => Confidence::High,

@@ -1,4 +1,4 @@
-//! The call in which a runtime's working threads wait, and what they wait for, from [`ThreadWait`].
+//! The call in which a runtime's working threads wait, and what they wait for.
 //!
 //! The page of [event-loop](event-loop.md) describes this rule, too.
 

@@ -1,9 +1,9 @@
 //! The standard normal distribution.
 
-/// 95 % of normal values lie within so many standard deviations of the mean.
+/// 95 % of normal values lie within this many standard deviations of the mean.
 pub(crate) const Z_95: f64 = 1.96;
 
-/// 95 % of normal values lie below so many standard deviations above the mean.
+/// 95 % of normal values lie below this many standard deviations above the mean.
 pub(crate) const Z_95_ONE_SIDED: f64 = 1.645;
 
 /// The probability of a value at least this far from zero, on either side (Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.2.17).

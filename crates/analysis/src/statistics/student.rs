@@ -47,7 +47,7 @@ pub(crate) fn freedom_by_kurtosis(deviations: &[f64]) -> f64 {
     (2.0 * count / (kurtosis * (count + 1.0) / most - 1.0).max(1e-9) - 2.0).clamp(FREEDOM_MIN.min(most), most)
 }
 
-/// The probability that |t| with so many degrees of freedom is at least this: I_x(ν/2, ½) at x = ν/(ν + t²) (Abramowitz and Stegun, *Handbook of Mathematical
+/// The probability that |t| with this many degrees of freedom is at least this: I_x(ν/2, ½) at x = ν/(ν + t²) (Abramowitz and Stegun, *Handbook of Mathematical
 /// Functions*, 26.7.1 and 26.5.27).
 pub(crate) fn t_two_sided(t: f64, freedom: f64) -> f64 {
     if !t.is_finite() {

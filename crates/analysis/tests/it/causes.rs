@@ -60,7 +60,7 @@ fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
         ),
         ("out of order", Pipeline { order: Order::Random, load: burst.clone(), ..healthy() }, "order", "served out of order"),
         ("newest first", Pipeline { order: Order::Newest, load: burst, ..healthy() }, "order", "served out of order"),
-        ("one matching thread", Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, "cpu", "uses one whole core"),
+        ("one matching thread", Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, "cpu", "uses one core fully"),
     ]
 }
 
@@ -222,7 +222,7 @@ fn used_up() -> Vec<UsedUp> {
         case(
             &[(disk("disk_busy"), Role::DiskBusy, 0.99), (disk("disk_waiting"), Role::DiskQueue, 12.0)],
             "disk",
-            "The disk vda is saturated: 12 requests",
+            "The disk vda is saturated: 12 disk requests",
         ),
         case(
             &[
@@ -245,7 +245,7 @@ fn used_up() -> Vec<UsedUp> {
         case(
             &[(gauge(stub, "rejected"), Role::CallsRejected, 4.0), (gauge(stub, "answered"), Role::CallsAnswered, 12.0)],
             "rate-limit",
-            "lets about 12/s through",
+            "exceeds its limit of about 12/s",
         ),
         // No resource is seen to be exhausted: only the even pace remains as evidence.
         case(&[], "rate-limit", "leave at an even 16.7/s although work waits"),
@@ -313,10 +313,10 @@ fn a_sweep_over_users_finds_the_saturated_thread() {
     };
     let one_thread = found(450, 0.12);
     let first = &one_thread.findings[0];
-    assert!(first.rule == "cpu" && first.claim.starts_with("\"process:node\" uses one whole core"), "{}", shown(&one_thread));
+    assert!(first.rule == "cpu" && first.claim.starts_with("\"process:node\" uses one core fully"), "{}", shown(&one_thread));
     assert_eq!(
         first.evidence[0].text,
-        "requests took 1.44 s on average instead of 1.00 ms, from 1 min 20 s on, when 500 users were active",
+        "from 1 min 20 s on, when 500 users were active, requests took 1.44 s on average instead of 1.00 ms",
         "{}",
         shown(&one_thread)
     );
@@ -351,7 +351,7 @@ fn a_dependency_that_becomes_slower_is_named_only_if_it_did() {
         conclude(&run).verdict.findings
     };
     let found = with_hold(0.49);
-    assert!(found.findings[0].claim.starts_with("\"ledger\" slowed down from 40.0 ms to 490 ms"), "{}", shown(&found));
+    assert!(found.findings[0].claim.starts_with("Calls to \"ledger\" slowed down from 40.0 ms to 490 ms"), "{}", shown(&found));
     for unchanged in [0.04, 0.05] {
         let found = with_hold(unchanged);
         let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
@@ -371,8 +371,11 @@ fn an_even_pace_examines_the_workers_before_it_rules_them_out() {
         conclude(&run).verdict.findings
     };
     for (found, says) in [
-        (with_most(&|second| 6.0 + (second % 5) as f64), "Workers that are all busy with calls. Ruled out: the most calls at once were"),
-        (with_most(&|_| 20.0), "Workers that are all busy with calls. Not ruled out: the most calls at once were 20 in 100 %"),
+        (
+            with_most(&|second| 6.0 + (second % 5) as f64),
+            "Workers that are all busy with calls. Ruled out: the maximum of calls at once was",
+        ),
+        (with_most(&|_| 20.0), "Workers that are all busy with calls. Not ruled out: the maximum of calls at once was 20 in 100 %"),
     ] {
         let even =
             found.findings.iter().find(|finding| finding.claim.contains("leave at an even")).unwrap_or_else(|| panic!("{}", shown(&found)));

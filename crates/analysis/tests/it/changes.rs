@@ -148,7 +148,11 @@ fn periodic_pauses_are_reported_with_their_period_and_coinciding_signals() {
         let found = stalled(seed, &|second| second % 10 == 7);
         let first = &found[0];
         assert!(first.rule == "periodic-stall" && first.claim.starts_with("Every 10.0 s requests take up to"), "{}", shown(&found));
-        assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("runtime/gc goes along")), "{}", shown(&found));
+        assert!(
+            first.evidence.iter().any(|evidence| evidence.text.starts_with("runtime/gc changes at the same time")),
+            "{}",
+            shown(&found)
+        );
         // As many pauses, without a period.
         let uneven = [3, 9, 12, 31, 38, 57, 61];
         let found = stalled(seed, &|second| uneven.contains(&second));
@@ -345,7 +349,7 @@ fn three_pauses_are_reported_with_low_confidence() {
     let stalled = |at| findings(&run(at));
     let even = stalled(&[8, 18, 28]);
     assert!(even[0].rule == "periodic-stall" && even[0].confidence == Confidence::Low, "{}", shown(&even));
-    assert!(even[0].alternatives[0].text.starts_with("Chance. Not ruled out: pauses that come at random"), "{}", shown(&even));
+    assert!(even[0].alternatives[0].text.starts_with("Chance. Not ruled out: random pauses"), "{}", shown(&even));
     let uneven = stalled(&[8, 14, 33]);
     assert!(
         uneven[0].rule == "stall" && uneven[0].claim.starts_with("3 times, unevenly spaced, requests take up to"),

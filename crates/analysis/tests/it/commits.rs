@@ -142,9 +142,8 @@ fn statements(waiting: f64, acquired: f64, calls: f64, seconds: f64) -> Vec<(Syn
 fn selects_look_slow_because_they_wait_for_a_connection() {
     let database = at_commit([1.6, 1.4, 1.0], 0.8, 0.1, 200.0);
     let found = held_up(&[database.clone(), statements(0.76, 400.0, 160.0, 0.032)].concat());
-    let part = "a `SELECT token FROM methods WHERE id = ?` that has to get one first from \"payments\" takes 2.10 ms, of which 1.90 ms \
-     (90.5 %) are that \
-        wait; the database itself takes 200 µs";
+    let part = "a `SELECT token FROM methods WHERE id = ?` that first needs one from \"payments\" takes 2.10 ms, of which 1.90 ms \
+     (90.5 %) are this wait; the database takes 200 µs";
     assert!(says(&found[0], part), "{}", shown(&found));
     // The database takes most of it.
     let found = held_up(&[database, statements(0.04, 400.0, 160.0, 0.032)].concat());

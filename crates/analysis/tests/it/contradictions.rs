@@ -206,6 +206,12 @@ fn contradictions(run: &Run) -> Vec<String> {
         let open = finding.alternatives.iter().find(|other| other.text.contains("Not ruled out"));
         hold(open.is_none(), format!("high, and {open:?}: {}", finding.claim));
     }
+    for finding in &summary.verdict.findings.findings {
+        for quantity in &finding.quantities {
+            let is_inside = quantity.interval.is_none_or(|(low, high)| low <= quantity.value && quantity.value <= high);
+            hold(quantity.value.is_finite() && is_inside, format!("{quantity:?}: {}", finding.claim));
+        }
+    }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {
         let words: Vec<&str> = finding.evidence[0].text.split(' ').collect();
         let (count, all, name) = (number(words[0]), number(words[2]), words[3].trim_matches('"'));

@@ -44,8 +44,8 @@ fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
     assert!(told.starts_with("Nothing limits it at this load"), "{told}");
     // 120 in total, 30 of them up to half of the load.
     let told = ramp(6.0);
-    assert!(told.contains("too few requests ended while the load was low"), "{told}");
-    let slower = "Let it rise more slowly, so that more end while it is low: `.run(arrivals.ramp(";
+    assert!(told.contains("too few requests ended at low load"), "{told}");
+    let slower = "Raise the load more slowly, so that more requests end while it is low: `.run(arrivals.ramp(";
     assert!(!told.contains("did not vary") && told.contains(slower), "{told}");
 }
 
@@ -77,7 +77,7 @@ fn for_a_run_without_requests_or_a_failed_run_the_remark_does_not_suggest_a_long
     let mut run = synthetic::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
     let told = conclude(&run).verdict.findings.remark.text;
-    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix what made it fail.");
+    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix the cause of the failure.");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn with_journeys(each: u64, left: u64) -> String {
 fn journeys_count_if_few_requests_start_many() {
     let told = with_journeys(40, 0);
     assert!(told.contains("nothing failed, and each flow's median remained within "), "{told}");
-    assert!(told.contains("% at 80 journeys per second (80 requests are too few to tell of theirs): no limit was reached"), "{told}");
+    assert!(told.contains("% at 80 journeys per second (80 requests are too few to judge): no limit was reached"), "{told}");
     // Few of both, and many journeys that have not all ended.
     assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
     assert!(!with_journeys(40, 1).contains("no limit"), "{}", with_journeys(40, 1));

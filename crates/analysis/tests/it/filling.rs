@@ -120,9 +120,9 @@ fn a_name_that_moved_and_was_not_resolved_again_is_found() {
     let found = findings(&moved(|second: u64| if second == 1 { 2.0 } else { 0.0 }, 5.0));
     let told = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
-    assert!(told.evidence[0].text.contains("looked up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
-    let kept_open = "A connection that is kept open, and needs no name as long as it holds. Not ruled out";
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.starts_with(kept_open), "{}", shown(&found));
+    assert!(told.evidence[0].text.contains("looked it up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
+    let persistent = "A persistent connection, which needs no lookup while it is open. Not ruled out";
+    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.starts_with(persistent), "{}", shown(&found));
     // Resolved again, cached for longer than the run, or never used.
     let once = |second: u64| f64::from(u8::from(second == 1));
     let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));

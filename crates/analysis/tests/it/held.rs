@@ -105,7 +105,7 @@ fn with_transactions(each: f64) -> Vec<Finding> {
 fn many_transactions_per_request_rank_before_their_consequences() {
     let found = with_transactions(90.0);
     assert!(found[0].rule == "many-transactions" && found[0].confidence == Confidence::High, "{found:?}");
-    assert!(found[0].claim.contains("each request"), "{}", found[0].claim);
+    assert!(found[0].claim.contains("per request"), "{}", found[0].claim);
     assert!(with_transactions(2.0).iter().all(|finding| finding.rule != "many-transactions"));
 }
 
@@ -117,7 +117,7 @@ fn many_transactions_without_waiting_are_no_cause() {
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
     // They are reported as a cost.
-    assert!(remark.contains("transactions for each iteration of the load, 90 for each request: each is a round trip"), "{remark}");
+    assert!(remark.contains("transactions per iteration, 90 per request: each one is a round trip"), "{remark}");
     // In a flow they may belong to work that no request waits for.
     run.plan.flows = vec![loadstone_plan::FlowSpec { name: "Time to send".to_owned(), timeout_ns: None, drain_ns: 0, stages: Vec::new() }];
     assert!(!verdict(&run).1.contains("transactions"), "{}", verdict(&run).1);
@@ -148,9 +148,9 @@ fn leaked_connections_are_reported_before_the_pool_is_empty() {
     assert!(told.is_some_and(|second| (14..=26).contains(&second)), "{remark}");
     // Taken and returned; taken once at the start; following the load.
     let comes_and_goes = |second: u64| (second * 7 % 11) as f64;
-    assert!(!with_pool(|_| 20, comes_and_goes).contains("given back"));
-    assert!(!with_pool(|_| 20, |second| (second / 2).min(6) as f64).contains("given back"));
-    assert!(!with_pool(|second| 5 + u64::from(second), leaks).contains("given back"));
+    assert!(!with_pool(|_| 20, comes_and_goes).contains("(a leak)"));
+    assert!(!with_pool(|_| 20, |second| (second / 2).min(6) as f64).contains("(a leak)"));
+    assert!(!with_pool(|second| 5 + u64::from(second), leaks).contains("(a leak)"));
 }
 
 /// Half a minute at 20 requests per second, and the memory of the process by second.
@@ -166,10 +166,7 @@ fn with_memory(bytes: impl Fn(u64) -> f64) -> String {
 #[test]
 fn memory_that_grows_to_the_end_is_reported_next_to_a_healthy_result() {
     let remark = with_memory(|second| 80e6 + 4e6 * second as f64);
-    assert!(
-        remark.contains("The memory of \"shop\" grew all along, from 80.0 MB") && remark.contains("200 kB for each request"),
-        "{remark}"
-    );
+    assert!(remark.contains("The memory of \"shop\" grew steadily from 80.0 MB") && remark.contains("200 kB per request"), "{remark}");
     // Memory that is collected now and then, that has levelled off, that hardly changes, that grows in one step, or that was larger before.
     for bytes in [
         (|second| 80e6 + 10e6 * (second % 4) as f64) as fn(u64) -> f64,
@@ -193,7 +190,7 @@ fn growing_memory_is_reported_next_to_findings_unless_waiting_work_explains_it()
     };
     let (found, remark) = with(|second| (5 * MS, if second < 20 { 0 } else { 4 }));
     assert_eq!(found[0].rule, "failures");
-    assert!(remark.starts_with("The memory of \"shop\" grew all along, from 80.0 MB"), "{remark}");
+    assert!(remark.starts_with("The memory of \"shop\" grew steadily from 80.0 MB"), "{remark}");
     let mut run = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60)).run;
     synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
     let (found, remark) = verdict(&run);
@@ -209,7 +206,7 @@ fn a_machine_without_an_idle_core_is_reported_even_if_nothing_waits() {
     counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
-    assert!(remark.contains("all 4 cores of the machine were busy, 0.4 of them with the observed processes: other programs"), "{remark}");
+    assert!(remark.contains("all 4 cores of the machine were busy, 0.4 of them for the observed processes: other programs"), "{remark}");
 }
 
 /// 10 iterations per second of 4 requests. Each connection is kept alive, or closed after the request. A handshake takes 12 ms.
@@ -228,7 +225,7 @@ fn with_connections(kept: bool) -> Vec<Finding> {
 #[test]
 fn connections_that_the_target_closes_are_reported_with_their_cost() {
     let found = with_connections(false);
-    let claim = "The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 %";
+    let claim = "The target closes its connections: 1.0 were opened per request, and TLS handshakes took 70.6 %";
     assert!(found[0].rule == "new-connections" && found[0].claim.starts_with(claim), "{found:?}");
     assert!(with_connections(true).is_empty());
 }
@@ -255,13 +252,13 @@ fn with_waits(sessions: f64, role: Role, events: &'static [&'static str]) -> Fin
 #[test]
 fn the_additional_time_of_a_request_is_attributed_to_the_wait_of_as_many_sessions() {
     let Finding { claim, next, .. } = with_flush(12.0);
-    assert!(next.starts_with("See what made flushes of the database's log slow at 0:20: its disk"), "{next}");
+    assert!(next.starts_with("Find what made flushes of the database's log slow at 0:20: its disk"), "{next}");
     assert!(claim.ends_with("the sessions of its database wait for that long at commit (IO:WALSync)"), "{claim}");
     // A session that waits for the flushing session waits for the flush.
     let claim = with_waits(12.0, Role::SessionsWaitingForCommit, &["IO:WALSync", "LWLock:WALWrite"]).claim;
     assert!(claim.ends_with("wait for that long at commit (IO:WALSync and LWLock:WALWrite)"), "{claim}");
     let Finding { claim, next, .. } = with_waits(12.0, Role::SessionsWaitingForLock, &["Lock:relation"]);
-    assert!(claim.contains("(Lock:relation)") && next.starts_with("Find who took the lock at 0:20: "), "{claim}: {next}");
+    assert!(claim.contains("(Lock:relation)") && next.starts_with("Find what took the lock at 0:20: "), "{claim}: {next}");
     // A few more sessions do not explain the additional time of twelve requests, and a hundred belong to other work.
     for sessions in [1.0, 100.0] {
         let claim = with_flush(sessions).claim;

@@ -37,10 +37,14 @@ fn the_next_limit_is_reported_with_its_number() {
     };
     let found = observed(0.0129, 0.0);
     assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
-    assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 310/s: "), "{}", evidence(&found[0]));
+    assert!(
+        evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the next limit, at about 310/s: "),
+        "{}",
+        evidence(&found[0])
+    );
     // One core is constantly busy, which leaves three for requests: 233 per second.
     let found = observed(0.0129, 1.0);
-    assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 23"), "{}", evidence(&found[0]));
+    assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the next limit, at about 23"), "{}", evidence(&found[0]));
     // A resource with hardly any use is no evidence about its limit.
     let found = observed(0.000_2, 0.0);
     assert!(!evidence(&found[0]).contains("\"postgres\""), "{}", evidence(&found[0]));

@@ -118,5 +118,5 @@ fn the_next_limit_is_computed_from_work_and_not_from_waiting() {
     let found = findings(&run);
     let evidence: String = found[0].evidence.iter().map(|evidence| format!("{}\n", evidence.text)).collect();
     // Both kinds of requests count: 8 cores over 30 ms each.
-    assert!(evidence.contains("the 8 cores of the machine would be the limit, at about 26"), "{evidence}");
+    assert!(evidence.contains("the 8 cores of the machine would be the next limit, at about 26"), "{evidence}");
 }

@@ -112,14 +112,14 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     assert!(first.rule == "runtime-work" && first.confidence == Confidence::High, "{}", shown(&found));
     assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and it does 2 at a time"), "{}", shown(&found));
     // 0.09 look-ups per request, at 40/s.
-    let faster = "That each of them has become slow. Ruled out: by what each request kept busy under low load";
+    let faster = "Work that takes longer than under low load. Ruled out: at the work per request of low load";
     assert!(first.alternatives[0].text.starts_with(faster), "{}", shown(&found));
     // Each look-up takes ten times as long from 0:20 on: half of the ramp needs a fifth of the threads.
     let mut run = fluid.run.clone();
     lookups(&mut run, |second| if second < 20 { 0.05 } else { 0.9 } * fluid.open[second as usize]);
     let found = findings(&run);
     let told = found.iter().find(|finding| finding.rule == "runtime-work").unwrap_or_else(|| panic!("{}", shown(&found)));
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.contains("slow. Not ruled out"), "{}", shown(&found));
+    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.contains("low load. Not ruled out"), "{}", shown(&found));
     // As many look-ups as threads, or a few among many requests, delay nothing.
     for other in [1.9, 4.0] {
         let mut run = fluid.run.clone();
@@ -165,10 +165,10 @@ fn a_pool_with_waiting_threads_is_named_with_the_work_of_its_holders() {
     let found = findings(&run);
     let first = &found[0];
     assert!(first.rule == "thread-waits" && first.confidence == Confidence::High, "{}", shown(&found));
-    let claim = "wait for a free one of a pool in `HikariPool.getConnection` below `PaymentDao.insert`";
-    assert!(first.claim.contains("threads `exec` at work in \"jvm:80\"") && first.claim.ends_with(claim), "{}", shown(&found));
+    let claim = "wait for a free pool member in `HikariPool.getConnection` below `PaymentDao.insert`";
+    assert!(first.claim.contains("working threads `exec` in \"jvm:80\"") && first.claim.ends_with(claim), "{}", shown(&found));
     let holders = "waited for the network, a disk or another process in `PgStatement.execute` below `PaymentDao.insert`";
-    assert!(first.evidence[1].text.starts_with("meanwhile 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
+    assert!(first.evidence[1].text.starts_with("in the same time 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
 }
 
 /// The end of the run is no low load with the same number of waiters.

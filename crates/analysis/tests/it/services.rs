@@ -52,7 +52,7 @@ fn the_group_with_the_slow_requests_is_named() {
         findings(&synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())).remove(0).claim
     };
     let claim = run(|n| n * 7919 % 6000 < 60);
-    assert!(claim.starts_with("1.00 % of \"Tap\" take 60") && claim.ends_with(": those of \"yearly\""), "{claim}");
+    assert!(claim.starts_with("1.00 % of \"Tap\" take 60") && claim.ends_with(": the slow ones are those of \"yearly\""), "{claim}");
     // Slow requests in both groups: the groups do not distinguish them.
     let claim = run(|n| n * 7907 % 6000 < 60);
     assert!(claim.ends_with(": two kinds of one request"), "{claim}");

@@ -148,8 +148,8 @@ fn only(run: &Run, rule: &str) -> Finding {
 #[test]
 fn a_wait_before_a_query_is_distinguished_from_a_slow_query() {
     let waits = only(&ramp(|full| Parts { before_query: 0.003 * queueing(full) - 0.003, ..USUAL }), "span-growth");
-    assert!(waits.claim.contains("of what \"List\" takes longer under high load"), "{}", waits.claim);
-    assert!(waits.claim.contains("spent in \"prices\" before `SELECT item`; `SELECT item` itself takes 3."), "{}", waits.claim);
+    assert!(waits.claim.contains("of the added time of \"List\" under high load"), "{}", waits.claim);
+    assert!(waits.claim.contains("spent in \"prices\" before `SELECT item`; `SELECT item` itself still takes 3."), "{}", waits.claim);
     assert_eq!(waits.confidence, Confidence::High);
     let slow = only(&ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL }), "span-growth");
     assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
@@ -171,7 +171,7 @@ fn a_slow_broker_is_a_call_as_well() {
     run.traces.paths[4] = path(Some(3), "prices", "send changes", SpanKind::Producer);
     let slow = only(&run, "span-growth");
     assert!(slow.claim.ends_with("spent in `send changes`, which \"prices\" calls"), "{}", slow.claim);
-    assert_eq!(slow.next, "Look at what `send changes` calls: observe it, or let it send spans too.");
+    assert_eq!(slow.next, "Check what `send changes` calls: observe it, or let it send spans, too.");
 }
 
 /// Times are constant up to the limit, which only the last quarter of a ramp exceeds; then a queue grows without bound.
@@ -195,19 +195,19 @@ fn a_wait_that_only_the_highest_load_causes_is_found() {
 fn a_wait_on_the_way_to_another_service_and_one_in_front_of_all() {
     let between = only(&ramp(|full| Parts { on_the_way: 0.003 * queueing(full), ..USUAL }), "span-growth");
     assert!(
-        between.claim.contains("between \"shop\" and \"prices\": on the way, or waiting until `GET /prices` is taken up"),
+        between.claim.contains("between \"shop\" and \"prices\": in the network, or in a queue before `GET /prices` begins"),
         "{}",
         between.claim
     );
     let front = only(&ramp(|full| Parts { outside: 0.003 * queueing(full), ..USUAL }), "span-growth");
-    assert!(front.claim.contains("outside of its spans: before `GET /list` in \"shop\" begins, or on the way"), "{}", front.claim);
+    assert!(front.claim.contains("outside of its spans: before `GET /list` in \"shop\" begins, or in the network"), "{}", front.claim);
     assert_eq!(front.confidence, Confidence::Medium, "the network is not ruled out");
 }
 
 #[test]
 fn a_step_under_constant_load_reports_its_time() {
     let step = only(&constant(|second| if second >= 30 { Parts { after: 0.040, ..USUAL } } else { USUAL }), "span-growth");
-    assert!(step.claim.contains("takes longer from 0:30 on"), "{}", step.claim);
+    assert!(step.claim.contains("from 0:30 on"), "{}", step.claim);
     assert!(step.claim.ends_with("spent in `GET /prices` of \"prices\" itself"), "{}", step.claim);
 }
 
@@ -250,11 +250,11 @@ fn parts_that_did_not_grow_or_grew_everywhere_are_no_finding() {
 #[test]
 fn one_query_per_row_is_named_and_parallel_queries_are_not() {
     let each_row = only(&constant(|_| Parts { queries: 41, ..USUAL }), "repeated-calls");
-    assert!(each_row.claim.starts_with("\"List\" makes `SELECT item` 41 times per request, one after another: 9"), "{}", each_row.claim);
+    assert!(each_row.claim.starts_with("\"List\" calls `SELECT item` 41 times per request, one after another: 9"), "{}", each_row.claim);
     assert_eq!(each_row.confidence, Confidence::High);
-    let one_by_one = "% of their time adds up on the way of the request.";
+    let one_by_one = "% of their time adds up along the request path.";
     let told = &each_row.alternatives[0];
-    assert!(told.text.starts_with("Calls that are made at once. Ruled out: ") && told.text.ends_with(one_by_one), "{told}");
+    assert!(told.text.starts_with("Calls that run at the same time. Ruled out: ") && told.text.ends_with(one_by_one), "{told}");
     for (what, parts) in [
         ("at once", Parts { queries: 41, one_by_one: false, ..USUAL }),
         ("few", Parts { queries: 4, ..USUAL }),

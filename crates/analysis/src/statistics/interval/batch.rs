@@ -34,7 +34,7 @@ const BODY_SHARE: f64 = 0.3;
 /// Mean excesses above the begin of the tail up to which an upper end is searched.
 const EXCESSES_MAX: f64 = 20.0;
 
-/// How many batches a run of so many seconds has.
+/// How many batches a run of this many seconds has.
 pub(crate) fn batches_of(seconds: usize) -> usize {
     (seconds / BATCH_SECONDS).clamp(BATCHES, BATCHES_MAX).min(seconds)
 }
