@@ -748,7 +748,7 @@ declare module "loadstone" {
   export interface Cookies {
     /** Value of a cookie that would be sent to the target (or to `url`); `undefined` if there is none. */
     get(name: string, url?: string): string | undefined;
-    /** Sets a cookie for the host of the target (or of `url`) and all its paths. */
+    /** Sets a cookie for the host of the target (or of `url`) and all its paths. Throws if the name or value cannot be sent unchanged. */
     set(name: string, value: string, url?: string): void;
     /** Deletes all cookies. */
     clear(): void;
@@ -761,8 +761,8 @@ declare module "loadstone" {
   export interface RequestOptions {
     /** Name in reports and thresholds. Default: the method and path, with parts that look like identifiers replaced: `GET /tickets/:id`. */
     name?: string;
-    /** Headers; they take precedence over the scenario's and the test's. */
-    headers?: Headers;
+    /** Headers; they take precedence over the scenario's and the test's. A list sends several lines. `undefined` and `null` are errors. */
+    headers?: RequestHeaders;
     /** Query parameters, encoded and appended to the URL. A list repeats its name. `undefined` and `null` are omitted. */
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials for this request; `null` sends none. */
@@ -773,7 +773,7 @@ declare module "loadstone" {
     redirects?: number;
     /** Whether cookies are sent and stored. Default: true. */
     cookies?: boolean;
-    /** Read and count the body, but do not store it, unless the status is 400 or above: for large downloads. Default: false. */
+    /** Read and count the body, of any size, but do not store it, unless the status is 400 or above: for large downloads. Default: false. */
     discardBody?: boolean;
     /** Expectations of the response. If one fails, the request fails. Default: a status below 400. */
     expect?: Expectation;
@@ -781,8 +781,27 @@ declare module "loadstone" {
     tags?: Tags;
   }
 
-  /** A value in a query string. */
+  /** Headers of a request. */
+  export type RequestHeaders = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>;
+
+  /** A value of a header. */
+  export type HeaderValue = string | number | bigint | boolean;
+
+  /** A value in a query string or a form. */
   export type QueryValue = string | number | bigint | boolean | null | undefined;
+
+  /** A part of a `multipart` body that the script describes. */
+  export interface MultipartPart {
+    /** The content. A string is sent as UTF-8. */
+    content: string | Uint8Array | FileContent;
+    /** The file name. Default: the file's name; otherwise none. */
+    filename?: string;
+    /** The content type. Default: the file's type; for bytes `application/octet-stream`; for a string none. */
+    contentType?: string;
+  }
+
+  /** A value of a `multipart` body: a field, a file, bytes, or a described part. */
+  export type MultipartValue = QueryValue | FileContent | Uint8Array | MultipartPart;
 
   /** A request with a body: at most one of `json`, `form`, `multipart` and `body`. */
   export interface BodyRequestOptions extends RequestOptions {
@@ -790,8 +809,11 @@ declare module "loadstone" {
     json?: unknown;
     /** Sent as an HTML form, with `content-type: application/x-www-form-urlencoded`. */
     form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
-    /** Sent as `multipart/form-data`: fields and {@link file}s. */
-    multipart?: Readonly<Record<string, string | number | boolean | FileContent>>;
+    /**
+     * Sent as `multipart/form-data`: fields, {@link file}s, bytes and described parts. A list sends several parts of one name. `undefined` and `null` are
+     * omitted. Loadstone sends the `Content-Type` header, which has the boundary.
+     */
+    multipart?: Readonly<Record<string, MultipartValue | readonly MultipartValue[]>>;
     /** Sent unchanged: a string, bytes, a {@link file} or a {@link template}. */
     body?: string | Uint8Array | FileContent;
   }
@@ -864,7 +886,7 @@ declare module "loadstone" {
 
   /** An object with a body for extraction: a {@link Response}, a {@link Message} or a {@link StubRequest}. */
   export interface Extractable {
-    /** The body as a string (UTF-8; other bytes become U+FFFD). */
+    /** The body as a string, in the charset of its `content-type`. The default is UTF-8. Malformed bytes become U+FFFD. */
     readonly text: string;
     /**
      * The whole body as JSON, or the first value at a JSON path (RFC 9535, with filters). Throws if the body is not JSON or the path finds nothing.
@@ -928,7 +950,7 @@ declare module "loadstone" {
     /** Name of the handshake in reports and thresholds. Default: `WS` and the path, with parts that look like identifiers replaced. */
     name?: string;
     /** Headers of the handshake; they take precedence over the scenario's and the test's. */
-    headers?: Headers;
+    headers?: RequestHeaders;
     /** Credentials for the handshake; `null` sends none. */
     auth?: Auth | null;
     /** Sub-protocols offered to the server, preferred first. */
@@ -1036,7 +1058,7 @@ declare module "loadstone" {
     /** Name of its connections in reports and thresholds. Default: `SSE` and the path, with parts that look like identifiers replaced. */
     name?: string;
     /** Headers; they take precedence over the scenario's and the test's. */
-    headers?: Headers;
+    headers?: RequestHeaders;
     /** Query parameters, as of a request. */
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials; `null` sends none. */
@@ -2880,7 +2902,7 @@ interface Console {
 }
 declare var console: Console;
 
-/** Runs a function once, after a number of milliseconds. */
+/** Runs a function once, after a number of milliseconds, at most 2,147,483,647 (24.8 days). */
 declare function setTimeout<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;
 /** Runs a function repeatedly at an interval in milliseconds, until it is cleared or the run ends. */
 declare function setInterval<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
+use crate::charset::{text_of, without_mark};
 use crate::exact_json;
 use crate::extract::cache::Compiled;
 use crate::extract::json::JsonValue;
@@ -27,7 +28,7 @@ pub(crate) struct BodyReader<'a> {
 
 impl<'js> BodyReader<'_> {
     pub(crate) fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(self.bytes)
+        text_of(self.bytes, self.content_type)
     }
 
     fn missing(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
@@ -60,7 +61,7 @@ impl<'js> BodyReader<'_> {
 
     pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
         let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return exact_json::parse(ctx, self.bytes).map_err(|_| {
+            return exact_json::parse(ctx, without_mark(self.bytes)).map_err(|_| {
                 ctx.catch();
                 Exception::throw_message(ctx, &format!("{}: the body is not JSON", (self.described)()))
             });

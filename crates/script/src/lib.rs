@@ -7,6 +7,7 @@
 //! of their functions and of consumers). Deliberately absent: sockets (`protocol`), arrivals (`engine`), percentiles.
 
 mod body;
+mod charset;
 mod compile;
 mod data;
 mod error;

@@ -89,6 +89,43 @@ fn an_endless_loop_while_the_file_is_read_is_interrupted_too() {
     refused("let n = 0;\nwhile (true) n += 1;\n", &[]).says("a.load.ts:2");
 }
 
+/// It is an error of the test: no request of the target, and the run is not valid.
+#[test]
+fn a_request_that_cannot_be_sent_is_not_the_targets() {
+    let body = r#"for (let n = 0; n < 5; n++) {
+        await user.get("/", { name: "A" });
+        try { await user.get("/", { name: "A", headers: { "x a": "1" } }); } catch { user.check("refused", true); }
+    }"#;
+    let ended =
+        once(server::nginx(), body).code(4).says("5 requests not sent, because the generator refused them").says("header name \"x a\"");
+    let summary = ended.summary();
+    assert_eq!((&summary["totals"]["requests"], &summary["totals"]["requests_failed"]), (&5.into(), &0.into()), "{}", ended.everything());
+    assert_eq!((ended.outcomes("passed"), ended.outcomes("unsendable")), (5, 5), "{}", ended.everything());
+    assert!(summary["verdict"]["findings"].as_array().is_some_and(Vec::is_empty), "{}", ended.everything());
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_before_the_load() {
+    let url = server::nginx();
+    for (flags, problem) in [
+        (["-H", "x a: 1"], "the header name \"x a\" is empty, or contains"),
+        (["-H", "Content-Length: 7"], "Content-Length is set by Loadstone"),
+        (["-H", "x: a\r\nb: c"], "the value of the header x contains a line break"),
+    ] {
+        Folder::new().run(&[&["run", url][..], &flags].concat()).code(USAGE).says(problem);
+    }
+    let with = |members: &str| {
+        format!("{HEAD}export default test({{ target: \"{url}\", load: scenario(\"S\", async () => {{}}).run(once()), {members} }});\n")
+    };
+    refused(&with("headers: { 'x a': '1' }"), &[]).says("\"x a\" is not a header name").says("a.load.ts:2:");
+    refused(&with("headers: { 'x-a': undefined }"), &[]).says("the header x-a is undefined");
+    let parameter = format!("const p = param.string(\"p\", {{ default: \"x\" }});\n{}", with(""));
+    refused(&parameter, &["-p", "p=1", "-p", "p=2"]).says("-p p=…: the parameter has two values");
+    let shadowed = with("").replace("param, csv,", "param, csv, stub,");
+    let shadowed = format!("{shadowed}stub.http({{ listen: \"127.0.0.1:0\" }}).on(\"* /*\", {{}}).on(\"POST /hook\", {{}});\n");
+    refused(&shadowed, &[]).says("POST /hook").says("\"* /*\" comes before it");
+}
+
 #[test]
 fn a_throw_fails_its_iteration_and_the_run_continues() {
     let script = format!(

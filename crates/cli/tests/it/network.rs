@@ -131,6 +131,10 @@ fn source_addresses_are_taken_in_turn() {
     script(&parts, "users(8).for(\"1s\")").run(&["run", "t.load.ts"]).passes();
     assert_eq!(*peers.lock().expect("no panic"), all);
     Folder::new().run(&["run", &url, "--source", "127.0.0.9-127.0.0.5"]).code(2).says("ends before it begins");
+    // TEST-NET-1 (RFC 5737) belongs to no machine.
+    Folder::new().run(&["run", &url, "--source", "192.0.2.7"]).code(2).says("192.0.2.7 is not an address of this machine");
+    script(&parts.replace("127.0.0.2", "192.0.2.7"), "once()").run(&["run", "t.load.ts"]).code(2).says("192.0.2.7 is not an address");
+    Folder::new().run(&["run", &url, "--source", "::1"]).code(5).says("the target has only IPv4 addresses");
     script("target: \"http://h\", options: { sources: [\"somewhere\"] }", "once()")
         .run(&["run", "t.load.ts"])
         .code(2)

@@ -77,6 +77,9 @@ fn method_headers_and_body_arrive() {
     let bearer = format!("{}/bearer", server::httpbin());
     let ended = json.run(&["run", &bearer, "-H", "Authorization: Bearer x", "--rate", "5", "--for", "1s"]).passes();
     assert_eq!(ended.outcomes("passed"), 5, "{}", ended.everything());
+    let basic = format!("{}/basic-auth/us/pw", server::httpbin().replace("://", "://us:pw@"));
+    let ended = json.run(&["run", &basic, "--rate", "5", "--for", "1s"]).passes();
+    assert_eq!(ended.outcomes("passed"), 5, "{}", ended.everything());
 }
 
 #[test]

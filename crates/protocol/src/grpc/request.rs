@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use loadstone_metrics::span::RequestLabel;
 
-use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request, RequestBody};
+use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request, SharedBody};
 
 /// Size of a message's prefix.
 const PREFIX_BYTES: u64 = 5;
@@ -44,7 +44,7 @@ impl PreparedGrpcCall {
             method: "POST".into(),
             path: call.path.to_string(),
             headers: lines(&call),
-            body: RequestBody::default(),
+            body: SharedBody::default(),
             timeout_ns,
             body_use: BodyUse::Keep,
             body_bytes_max: call.message_bytes_max.saturating_add(PREFIX_BYTES),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// The body of a request. A clone shares its bytes.
 #[derive(Debug, Clone, Default)]
-pub struct RequestBody {
+pub struct SharedBody {
     pieces: BodyPieces,
     len: usize,
 }
@@ -23,7 +23,7 @@ impl Default for BodyPieces {
     }
 }
 
-impl RequestBody {
+impl SharedBody {
     /// One piece after the other.
     pub fn of_pieces(pieces: Vec<Bytes>) -> Self {
         let len = pieces.iter().map(Bytes::len).sum();
@@ -64,7 +64,7 @@ impl RequestBody {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for RequestBody {
+impl<T: Into<Bytes>> From<T> for SharedBody {
     fn from(bytes: T) -> Self {
         let bytes = bytes.into();
         Self { len: bytes.len(), pieces: BodyPieces::One(bytes) }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn the_slices_after_each_offset_are_the_rest() {
         let pieces = ["", "ab", "", "cde", "f", ""].map(Bytes::from);
-        let body = RequestBody::of_pieces(pieces.to_vec());
+        let body = SharedBody::of_pieces(pieces.to_vec());
         assert_eq!((body.len(), body.to_vec().as_slice()), (6, &b"abcdef"[..]));
         for offset in 0..=6 {
             let (mut at, mut read) = (offset, Vec::new());
@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(read, b"abcdef"[offset..], "{offset}");
         }
         assert_eq!(body.slices_after(6), (&b""[..], &b""[..]));
-        assert_eq!(RequestBody::from("xy").slices_after(1).0, b"y");
-        assert!(RequestBody::default().is_empty());
+        assert_eq!(SharedBody::from("xy").slices_after(1).0, b"y");
+        assert!(SharedBody::default().is_empty());
     }
 }

@@ -15,7 +15,7 @@ use super::message::{BodyUse, Exchange, FAILED_STATUS_MIN, Origin, Request};
 use super::pool::{ConnectionPool, OriginPool};
 use super::state::{HttpState, Versions};
 use super::trace_choice::TraceChoice;
-use super::wire::{AddedLines, PreparedRequest, Traits, closes, write_head};
+use super::wire::{AddedLines, PreparedRequest, Traits, closes, expects_continue, write_head};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
@@ -82,19 +82,32 @@ impl<'a> RequestForm<'a> {
     fn outgoing(&self, network: &Network, added: AddedLines) -> Result<OutgoingRequest<'a>, Failure> {
         let proxy = network.route().forwards(self.origin().tls);
         match self {
-            Self::Prepared(request) if proxy.is_none() && added.is_empty() => {
-                Ok(OutgoingRequest { head: RequestHead::Prepared(&request.wire), body: &request.tail, sent: 0 })
-            }
+            Self::Prepared(request) if proxy.is_none() && added.is_empty() => Ok(OutgoingRequest {
+                head: RequestHead::Prepared(&request.wire),
+                body: &request.tail,
+                sent: 0,
+                expects_continue: request.expects_continue,
+            }),
             Self::Prepared(request) if proxy.is_none() => {
                 let mut head = network.take_send_buffer();
                 request.write_adding(added, &mut head);
-                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.tail, sent: 0 })
+                Ok(OutgoingRequest {
+                    head: RequestHead::Built(head),
+                    body: &request.tail,
+                    sent: 0,
+                    expects_continue: request.expects_continue,
+                })
             }
             _ => {
                 let request = self.request();
                 let mut head = network.take_send_buffer();
                 write_head(request, proxy, added, &mut head)?;
-                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 })
+                Ok(OutgoingRequest {
+                    head: RequestHead::Built(head),
+                    body: &request.body,
+                    sent: 0,
+                    expects_continue: expects_continue(request),
+                })
             }
         }
     }

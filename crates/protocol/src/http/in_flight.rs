@@ -3,9 +3,10 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use loadstone_metrics::clock::Timer;
 use loadstone_metrics::{LATE_READ_MAX_NS, Nanos};
 
-use super::body::RequestBody;
+use super::body::SharedBody;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::ResponseReader;
@@ -15,12 +16,17 @@ use crate::network::Network;
 /// A larger response may fill the socket's buffer, and is read at once.
 const LATE_READ_RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
+/// How long a body waits for the status 100, as in curl. A server that does not know `Expect` would otherwise wait for the body for ever.
+const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
+
 /// The bytes of a request, and how many of them were written.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest<'a> {
     pub(crate) head: RequestHead<'a>,
-    pub(crate) body: &'a RequestBody,
+    pub(crate) body: &'a SharedBody,
     pub(crate) sent: usize,
+    /// The body is sent when the server has asked for it, or does not answer for [`CONTINUE_WAIT_NS`].
+    pub(crate) expects_continue: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +61,8 @@ pub(crate) struct InFlightRequest<'a> {
     /// After a protocol switch: the bytes of the new protocol that have already arrived.
     pub(crate) rest: Vec<u8>,
     sending: bool,
+    /// Runs while the body waits for the status 100.
+    continue_limit: Option<Timer>,
     /// The request was sent, and the first byte of its response may be read late.
     late: Option<LateRead>,
     /// Writing failed. The response may still be readable.
@@ -93,6 +101,7 @@ impl<'a> InFlightRequest<'a> {
             surplus: false,
             rest: Vec::new(),
             sending: true,
+            continue_limit: None,
             late: None,
             write_failure: None,
         }
@@ -120,8 +129,12 @@ impl<'a> InFlightRequest<'a> {
                 Err(error) => self.write_failure = Some(Failure::broken(&error)),
             }
         }
+        let asked_before = self.response.continued;
         if let Poll::Ready(result) = self.poll_receive(context) {
             return Poll::Ready(result);
+        }
+        if self.sending && self.response.continued && !asked_before {
+            return self.poll(context);
         }
         if self.connection.timer.poll_fired(context).is_ready() {
             let doing = match () {
@@ -137,9 +150,11 @@ impl<'a> InFlightRequest<'a> {
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let stream = &mut self.connection.stream;
         let head = self.out.head.bytes();
-        let total = head.len() + self.out.body.len();
+        let whole = head.len() + self.out.body.len();
+        let total = if self.out.expects_continue && !self.response.continued { head.len() } else { whole };
         while self.out.sent < total {
             let (first, second) = match head.get(self.out.sent..) {
+                Some(rest) if !rest.is_empty() && total < whole => (rest, &[][..]),
                 Some(rest) if !rest.is_empty() => (rest, self.out.body.slices_after(0).0),
                 _ => self.out.body.slices_after(self.out.sent - head.len()),
             };
@@ -153,7 +168,23 @@ impl<'a> InFlightRequest<'a> {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
         }
-        stream.poll_flush(context)
+        if total == whole {
+            return stream.poll_flush(context);
+        }
+        if let Poll::Ready(Err(error)) = stream.poll_flush(context) {
+            return Poll::Ready(Err(error));
+        }
+        let clock = self.network.clock();
+        let limit = self.continue_limit.get_or_insert_with(|| {
+            let timer = clock.timer();
+            timer.reset(clock.now().saturating_add(CONTINUE_WAIT_NS));
+            timer
+        });
+        if limit.poll_fired(context).is_pending() {
+            return Poll::Pending;
+        }
+        self.out.expects_continue = false;
+        self.poll_send(context)
     }
 
     fn recycle(&mut self) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use loadstone_metrics::span::RequestLabel;
 use loadstone_metrics::{Nanos, Phases};
 
-use super::body::RequestBody;
+use super::body::SharedBody;
 use super::headers::Headers;
 use super::trace::TraceParent;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub struct Request {
     pub path: String,
     /// Header lines in order. `Host`, `Content-Length` and `Accept-Encoding` are added if missing.
     pub headers: Vec<(String, String)>,
-    pub body: RequestBody,
+    pub body: SharedBody,
     /// Time limit from the start to the last byte. Nanoseconds.
     pub timeout_ns: u64,
     pub body_use: BodyUse,

@@ -31,7 +31,7 @@ mod wire;
 
 pub use crate::credentials::basic_authorization;
 pub use address::{UrlError, add_query, form, path_of, resolve};
-pub use body::RequestBody;
+pub use body::SharedBody;
 pub use client::{Client, ClientOptions};
 pub use cookies::CookieError;
 pub(crate) use h2::{Http2Request, OpenStream};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::body::RequestBody;
+use super::body::SharedBody;
 
 /// Shorter content is copied, so that a body has few pieces.
 const SHARED_BYTES_MIN: usize = 16 * 1024;
@@ -49,10 +49,10 @@ impl Multipart {
     }
 
     /// The `Content-Type` value and the body.
-    pub fn finish(mut self) -> (String, RequestBody) {
+    pub fn finish(mut self) -> (String, SharedBody) {
         self.end.extend_from_slice(format!("--{}--\r\n", self.boundary).as_bytes());
         self.pieces.push(Bytes::from(self.end));
-        (format!("multipart/form-data; boundary={}", self.boundary), RequestBody::of_pieces(self.pieces))
+        (format!("multipart/form-data; boundary={}", self.boundary), SharedBody::of_pieces(self.pieces))
     }
 }
 

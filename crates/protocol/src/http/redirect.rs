@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::address::{path_of, resolve};
-use super::body::RequestBody;
+use super::body::SharedBody;
 use super::message::{Request, Response};
 use crate::credentials::basic_authorization;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ pub(super) fn redirected(
     };
     if becomes_get {
         next.method = "GET".into();
-        next.body = RequestBody::default();
+        next.body = SharedBody::default();
         next.headers.retain(|(name, _)| !is_about_body(name));
     }
     if request.origin.serves(&url) {

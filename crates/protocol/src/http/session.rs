@@ -7,7 +7,7 @@ use loadstone_metrics::span::RequestLabel;
 use url::Url;
 
 use super::address::path_of;
-use super::body::RequestBody;
+use super::body::SharedBody;
 use super::client::Client;
 use super::cookies::{CookieError, CookieJar};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
@@ -107,7 +107,7 @@ impl HttpSession {
             method: method.into(),
             path: path_of(url),
             headers,
-            body: RequestBody::default(),
+            body: SharedBody::default(),
             timeout_ns: self.options.timeout_ns,
             body_use: self.options.body_use,
             body_bytes_max: self.options.body_bytes_max,

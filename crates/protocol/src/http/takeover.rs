@@ -66,7 +66,7 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
         keep_from: None,
         body_bytes_max: traits.body_bytes_max,
     };
-    let out = OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 };
+    let out = OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0, expects_continue: false };
     let mut in_flight = InFlightRequest::new(network, &mut connection, out, ResponseReader::new(plan), exchange.started);
     let result = poll_fn(|context| in_flight.poll(context)).await;
     note(&mut exchange, in_flight.times);

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::body::RequestBody;
+use super::body::SharedBody;
 use super::content;
 use super::h2_head::Http2Head;
 use super::message::{BodyUse, Origin, Request};
@@ -23,8 +23,9 @@ pub struct PreparedRequest {
     pub(crate) http2_head: OnceCell<Http2Head>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
-    /// The body, if it is large. Then `wire` does not contain it.
-    pub(crate) tail: RequestBody,
+    /// The body, if it is large or is sent later than the head. Then `wire` does not contain it.
+    pub(crate) tail: SharedBody,
+    pub(crate) expects_continue: bool,
     /// No other request follows on its connection.
     pub(crate) closes: bool,
     /// Length of its header lines: the offset at which another can be inserted.
@@ -41,13 +42,15 @@ impl PreparedRequest {
         let mut wire = Vec::new();
         write_head(request, None, AddedLines::default(), &mut wire)?;
         let lines_bytes = wire.len() - 2;
-        let is_shared = request.body.len() > COPIED_BODY_BYTES_MAX;
+        let expects_continue = expects_continue(request);
+        let is_shared = expects_continue || request.body.len() > COPIED_BODY_BYTES_MAX;
         if !is_shared {
             request.body.pieces().iter().for_each(|piece| wire.extend_from_slice(piece));
         }
         Ok(Self {
-            tail: if is_shared { request.body.clone() } else { RequestBody::default() },
+            tail: if is_shared { request.body.clone() } else { SharedBody::default() },
             closes: closes(request),
+            expects_continue,
             origin: Rc::clone(&request.origin),
             request: Rc::new(request.clone()),
             http2_head: OnceCell::new(),
@@ -168,9 +171,18 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
 
 /// Whether a request has `Connection: close`.
 pub(super) fn closes(request: &Request) -> bool {
-    let is_close = |token: &str| token.trim().eq_ignore_ascii_case("close");
-    let mut connection = request.headers.iter().filter(|(name, _)| name.len() == 10 && name.eq_ignore_ascii_case("connection"));
-    connection.any(|(_, value)| value.split(',').any(is_close))
+    has_token(request, "connection", "close")
+}
+
+/// Whether a request has a body that waits until the server asks for it (RFC 9110, section 10.1.1).
+pub(crate) fn expects_continue(request: &Request) -> bool {
+    !request.body.is_empty() && has_token(request, "expect", "100-continue")
+}
+
+fn has_token(request: &Request, name: &str, token: &str) -> bool {
+    let is_wanted = |part: &str| part.trim().eq_ignore_ascii_case(token);
+    let mut named = request.headers.iter().filter(|(known, _)| known.len() == name.len() && known.eq_ignore_ascii_case(name));
+    named.any(|(_, value)| value.split(',').any(is_wanted))
 }
 
 /// Which header lines the caller set.

@@ -57,6 +57,8 @@ pub(crate) struct ResponseReader {
     pub(crate) status: u16,
     pub(crate) keep_alive: bool,
     /// The body has a content coding.
+    /// The server has asked for the body of the request (status 100).
+    pub(crate) continued: bool,
     pub(crate) encoded: bool,
     pub(crate) sets_cookies: bool,
     pub(crate) head: Bytes,
@@ -75,6 +77,7 @@ impl ResponseReader {
             streaming: false,
             status: 0,
             keep_alive: false,
+            continued: false,
             encoded: false,
             sets_cookies: false,
             head: Bytes::new(),
@@ -177,6 +180,7 @@ impl ResponseReader {
             if head.status == 101 {
                 return Err(Failure::protocol("the response switches protocols, but the request did not ask for that"));
             }
+            self.continued |= head.status == 100;
             self.interim_bytes += head.bytes;
             if self.interim_bytes > HEAD_BYTES_MAX {
                 return Err(Failure::protocol("the response's head is longer than 256 KiB"));

@@ -1,6 +1,7 @@
 //! One request and its response: bodies, limits, time limits, malformed responses.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use loadstone_metrics::Outcome;
@@ -140,7 +141,7 @@ fn an_early_answer_ends_the_upload() {
             peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n").await;
             // Keeps the connection open without reading until the client closes it.
             while peer.stream.writable().await.is_ok() && peer.stream.try_write(b"").is_ok() {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         })
         .await;
@@ -264,6 +265,44 @@ fn compressed_bodies_are_kept_and_limited_decompressed() {
         assert_eq!(failed(&client(&network).send(&limited).await).0, Outcome::Protocol);
         let discarded = Request { body_use: BodyUse::Discard, ..limited };
         assert!(passed(&client(&network).send(&discarded).await).body.is_empty());
+    });
+}
+
+#[test]
+fn a_body_waits_until_the_server_asks_for_it() {
+    run(|network| async move {
+        let address = serve(|mut peer, number| async move {
+            while let Some(head) = peer.head().await {
+                match number {
+                    // Without an answer, the body follows after a second.
+                    0 => {}
+                    1 => {
+                        assert!(peer.rests_for(Duration::from_millis(50)).await, "the body was not awaited");
+                        peer.send("HTTP/1.1 100 Continue\r\n\r\n").await;
+                    }
+                    _ => {
+                        peer.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n").await;
+                        assert!(peer.head().await.is_none(), "the connection was used again, or the body was sent");
+                        return;
+                    }
+                }
+                assert_eq!(peer.body_of(&head).await.as_deref(), Some(&b"abc"[..]));
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+            }
+        })
+        .await;
+        let client = client(&network);
+        let mut request = request("POST", address, "/", "abc");
+        request.headers.push(("Expect".to_owned(), "100-continue".to_owned()));
+        let prepared = PreparedRequest::new(&request).unwrap();
+        let waited = client.send(&request).await;
+        assert_eq!(passed(&waited).status, 200);
+        assert!(waited.ended - waited.started >= 1_000_000_000);
+        let asked = client.send_prepared(&prepared).await;
+        assert_eq!((passed(&asked).status, asked.bytes_sent), (200, waited.bytes_sent));
+        let refused = client.send(&request).await;
+        assert_eq!((passed(&refused).status, refused.bytes_sent), (401, waited.bytes_sent - 3));
+        assert_eq!(network.connections().open, 0);
     });
 }
 

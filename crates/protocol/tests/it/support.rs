@@ -94,6 +94,16 @@ impl Peer {
     /// The next request's body of known length.
     pub(crate) async fn whole_body(&mut self) -> Option<Vec<u8>> {
         let head = self.head().await?;
+        self.body_of(&head).await
+    }
+
+    /// Whether nothing more arrives in this time.
+    pub(crate) async fn rests_for(&mut self, time: Duration) -> bool {
+        self.rest.is_empty() && tokio::time::timeout(time, self.stream.read_buf(&mut self.rest)).await.is_err()
+    }
+
+    /// The body of known length of the request with this head.
+    pub(crate) async fn body_of(&mut self, head: &str) -> Option<Vec<u8>> {
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).map_or(0, |length| length.parse().unwrap());
         while self.rest.len() < length {
             if self.stream.read_buf(&mut self.rest).await.ok()? == 0 {

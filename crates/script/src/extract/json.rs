@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::ExtractError;
 use super::scan::{self, PathStep};
+use crate::charset::without_mark;
 use crate::exact_json::is_unsafe_integer;
 
 /// A compiled path.
@@ -51,6 +52,7 @@ impl JsonPath {
 
     /// The first value that the path finds in a body.
     pub(crate) fn first<'a>(&self, body: &'a [u8]) -> Result<Option<JsonValue<'a>>, ExtractError> {
+        let body = without_mark(body);
         match &self.form {
             PathForm::Simple(steps) => {
                 let text = utf8(body)?;
@@ -69,7 +71,7 @@ impl JsonPath {
         match &self.form {
             PathForm::Simple(_) => Ok(self.first(body)?.map_or_else(|| "[]".to_owned(), |value| format!("[{}]", value.to_json()))),
             PathForm::Full(path) => {
-                let tree = parse(body)?;
+                let tree = parse(without_mark(body))?;
                 let found: Vec<String> = path.query(&tree).iter().map(|value| value.to_string()).collect();
                 Ok(format!("[{}]", found.join(",")))
             }

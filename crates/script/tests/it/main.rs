@@ -26,5 +26,6 @@ mod stub_grpc;
 mod stub_tcp;
 mod tags;
 mod tcp;
+mod turns;
 mod udp;
 mod wire;

@@ -159,3 +159,17 @@ fn cookies_and_timers_refuse_what_they_would_change() {
         assert!(texts[2].starts_with("setInterval: inf ms is longer"), "{texts:?}");
     });
 }
+
+#[test]
+fn bodies_are_text_in_their_charset_and_json_may_have_a_mark() {
+    let body = r#"
+const page = await user.get("/latin1", { expect: { text: "Café" } });
+console.log(page.text, page.ok, (await user.post("/echo", { form: { q: page.text } })).json("$.body"));
+const marked = await user.get("/mark", { expect: { json: { "$.a": "b" } } });
+console.log(marked.ok, marked.json("$.a"), marked.json().a, marked.jsonAll("$..a")[0], marked.bytes.length);
+"#;
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED, "{:?}", worker.texts());
+        assert_eq!(worker.texts(), ["Café true q=Caf%C3%A9", "true b b b 13"]);
+    });
+}

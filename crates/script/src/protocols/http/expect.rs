@@ -8,11 +8,11 @@ use loadstone_protocol::http::{Exchange, Response};
 use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::body::to_js;
-use crate::exact_json;
 use crate::extract::json::{JsonPath, JsonValue};
 use crate::protocols::options::{duration, each, not_in};
 use crate::protocols::pattern::{is_pattern, test, text_of};
 use crate::unknown_options::OptionSet;
+use crate::{charset, exact_json};
 
 /// The options of `expect`.
 pub(super) static EXPECT: OptionSet = OptionSet::new("expect", &["status", "header", "text", "json", "within"]);
@@ -166,7 +166,7 @@ impl ExpectedPart {
         let problem = match self {
             Self::Status(patterns) => return Ok(judge_status(patterns, response.status)),
             Self::Header(name, wanted) => judge_header(ctx, name, wanted, response.headers.get(name))?,
-            Self::Text(wanted) => judge_text(ctx, wanted, &response.body)?,
+            Self::Text(wanted) => judge_text(ctx, wanted, &charset::text_of(&response.body, || response.headers.get("content-type")))?,
             Self::Json(expected) => judge_json(ctx, expected, &response.body)?,
             Self::WithinNs(within_ns) => (elapsed_ns(exchange) > *within_ns)
                 .then(|| format!("the response took longer than {}", loadstone_units::duration::format(*within_ns))),
@@ -258,12 +258,11 @@ fn judge_header(ctx: &Ctx<'_>, name: &str, wanted: &TextMatcher, value: Option<&
     Ok(Some(format!("header {name} is {}, expected {expected}", shown(value))))
 }
 
-fn judge_text(ctx: &Ctx<'_>, wanted: &TextMatcher, body: &[u8]) -> rquickjs::Result<Option<String>> {
-    let body = String::from_utf8_lossy(body);
+fn judge_text(ctx: &Ctx<'_>, wanted: &TextMatcher, body: &str) -> rquickjs::Result<Option<String>> {
     let (holds, what) = match wanted {
         TextMatcher::Present => (!body.is_empty(), "anything".to_owned()),
         TextMatcher::Text(text) => (body.contains(text.as_str()), shown(text)),
-        TextMatcher::Pattern(pattern) => (matches(ctx, pattern, &body)?, format!("a match of {}", written(ctx, pattern))),
+        TextMatcher::Pattern(pattern) => (matches(ctx, pattern, body)?, format!("a match of {}", written(ctx, pattern))),
     };
     Ok((!holds).then(|| format!("the body does not contain {what}")))
 }

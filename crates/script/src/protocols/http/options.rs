@@ -1,7 +1,7 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into the parts of the request.
 
 use loadstone_metrics::Tags;
-use loadstone_protocol::http::{BodyUse, Multipart, RequestBody, form};
+use loadstone_protocol::http::{BodyUse, Multipart, SharedBody, form};
 use rquickjs::{Ctx, FromJs, Object, Value};
 
 use super::expect::{EXPECT, Expectation};
@@ -20,7 +20,7 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) name: Option<String>,
     pub(in crate::protocols) headers: Vec<(String, String)>,
     pub(in crate::protocols) query: Vec<(String, String)>,
-    pub(in crate::protocols) body: RequestBody,
+    pub(in crate::protocols) body: SharedBody,
     /// The body has parts with a boundary, which its content type names.
     has_parts: bool,
     /// Sent unless the request has a header of that name.
@@ -136,7 +136,7 @@ impl RequestOptions {
         }
     }
 
-    fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<RequestBody>, content_type: Option<&str>) -> rquickjs::Result<()> {
+    fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<SharedBody>, content_type: Option<&str>) -> rquickjs::Result<()> {
         if !self.body.is_empty() {
             return Err(wrong(ctx, "a request has one body: use only one of json, form, multipart and body"));
         }
@@ -170,7 +170,7 @@ pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js
 }
 
 /// The parts of a body, with its content type. A list yields several parts of one name.
-fn multipart<'js>(ctx: &Ctx<'js>, value: &Value<'js>, boundary: String) -> rquickjs::Result<(String, RequestBody)> {
+fn multipart<'js>(ctx: &Ctx<'js>, value: &Value<'js>, boundary: String) -> rquickjs::Result<(String, SharedBody)> {
     let mut parts = Some(Multipart::new(boundary));
     named_values(ctx, value, "multipart", |name, value| {
         if let Some(begun) = parts.take() {

@@ -10,6 +10,7 @@ use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
 
 use super::calls::PreparedCall;
 use crate::body::BodyReader;
+use crate::charset::text_of;
 use crate::fields::object_of;
 use crate::runtime::worker::WorkerState;
 
@@ -65,7 +66,7 @@ impl ResponseObject {
     }
 
     fn body_text(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(self.body())
+        text_of(self.body(), || self.response().and_then(|response| response.headers.get("content-type")))
     }
 
     /// `"Create ticket" answered 200`, for messages.
