@@ -11,22 +11,22 @@ use crate::sink::OutputSink;
 
 /// Seconds of the run that may wait for a slow receiver; further ones are lost and counted.
 pub(crate) const QUEUE: usize = 60;
-/// Attempts at one delivery. Waits between them grow: 0.5 s, 1 s.
+/// Attempts per delivery. The waits between them grow: 0.5 s, 1 s.
 const ATTEMPTS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// At the end of a run, time for what still waits.
+/// Time limit at the end of a run for the queued seconds.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// How an output fared.
+/// The delivery statistics of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputDelivery {
     /// For people: `Prometheus at http://…`.
     pub destination: String,
-    /// Seconds of the run that arrived.
+    /// Delivered seconds of the run.
     pub delivered: u64,
-    /// Seconds that did not.
+    /// Lost seconds of the run.
     pub lost: u64,
-    /// Why, the last time; empty when nothing was lost.
+    /// The reason of the last loss; empty if nothing was lost.
     pub problem: String,
 }
 
@@ -37,7 +37,7 @@ struct Counts {
     problem: Mutex<String>,
 }
 
-/// The sending end. Never waits for the receiver while the run goes on.
+/// The sending end. It never waits for the receiver during the run.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     destination: String,
@@ -52,7 +52,7 @@ pub(crate) struct Outlet {
 
 impl Outlet {
     /// # Errors
-    /// When the system gives no thread.
+    /// When no thread can be created.
     pub(crate) fn start(destination: String, sink: Box<dyn OutputSink>) -> std::io::Result<Self> {
         let (queue, seconds) = sync_channel(QUEUE);
         let (over, ended) = sync_channel::<()>(1);
@@ -74,7 +74,7 @@ impl Outlet {
         }
     }
 
-    /// The first loss, once.
+    /// The first loss, reported once.
     pub(crate) fn news(&mut self) -> Option<String> {
         if self.is_loss_reported || self.counts.lost.load(Ordering::Relaxed) == 0 {
             return None;
@@ -83,7 +83,7 @@ impl Outlet {
         Some(format!("{} is dropping data: {}", self.destination, self.counts.problem()))
     }
 
-    /// Waits for what is still on its way, at most five seconds; the rest is lost.
+    /// Waits at most five seconds for queued data; the rest is lost.
     pub(crate) fn finish(mut self) -> OutputDelivery {
         drop(self.queue.take());
         if self.ended.recv_timeout(LAST_WAIT) == Err(RecvTimeoutError::Timeout) {

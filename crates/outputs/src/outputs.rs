@@ -19,23 +19,23 @@ use crate::totals::OutputTotals;
 pub enum OutputError {
     #[error("{destination}: {source}")]
     Start { destination: String, source: SinkError },
-    #[error("the metrics of the run cannot be served on {address}: {source}")]
+    #[error("cannot serve the run's metrics on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
 }
 
-/// Takes a run's seconds and hands them on. Nothing here waits for a receiver before [`Outputs::finish`].
+/// Passes a run's seconds on to the outputs. Nothing waits for a receiver before [`Outputs::finish`].
 pub struct Outputs {
     outlets: Vec<Outlet>,
-    /// Where it is served, and what feeds it.
+    /// The address of the scrape endpoint, and its input.
     scrape: Option<(SocketAddr, Outlet)>,
 }
 
 impl Outputs {
-    /// `headers` go with every HTTP request: what a receiver wants to know about who sends. `listen`: where to serve `/metrics` for
+    /// `headers` are sent with every HTTP request, for example for authentication. `listen`: the address on which to serve `/metrics` for
     /// scraping.
     ///
     /// # Errors
-    /// [`OutputError`]; whether a receiver is there is seen when the first second is sent.
+    /// [`OutputError`]. A missing receiver is detected only when the first second is sent.
     pub fn start(
         to: &[Destination],
         headers: &[(String, String)],
@@ -57,12 +57,12 @@ impl Outputs {
         Ok(Self { outlets, scrape: listen.map(serve).transpose()? })
     }
 
-    /// Where `/metrics` is served.
+    /// The address of `/metrics`.
     pub fn scrape_address(&self) -> Option<SocketAddr> {
         self.scrape.as_ref().map(|(address, _)| *address)
     }
 
-    /// Hands on a second, merged over all workers, with the last reading of each signal that was read in it.
+    /// Passes on a second, merged over all workers, with the last reading of each signal in it.
     pub fn push<'a>(&mut self, second: &Snapshot, signals: impl IntoIterator<Item = (&'a Signal, SignalPoint)>) {
         let feeds = self.scrape.as_mut().map(|(_, outlet)| outlet);
         let mut all = self.outlets.iter_mut().chain(feeds).peekable();
@@ -73,12 +73,12 @@ impl Outputs {
         }
     }
 
-    /// What people should know: an output that lost something for the first time.
+    /// Messages for the user: outputs that lost data for the first time.
     pub fn news(&mut self) -> Vec<String> {
         self.outlets.iter_mut().filter_map(Outlet::news).collect()
     }
 
-    /// Waits for what is on its way, at most five seconds for each, and says how every output fared.
+    /// Waits at most five seconds for each output's queued data, and returns the statistics of every output.
     pub fn finish(self) -> Vec<OutputDelivery> {
         self.outlets.into_iter().map(Outlet::finish).collect()
     }

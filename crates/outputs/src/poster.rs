@@ -1,4 +1,4 @@
-//! POSTs for outputs that speak HTTP: one URL, a time limit, and what the receiver says when it refuses.
+//! HTTP POST for outputs: one URL, a time limit, and the receiver's message when it refuses.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use url::Url;
 
 use crate::sink::{DeliveryError, SinkError};
 
-/// For connecting, sending and the response together.
+/// Time limit for connecting, sending and the response together.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Of a response that says what is wrong. Bytes.
+/// Maximum size of an error response. Bytes.
 const RESPONSE_BYTES_MAX: usize = 64 << 10;
 const RESPONSE_CHARS_SHOWN: usize = 200;
 
@@ -23,10 +23,10 @@ pub(crate) struct Poster {
 }
 
 impl Poster {
-    /// `headers` go with every request, and those that the user has `given`. A user and password in the URL become basic authentication.
+    /// `headers` and the user's `given` headers are sent with every request. A user and password in the URL become basic authentication.
     ///
     /// # Errors
-    /// When the URL or a header cannot be used, or this machine's TLS.
+    /// When the URL, a header or this machine's TLS cannot be used.
     pub(crate) fn new(url: &Url, headers: &[(&str, &str)], given: &[(String, String)]) -> Result<Self, SinkError> {
         let mut all = HeaderMap::new();
         let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loadstone_metrics::Nanos;
 
-/// A run as every output names it. Clones share the time at which it began.
+/// The labels of a run in every output. Clones share the time at which the run began.
 #[derive(Debug, Clone)]
 pub struct RunLabels {
     pub test: String,
@@ -16,12 +16,12 @@ pub struct RunLabels {
 }
 
 impl RunLabels {
-    /// `zero_unix_ns`: wall-clock time from which its instants count, until [`RunLabels::begin`] says another.
+    /// `zero_unix_ns`: the wall-clock time of instant 0, until [`RunLabels::begin`] changes it.
     pub fn new(test: &str, run: &str, zero_unix_ns: u64) -> Self {
         Self { test: test.to_owned(), run: run.to_owned(), zero_unix_ns: Arc::new(AtomicU64::new(zero_unix_ns)) }
     }
 
-    /// The run's time begins.
+    /// Sets the begin of the run.
     pub fn begin(&self, zero_unix_ns: u64) {
         self.zero_unix_ns.store(zero_unix_ns, Ordering::Release);
     }

@@ -7,7 +7,7 @@ use loadstone_metrics::{Nanos, Signal, SignalKind, SignalPoint};
 
 use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
 
-/// A level that nobody has read for so long is no longer sent; observers that read more seldom than this show gaps.
+/// A level without a reading for this time is no longer sent. Observers with longer periods show gaps.
 const LEVEL_KEPT_NS: u64 = 60_000_000_000;
 
 /// All signals of a run so far, by name.
@@ -19,14 +19,14 @@ pub(crate) struct SignalState {
     pub(crate) kind: SignalKind,
     pub(crate) labels: PointLabels,
     last: SignalPoint,
-    /// Of a counter: growth since the first reading.
+    /// For a counter: its growth since the first reading.
     grown: f64,
-    /// Of a counter: growth per second since the reading before.
+    /// For a counter: its growth per second since the previous reading.
     per_second: Option<f64>,
 }
 
 impl SignalState {
-    /// What a chart of single readings shows: the level, or a counter's growth per second.
+    /// The value for a chart of single readings: the level, or a counter's growth per second.
     pub(crate) fn shown(&self) -> Option<f64> {
         let shown = match self.kind {
             SignalKind::Gauge => Some(self.last.value),
@@ -37,7 +37,7 @@ impl SignalState {
 
     fn read(&mut self, point: SignalPoint) {
         self.per_second = point.growth_since(&self.last);
-        // A counter that went back began anew.
+        // A counter that decreased was reset.
         self.grown += if point.value >= self.last.value { point.value - self.last.value } else { point.value };
         self.last = point;
     }
@@ -73,7 +73,7 @@ impl SignalTotals {
     }
 }
 
-/// `observer`, `signal`, `series` (where there are several of one name) and `unit`.
+/// `observer`, `signal`, `series` (if several have the same name) and `unit`.
 fn labels(signal: &Signal) -> PointLabels {
     let name = signal.name.strip_prefix(&*signal.observer).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&signal.name);
     let (metric, series) = match name.strip_suffix('}').and_then(|name| name.split_once('{')) {

@@ -1,4 +1,4 @@
-//! What an output is: something that takes a run's seconds and delivers them.
+//! The interface of an output, which takes a run's seconds and delivers them.
 //!
 //! Read [`OutputSink`] first. A new kind of output implements it in a separate file or folder and describes itself as an [`OutputKind`];
 //! `kinds` lists it. Threads, queues, retries and counts belong to `outlet`.
@@ -12,14 +12,14 @@ use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::totals::OutputTotals;
 
-/// What takes a run's seconds, in order.
+/// Takes a run's seconds, in order.
 pub(crate) trait OutputSink: Send {
-    /// Adds a second to what is to be delivered.
+    /// Adds a second to the next delivery.
     fn take(&mut self, second: &OutputSecond);
-    /// Delivers what was taken since the last time that this or [`OutputSink::give_up`] was over. Returns how many seconds arrived as
-    /// such: a kind that sends the state of the run so far delivers one point for all that it took.
+    /// Delivers the seconds since the last call of this or of [`OutputSink::give_up`]. Returns how many seconds arrived as separate
+    /// points: a kind that sends cumulative state delivers one point for all of them.
     fn flush(&mut self) -> Result<u64, DeliveryError>;
-    /// Forgets what could not be delivered, unless it is part of the state.
+    /// Discards undelivered seconds, unless they are part of the cumulative state.
     fn give_up(&mut self);
 }
 
@@ -28,24 +28,24 @@ pub(crate) trait OutputSink: Send {
 #[error("{text}")]
 pub(crate) struct DeliveryError {
     pub(crate) text: String,
-    /// Another attempt may help.
+    /// Whether another attempt may succeed.
     pub(crate) is_transient: bool,
 }
 
 /// A kind of output, as `--out` knows it.
 pub(crate) struct OutputKind {
-    /// As typed before the `=`.
+    /// The word before the `=`.
     pub(crate) name: &'static str,
     /// For people, before "at" and the address.
     pub(crate) title: &'static str,
     pub(crate) start: StartOutput,
 }
 
-/// What a kind's address is, and how it is started.
+/// The form of a kind's address, and its constructor.
 pub(crate) enum StartOutput {
     /// An http or https URL.
     Url {
-        /// In place of no path, where the kind's specification names one.
+        /// The default path, if the kind's specification defines one.
         default_path: Option<&'static str>,
         start: StartAtUrl,
     },
@@ -56,21 +56,21 @@ pub(crate) enum StartOutput {
 pub(crate) type StartAtUrl = fn(&Url, OutputSetup<'_>) -> Result<Box<dyn OutputSink>, SinkError>;
 pub(crate) type StartAtSocket = fn(SocketAddr, OutputSetup<'_>) -> Result<Box<dyn OutputSink>, SinkError>;
 
-/// What every output is given.
+/// The input of every output.
 pub(crate) struct OutputSetup<'a> {
-    /// Go with every HTTP request: what a receiver wants to know about who sends.
+    /// Headers of every HTTP request, for example for authentication.
     pub(crate) headers: &'a [(String, String)],
-    /// Of the run that begins: empty, but it knows the scenarios.
+    /// The totals of the run: empty except for the scenarios.
     pub(crate) totals: OutputTotals,
     pub(crate) run: RunLabels,
 }
 
-/// Why a sink cannot be made.
+/// Why a sink cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
     #[error("\"{0}\" is not a header name")]
     HeaderName(String),
-    /// The value may be a secret: it is not shown.
+    /// The value may be a secret, so it is not shown.
     #[error("the value of the header {0} cannot be sent")]
     HeaderValue(String),
     #[error(transparent)]

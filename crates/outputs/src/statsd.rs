@@ -1,4 +1,4 @@
-//! StatsD over UDP: counters, and gauges with the percentiles of each second. Plain StatsD has no tags: names carry them.
+//! StatsD over UDP: counters, and gauges with the percentiles of each second. Plain StatsD has no tags, so names contain them.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
 use crate::totals::{OutputTotals, labels, metric_labels, name_of};
 
-/// Of a datagram: what fits an Ethernet frame without being split. Bytes.
+/// Maximum size of a datagram, which fits into an Ethernet frame without fragmentation. Bytes.
 const DATAGRAM_MAX: usize = 1432;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl StatsdSink {
 
     fn level(&mut self, tags: &[(&str, &str)], name: &str, value: f64) {
         if value < 0.0 && self.dialect == Dialect::Plain {
-            // A sign makes it a change of the gauge (StatsD's metric types): it is set to zero first.
+            // A sign would mean a change of the gauge (StatsD's metric types), so the gauge is set to zero first.
             self.line(tags, name, 0, "g");
         }
         self.line(tags, name, value, "g");
@@ -165,7 +165,7 @@ impl OutputSink for StatsdSink {
     }
 
     fn flush(&mut self) -> Result<u64, DeliveryError> {
-        // What was sent is not sent again: counters would count twice.
+        // Sent data is not sent again, because counters would count it twice.
         let lines = std::mem::take(&mut self.lines);
         let lost = |problem: std::io::Error| DeliveryError { text: problem.to_string(), is_transient: false };
         for datagram in datagrams(&lines) {
@@ -179,7 +179,7 @@ impl OutputSink for StatsdSink {
     }
 }
 
-/// Lines joined to datagrams. A single line that is too long goes alone.
+/// Joins lines to datagrams. A single line that is too long is sent alone.
 fn datagrams(lines: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in lines {

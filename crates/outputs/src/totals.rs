@@ -1,4 +1,5 @@
-//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`OutputTotals::families`] and docs/outputs/monitoring.md.
+//! The run so far as cumulative metrics, for Prometheus and OpenTelemetry. Their names are in [`OutputTotals::families`] and
+//! docs/outputs/monitoring.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(crate) struct OutputTotals {
     load: BTreeMap<Arc<str>, LoadTotals>,
     /// By name.
     flows: BTreeMap<Arc<str>, FlowTotals>,
-    /// Metrics of the test's own.
+    /// Custom metrics of the test.
     metrics: Vec<MetricSlice>,
     pub(crate) signals: SignalTotals,
     /// End of the last second.
@@ -47,7 +48,7 @@ struct SeriesTotals {
     received: u64,
 }
 
-/// Of one scenario: sums of arrivals and starts, levels of the last second.
+/// One scenario: sums of arrivals and starts, levels of the last second.
 #[derive(Debug, Default)]
 pub(crate) struct LoadTotals {
     due: u64,
@@ -106,7 +107,7 @@ impl OutputTotals {
         self.load.iter()
     }
 
-    /// Every metric that has a point.
+    /// All metrics with a point.
     pub(crate) fn families(&self) -> Vec<MetricFamily<'_>> {
         use FamilyKind::{Counter, Gauge};
         use FamilyUnit::{Bytes, One, Seconds};
@@ -155,7 +156,7 @@ impl OutputTotals {
         let (started, open) = ("Journeys that started.", "Journeys that started and have not ended.");
         [
             family("flows_started", started, FamilyKind::Counter, FamilyUnit::One, points(|flow| PointValue::Number(flow.started as f64))),
-            family("flows", "Journeys that finished, or were given up.", FamilyKind::Counter, FamilyUnit::One, ended.collect()),
+            family("flows", "Journeys that finished or were given up.", FamilyKind::Counter, FamilyUnit::One, ended.collect()),
             family(
                 "flow_time",
                 "End-to-end time of journeys.",
@@ -174,7 +175,7 @@ impl OutputTotals {
         ]
     }
 
-    /// Of the run so far: how often each was recorded, what counters add up to, and the figures of the others.
+    /// Custom metrics of the run so far: how often each was recorded, sums of counters, and levels of the others.
     fn metric_families(&self) -> [MetricFamily<'_>; 3] {
         let (mut recorded, mut sums, mut levels) = (Vec::new(), Vec::new(), Vec::new());
         for metric in &self.metrics {
@@ -189,8 +190,8 @@ impl OutputTotals {
         }
         [
             family("metric_recorded", "How often a metric of the test was recorded.", FamilyKind::Counter, FamilyUnit::One, recorded),
-            family("metric_sum", "What was added to a counter of the test.", FamilyKind::Counter, FamilyUnit::One, sums),
-            family("metric", "A trend, gauge or rate of the test, of the run so far.", FamilyKind::Gauge, FamilyUnit::One, levels),
+            family("metric_sum", "Sum of a counter of the test.", FamilyKind::Counter, FamilyUnit::One, sums),
+            family("metric", "A trend, gauge or rate of the test, over the run so far.", FamilyKind::Gauge, FamilyUnit::One, levels),
         ]
     }
 
@@ -218,7 +219,7 @@ impl OutputTotals {
 
 type Named = (&'static str, &'static str);
 
-/// What is counted by outcome, and whose times are kept.
+/// Series that are counted by outcome, and those with times.
 const SERIES: &[(SeriesKind, Named, Option<Named>)] = &[
     (
         SeriesKind::Request,
@@ -261,7 +262,7 @@ fn family<'a>(
     MetricFamily { stem, help, kind, unit, points }
 }
 
-/// `scenario`, `group` (inside one) and `name` (where it is not the scenario's own).
+/// `scenario`, `group` (inside a group) and `name` (if it differs from the scenario's).
 pub(crate) fn labels(key: &SeriesKey) -> PointLabels {
     let mut labels = vec![("scenario", Arc::clone(&key.scenario))];
     if !key.group.is_empty() {

@@ -1,4 +1,4 @@
-//! The few ways in which this crate touches the disk. Every error says what was being done to which file.
+//! All disk access of this crate. Every error names the operation and the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use crate::RunError;
 
-/// Makes `folder/name`, or `folder/name-2`, `-3`, … when it is taken. Never enters an existing directory.
+/// Creates `folder/name`, or `folder/name-2`, `-3`, … if it exists. Never reuses an existing directory.
 pub(crate) fn make_new_directory(folder: &Path, name: &str) -> Result<(PathBuf, String), RunError> {
     fs::create_dir_all(folder).map_err(|source| RunError::io("create", folder, source))?;
     for attempt in 1..=1000 {
@@ -22,13 +22,13 @@ pub(crate) fn make_new_directory(folder: &Path, name: &str) -> Result<(PathBuf, 
     Err(RunError::io("create", &folder.join(name), ErrorKind::AlreadyExists.into()))
 }
 
-/// Writes a whole file so that a reader sees the old one or the new one, never a part.
+/// Replaces a file atomically: a reader sees the old or the new content, never a part.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let partial = path.with_extension("partial");
     let written = File::create(&partial).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()));
     let renamed = written.and_then(|()| fs::rename(&partial, path));
     renamed.map_err(|source| {
-        // The disk may be full: give back what the failed attempt took. That this fails too changes nothing.
+        // The disk may be full, so free the space of the failed attempt. An error here changes nothing.
         let _ = fs::remove_file(&partial);
         RunError::io("write", path, source)
     })
@@ -97,7 +97,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     file.write_all(bytes).and_then(|()| file.sync_data()).map_err(|source| RunError::io("append to", path, source))
 }
 
-/// The same behind the last whole line; what is left of a torn one is cut off.
+/// Appends after the last complete line; removes a truncated line first.
 pub(crate) fn append_after_last_line(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let known = read_whole(path)?.unwrap_or_default();
     let whole = known.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -108,7 +108,7 @@ pub(crate) fn append_after_last_line(path: &Path, bytes: &[u8]) -> Result<(), Ru
     append(path, bytes)
 }
 
-/// A file that only grows, by whole lines.
+/// A file that only grows, by complete lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
     path: PathBuf,
@@ -123,8 +123,8 @@ impl Lines {
         Ok(Self { path, file, length: 0 })
     }
 
-    /// Appends what ends in a newline, with one write: once this returns, the line outlives the process.
-    /// After an error the file ends where it ended before.
+    /// Appends lines with one write. Once this returns, they survive the end of the process.
+    /// After an error, the file's length is unchanged.
     pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), RunError> {
         match self.file.write_all(line) {
             Ok(()) => {
@@ -138,8 +138,8 @@ impl Lines {
         }
     }
 
-    /// A full disk may have taken half a line; cut it off so that later lines do not follow on it. The reader tolerates
-    /// a torn last line, so failing to cut loses nothing.
+    /// A full disk may have stored half a line. Removes it, so that later lines do not follow it. The reader tolerates a
+    /// truncated last line, so an error here loses nothing.
     fn cut_back(&self) {
         let _ = self.file.set_len(self.length);
     }
@@ -172,7 +172,7 @@ mod tests {
         let path = folder.path().join("lines");
         let mut lines = Lines::create(path.clone()).unwrap();
         lines.append(b"whole\n").unwrap();
-        // What a failed write leaves: bytes in the file beyond the length on record, and a handle that takes no more.
+        // The state after a failed write: bytes beyond the recorded length, and a handle that refuses further writes.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"to").unwrap();
         lines.cut_back();
         assert_eq!(fs::read(&path).unwrap(), b"whole\n");

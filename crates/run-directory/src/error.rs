@@ -1,10 +1,10 @@
-//! What can go wrong between a run and the disk.
+//! Errors of reading and writing runs.
 
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Every message names the file and what to do.
+/// Every message names the file and the remedy.
 #[derive(Debug, Error)]
 pub enum RunError {
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
@@ -41,7 +41,7 @@ fn is_full(source: &std::io::Error) -> bool {
 fn advice(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            ". Free some space or write runs elsewhere; what was measured so far can be read"
+            ". Free some space or write runs elsewhere. The measurements so far are readable"
         }
         std::io::ErrorKind::PermissionDenied => ". Check who owns the folder, or write runs elsewhere",
         _ => "",
@@ -50,7 +50,7 @@ fn advice(source: &std::io::Error) -> &'static str {
 
 fn known_runs(known: &[String]) -> String {
     match known {
-        [] => ", which holds no runs".to_owned(),
+        [] => ", which contains no runs".to_owned(),
         some => format!("; newest: {}", some.join(", ")),
     }
 }

@@ -1,11 +1,11 @@
-//! What lies in a run directory.
+//! The files of a run directory.
 
-/// Version of the format that this build writes; it reads this one and older ones. docs/run-directory.md says what changed with each.
+/// Version of the format that this build writes; it reads this one and older ones. docs/run-directory.md lists the changes of each.
 pub const FORMAT: u32 = 2;
 
 /// [`crate::RunInfo`] and the plan with secrets masked. Written before the load starts.
 pub const RUN: &str = "run.json";
-/// One [`loadstone_metrics::Snapshot`] per line and second, of the first hour. docs/run-directory.md says where later ones lie.
+/// One [`loadstone_metrics::Snapshot`] per line and second, of the first hour. docs/run-directory.md describes the files of later ones.
 pub const SNAPSHOTS: &str = "snapshots.jsonl";
 pub(crate) const SNAPSHOT_STEM: &str = "snapshots";
 /// Observer series: a line that defines each, and lines with its points. Of the first hour.
@@ -15,7 +15,7 @@ pub(crate) const SIGNAL_STEM: &str = "signals";
 pub const TRACES: &str = "traces.jsonl";
 /// [`crate::RunEnd`]; absent while running and after a kill.
 pub const END: &str = "end.json";
-/// What scripts and the tool had to say, as text.
+/// Console output of scripts and of Loadstone, as text.
 pub const CONSOLE: &str = "console.log";
 
 /// [`crate::Notes`]: people's remarks about the run. Only this file and [`PROOFS`] change after a run is over.

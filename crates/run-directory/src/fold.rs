@@ -1,20 +1,20 @@
-//! Seconds into steps of several. What a step is folded of is `metrics`' business ([`Snapshot::extend`]); where it begins and ends is decided here.
+//! Folds seconds into longer steps. `metrics` defines how slices are merged ([`Snapshot::extend`]); this module decides where a step begins and ends.
 
 use loadstone_metrics::Snapshot;
 use loadstone_plan::{TestPlan, Window};
 
-/// Whether the seconds of a run can be folded at all: a threshold over windows is judged on them.
+/// Whether the seconds of a run can be folded: a threshold over windows needs all of them.
 pub(crate) fn is_foldable(plan: &TestPlan) -> bool {
     plan.thresholds.iter().all(|threshold| threshold.window == Window::WholeRun)
 }
 
-/// Gathers slices, which come in order, into steps of equal length. A second in which the load changed stays on its own, and none of the plan's
-/// warm-ups ends within a step.
+/// Gathers ordered slices into steps of equal length. A second in which the load changed remains separate, and no warm-up of the plan ends within
+/// a step.
 #[derive(Debug)]
 pub(crate) struct SliceFold {
     step_seconds: u32,
     warm_ups: Vec<u32>,
-    /// The open step is kept small, rather than quick to add to.
+    /// Whether the open step is optimized for size instead of speed.
     small: bool,
     open: Option<Snapshot>,
 }
@@ -25,7 +25,7 @@ impl SliceFold {
         Self { step_seconds, warm_ups, small: false, open: None }
     }
 
-    /// For a run that goes on: a step is open all the time, and dense histograms of all requests take megabytes.
+    /// For a run in progress: a step is always open, and dense histograms of all requests take megabytes.
     pub(crate) fn in_little_memory(step_seconds: u32, plan: &TestPlan) -> Self {
         Self { small: true, ..Self::new(step_seconds, plan) }
     }
@@ -57,7 +57,7 @@ impl SliceFold {
         }
     }
 
-    /// Passes on what is not complete.
+    /// Passes on the incomplete step.
     pub(crate) fn close(&mut self, mut take: impl FnMut(Snapshot)) {
         if let Some(mut step) = self.open.take() {
             step.pack();
@@ -66,15 +66,15 @@ impl SliceFold {
     }
 }
 
-/// Whether slices are folded where they would not fit.
+/// Whether slices are folded if they would not fit into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folding {
     Never,
-    /// Once this second is reached.
+    /// From this second on.
     After(u32),
 }
 
-/// The slices of a run in memory: all its seconds, or, of a long run, steps that grow until they fit.
+/// The slices of a run in memory: all its seconds, or, for a long run, steps that grow until they fit.
 #[derive(Debug)]
 pub(crate) struct SliceList<'a> {
     plan: &'a TestPlan,
@@ -86,10 +86,10 @@ pub(crate) struct SliceList<'a> {
     held: usize,
 }
 
-/// Bytes of slices that are held of a long run. While they are folded, those of the finer and of the coarser step are there together.
+/// Maximum bytes of slices of a long run. While they are folded, the finer and the coarser steps are in memory together.
 const HELD_BYTES_MAX: usize = 112 << 20;
 
-/// Steps that a minute, which older seconds are folded into on disk, divides or is divided by.
+/// Valid steps: divisors or multiples of a minute, the step of older seconds on disk.
 const STEPS_S: [u32; 8] = [1, 5, 15, 60, 300, 600, 1800, 3600];
 
 impl<'a> SliceList<'a> {

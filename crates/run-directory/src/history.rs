@@ -1,4 +1,4 @@
-//! The runs of a folder, without reading what they measured. Read [`History`].
+//! The runs of a folder, without their measurements. Read [`History`].
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -6,21 +6,21 @@ use std::time::SystemTime;
 use crate::json::parse;
 use crate::{Reader, RunEnd, RunError, RunInfo, disk, files, parts};
 
-/// A run as a list shows it.
+/// A run as an entry of a list.
 #[derive(Debug)]
 pub struct HistoryEntry {
     pub directory: PathBuf,
     pub info: RunInfo,
-    /// Name of the test, and what it was run with, as it may be shown.
+    /// Name of the test and its parameters, with secrets masked.
     pub test: String,
     pub parameters: Vec<loadstone_plan::Parameter>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,
-    /// `summary.json` as it lies there: `analysis::Summary`. `None` until it is concluded.
+    /// The content of `summary.json`, an `analysis::Summary`. `None` until it is concluded.
     pub summary: Option<serde_json::Value>,
-    /// What people noted about it.
+    /// People's remarks about it.
     pub note: Option<String>,
-    /// When the last second was written. A run without an end that was written a moment ago is still running.
+    /// When the last second was written. A run without an end and with a recent second is still running.
     pub written: Option<SystemTime>,
 }
 
@@ -49,7 +49,7 @@ impl History {
         &self.names
     }
 
-    /// The directory of the run that is called exactly so.
+    /// The directory of the run with exactly this name.
     ///
     /// # Errors
     /// [`RunError::NotFound`]
@@ -57,7 +57,7 @@ impl History {
         self.names.iter().find(|known| *known == name).map(|name| self.folder.join(name)).ok_or_else(|| self.not_found(name))
     }
 
-    /// Deletes the directory of the run that is called exactly so, with everything in it.
+    /// Deletes the directory of the run with exactly this name, including its content.
     ///
     /// # Errors
     /// [`RunError::NotFound`] and [`RunError::Io`].
@@ -80,7 +80,7 @@ impl History {
         entry(directory.to_owned())
     }
 
-    /// Reads the small files of each run, newest first. One that cannot be read is an error in its place, not of the list.
+    /// Reads the small files of each run, newest first. An unreadable run is an error in its position, not of the list.
     pub fn entries(&self) -> impl Iterator<Item = Result<HistoryEntry, RunError>> + '_ {
         self.names.iter().map(|name| entry(self.folder.join(name)))
     }
@@ -90,7 +90,7 @@ impl History {
     /// one run only.
     ///
     /// # Errors
-    /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which name what there is.
+    /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which list the candidates.
     pub fn find(&self, asked: &str) -> Result<PathBuf, RunError> {
         let not_found = || self.not_found(asked);
         if let Some(back) = steps_back(asked) {
@@ -119,7 +119,7 @@ impl History {
         }
     }
 
-    /// The newest run of which this holds. Of one that cannot be read nothing does.
+    /// The newest run that matches. An unreadable run does not match.
     fn newest(&self, holds: impl Fn(&RunInfo) -> bool) -> Option<&String> {
         self.names.iter().find(|name| Reader::open(&self.folder.join(name)).is_ok_and(|reader| holds(reader.info())))
     }

@@ -17,13 +17,13 @@ pub(crate) fn problem(error: &serde_json::Error) -> String {
     text.rfind(" at line ").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
-/// One line of JSON, in the place of what the buffer held.
+/// One line of JSON; replaces the content of the buffer.
 pub(crate) fn fill<T: Serialize>(buffer: &mut Vec<u8>, value: &T) -> Result<(), RunError> {
     buffer.clear();
     push_line(buffer, value)
 }
 
-/// One more line of JSON.
+/// Appends a line of JSON.
 pub(crate) fn push_line<T: Serialize>(buffer: &mut Vec<u8>, value: &T) -> Result<(), RunError> {
     serde_json::to_writer(&mut *buffer, value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
     buffer.push(b'\n');

@@ -1,8 +1,8 @@
 //! The run directory: what was measured, on disk, in open formats.
 //!
-//! Read [`Run`] first (a whole run in memory), then `files` (what lies in a directory), [`Writer`] and [`Reader`]. The format
-//! is described in docs/run-directory.md. Deliberately absent: anything concluded. Verdicts and reports can be deleted and
-//! are rebuilt from what stands here; this crate only keeps their bytes.
+//! Read [`Run`] first (a complete run in memory), then `files` (the files of a directory), [`Writer`] and [`Reader`]. The format
+//! is described in docs/run-directory.md. Deliberately absent: conclusions. Verdicts and reports can be deleted and rebuilt from
+//! the measurements; this crate only stores their bytes.
 
 mod disk;
 mod error;

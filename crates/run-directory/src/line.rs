@@ -38,7 +38,7 @@ pub(crate) fn complete(mut signal: Signal) -> Signal {
     signal
 }
 
-/// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it, `{"notice": …}` says what befell an
+/// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it, `{"notice": …}` is a notice of an
 /// observer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,11 +55,11 @@ pub(crate) enum SignalLine {
         value: Vec<f64>,
     },
     Notice(SignalNotice),
-    /// Among the minutes: what follows was also written into the part that begins at this second.
+    /// In the minutes: the following lines were also written into the part that begins at this second.
     Part(u32),
 }
 
-/// A line of `traces.jsonl`: `{"path": …}` defines a path, `{"slice": …}` says what became known of a stretch of time, `{"kept": …}` is one trace whole.
+/// A line of `traces.jsonl`: `{"path": …}` defines a path, `{"slice": …}` has the sums of a stretch of time, `{"kept": …}` is one complete trace.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TraceLine<'a> {
@@ -83,7 +83,7 @@ mod tests {
         let signal = |metric: &str, role| Signal::new("app", metric, SignalKind::Gauge, unit::COUNT).role(role).part("shop");
         assert_eq!(complete(signal("jetty_threads_busy", Role::PoolInUse)).members, Some(PoolMembers::Threads));
         assert_eq!(complete(signal("db_pool_waiting", Role::PoolWaiting)).members, Some(PoolMembers::Connections));
-        // What the observer stated stays, and other roles have no members.
+        // A member that the observer stated is kept, and other roles have no members.
         let stated = signal("hikaricp_pending_threads", Role::PoolWaiting).members(PoolMembers::Connections);
         assert_eq!(complete(stated.clone()), stated);
         assert_eq!(complete(signal("threads", Role::ProcessThreads)).members, None);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run_traces::RunTraces;
 
-/// The machine that made the load.
+/// The machine that generated the load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     pub hostname: String,
@@ -21,7 +21,7 @@ pub struct HostFacts {
     pub descriptors_max: u64,
 }
 
-/// A machine of a fleet that made part of the load.
+/// A machine of a fleet that generated a part of the load.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentInfo {
     pub name: String,
@@ -35,7 +35,7 @@ pub struct AgentInfo {
     pub labels: BTreeMap<String, String>,
 }
 
-/// Who, when, where. Written before the load starts.
+/// Facts about a run: version, time, source, machine. Written before the load starts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Version of the run directory's format.
@@ -54,27 +54,27 @@ pub struct RunInfo {
     /// Commit of the source repository that contains the test, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Branch that was checked out there, where it is known.
+    /// Branch that was checked out in that repository, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// They differed from that commit.
+    /// Whether the sources differed from that commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
     /// Of all machines.
     pub workers: u32,
-    /// Where the run was made; of a run over a fleet, its controller's machine.
+    /// The machine of the run; for a fleet, the controller's machine.
     pub host: HostFacts,
     #[serde(default)]
     pub tags: Vec<String>,
     /// The agents of a run over a fleet, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentInfo>,
-    /// By what name its agents know the run.
+    /// The agents' name of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<String>,
 }
 
-/// Digits of a commit without which it is not meant.
+/// Minimum number of digits that identify a commit.
 const COMMIT_DIGITS_MIN: usize = 7;
 
 impl RunInfo {
@@ -85,7 +85,7 @@ impl RunInfo {
         is_commit || self.branch.as_deref() == Some(asked)
     }
 
-    /// As every output may show it.
+    /// With secrets masked.
     pub(crate) fn hiding(self, secrets: &Secrets) -> Self {
         let hide = |text: &String| secrets.hide(text).into_owned();
         Self {
@@ -97,7 +97,7 @@ impl RunInfo {
     }
 }
 
-/// How the run came to its end.
+/// How the run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum RunEnd {
@@ -107,7 +107,7 @@ pub enum RunEnd {
     Interrupted,
     /// By a threshold with abort.
     Aborted(String),
-    /// By something that broke: disk full, target gone before the start.
+    /// By a failure, such as a full disk or an unreachable target before the start.
     Failed(String),
 }
 
@@ -118,23 +118,23 @@ pub struct SignalSeries {
     pub points: Vec<SignalPoint>,
 }
 
-/// Seconds without a gap of a run whose slices are longer: of its beginning, and of its end.
+/// Consecutive seconds of a run whose slices are longer, at its beginning or at its end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stretch {
     pub seconds: Vec<KeptSecond>,
-    /// Their readings, none of them joined; of the same series as [`Run::signals`], in their order.
+    /// Their readings without aggregation, for the same series as [`Run::signals`], in the same order.
     pub signals: Vec<SignalSeries>,
 }
 
 /// One second in outline.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KeptSecond {
-    /// All requests are one series, which says nothing of failures.
+    /// All requests are one series, without failures.
     pub slice: Snapshot,
     pub failures: Vec<KeptFailure>,
 }
 
-/// How many of a request failed one way in one second.
+/// How many requests of one name failed with the same outcome in one second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptFailure {
     pub request: Arc<str>,
@@ -142,7 +142,7 @@ pub struct KeptFailure {
     pub count: u64,
 }
 
-/// A run, whole or cut short, as read back from its directory or as gathered so far.
+/// A complete or truncated run, as read from its directory or as gathered so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub info: RunInfo,
@@ -150,7 +150,7 @@ pub struct Run {
     /// One merged snapshot per second, in order. A slice may be missing after a crash.
     pub slices: Vec<Snapshot>,
     pub signals: Vec<SignalSeries>,
-    /// What was kept second by second of a run whose slices are longer.
+    /// The stored seconds of a run whose slices are longer.
     pub stretches: Vec<Stretch>,
     /// The traces of its requests, if they were observed.
     pub traces: RunTraces,

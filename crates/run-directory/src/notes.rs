@@ -1,4 +1,4 @@
-//! What people note about a run after it is over: a file of a run directory that changes later, as that of proofs does.
+//! People's remarks about a finished run. Like the proofs, this file of a run directory may change later.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Of a run directory; empty where nothing was noted.
+    /// Reads the notes of a run directory; empty if there are none.
     ///
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
@@ -27,10 +27,10 @@ impl Notes {
         disk::read_whole(&path)?.map_or_else(|| Ok(Self::default()), |bytes| parse(&path, &bytes))
     }
 
-    /// Replaces what was noted before. Secrets, and passwords in URLs, are not written.
+    /// Replaces the notes. Secrets, and passwords in URLs, are not written.
     ///
     /// # Errors
-    /// [`RunError::Io`]; what was noted before is then still whole.
+    /// [`RunError::Io`]; the previous notes are then unchanged.
     pub fn write(&self, directory: &Path, secrets: &Secrets) -> Result<(), RunError> {
         let text = |text: &String| secrets.hide(text).into_owned();
         let shown = Self { note: self.note.as_ref().map(text), tags: self.tags.as_ref().map(|tags| tags.iter().map(text).collect()) };

@@ -1,8 +1,8 @@
-//! A file of lines that may go on for days: its first hour as it is, then compressed parts, of which old ones go.
+//! A file of lines that may grow for days: a plain file for the first hour, then compressed parts, of which old ones are removed.
 //!
-//! `snapshots.jsonl` holds the first hour. What follows lies in parts of half an hour, `snapshots-3600.jsonl.zst` (by the second at which they begin), one
-//! Zstandard frame (RFC 8878) for each append, so that a part can be cut anywhere like the plain file. Once a part is over half an hour old it is
-//! removed; `snapshots-minutes.jsonl.zst` has its minutes by then.
+//! `snapshots.jsonl` has the first hour. Later seconds are in parts of half an hour, such as `snapshots-3600.jsonl.zst`, named by their first second. Each
+//! append is one Zstandard frame (RFC 8878), so that a part can be truncated anywhere, like the plain file. A part is removed once it is more than half an
+//! hour old; `snapshots-minutes.jsonl.zst` has its minutes by then.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use zstd::zstd_safe::CParameter;
 use crate::disk::{self, Lines};
 use crate::{RunError, files};
 
-/// What lies in the plain file, and in each part. Seconds; multiples of the minute.
+/// Length of the plain file and of each part. Seconds; multiples of the minute.
 pub(crate) const FIRST_S: u32 = 3600;
 pub(crate) const PART_S: u32 = 1800;
 pub(crate) const MINUTE_S: u32 = 60;
@@ -21,9 +21,9 @@ pub(crate) const MINUTE_S: u32 = 60;
 /// Complete parts that are kept in addition to the one being written.
 const PARTS_KEPT: usize = 1;
 
-/// How hard to compress. Level 9 makes a minute's frame little smaller, and takes several megabytes of memory that the first hour did not.
+/// Compression level. Level 9 reduces a minute's frame only slightly and needs several more megabytes of memory.
 const LEVEL: i32 = 3;
-/// log2 of the bytes within which a frame repeats itself. A larger one makes the directory 1 % smaller, and takes megabytes of tables.
+/// log2 of the compression window in bytes. A larger window makes the directory 1 % smaller and needs megabytes of tables.
 const WINDOW_LOG: u32 = 15;
 
 /// The files of one kind of line while they are written.
@@ -31,7 +31,7 @@ pub(crate) struct PartedLines {
     directory: PathBuf,
     stem: &'static str,
     lines: Lines,
-    /// Begins of the parts that exist.
+    /// First seconds of the existing parts.
     parts: Vec<u32>,
     minutes: Option<Lines>,
     compressor: Option<Compressor<'static>>,
@@ -49,7 +49,7 @@ impl PartedLines {
         Ok(Self { directory: directory.to_owned(), stem, lines, parts: Vec::new(), minutes: None, compressor: None })
     }
 
-    /// Appends whole lines.
+    /// Appends complete lines.
     pub(crate) fn append(&mut self, text: &[u8]) -> Result<(), RunError> {
         if self.parts.is_empty() {
             return self.lines.append(text);
@@ -58,7 +58,7 @@ impl PartedLines {
         self.lines.append(&frame)
     }
 
-    /// Appends whole lines to the minutes.
+    /// Appends complete lines to the minutes.
     pub(crate) fn append_minute(&mut self, text: &[u8]) -> Result<(), RunError> {
         let minutes = match &mut self.minutes {
             Some(minutes) => minutes,
@@ -73,7 +73,7 @@ impl PartedLines {
         second >= FIRST_S && self.parts.last() != Some(&(second / PART_S * PART_S))
     }
 
-    /// Begins the part that a second belongs to. `removes`: older parts stand in the minutes.
+    /// Begins the part of a second. `removes`: the minutes contain older parts, so these may be removed.
     pub(crate) fn roll(&mut self, second: u32, removes: bool) -> Result<(), RunError> {
         if !self.is_due(second) {
             return Ok(());
@@ -122,14 +122,14 @@ fn minutes(directory: &Path, stem: &str) -> PathBuf {
     directory.join(format!("{stem}-minutes.jsonl.zst"))
 }
 
-/// A file of lines. Of the minutes only those count that begin before `until`: the parts that are still there have the rest.
+/// A file of lines. Only minutes before `until` count, because the remaining parts have the rest.
 #[derive(Debug)]
 pub(crate) struct LineFile {
     pub(crate) path: PathBuf,
     pub(crate) until: Option<u32>,
 }
 
-/// The files that hold one kind of line, in the order in which they are read.
+/// The files of one kind of line, in reading order.
 pub(crate) fn in_order(directory: &Path, stem: &str) -> Result<Vec<LineFile>, RunError> {
     let begins = begins(directory, stem)?;
     let whole = |path| LineFile { path, until: None };
@@ -138,7 +138,7 @@ pub(crate) fn in_order(directory: &Path, stem: &str) -> Result<Vec<LineFile>, Ru
     Ok([whole(plain(directory, stem)), minutes].into_iter().chain(parts).collect())
 }
 
-/// Where a run's last part begins; `None` while there is only the first hour.
+/// The first second of a run's last part; `None` in the first hour.
 pub(crate) fn last_begin(directory: &Path) -> Result<Option<u32>, RunError> {
     Ok(begins(directory, files::SNAPSHOT_STEM)?.last().copied())
 }

@@ -1,4 +1,4 @@
-//! Reads a run back, whole or cut short. Read [`Reader`].
+//! Reads a complete or truncated run. Read [`Reader`].
 
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -68,16 +68,16 @@ impl Reader {
         &self.plan
     }
 
-    /// What people noted about the run, see [`Notes`]. Tags given later are in [`Self::info`].
+    /// People's remarks about the run, see [`Notes`]. Tags that were added later are in [`Self::info`].
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// The whole run, in slices of a second. Of a run of more than two hours, several seconds are one slice, and so are readings (the mean of each
-    /// slice, the last of a counter): as many as fit into memory. See docs/run-directory.md, "Long runs".
+    /// The complete run, in slices of a second. For a run of more than two hours, a slice covers several seconds, with as many slices as fit into
+    /// memory. Readings are aggregated likewise: the mean of a level, the last value of a counter. See docs/run-directory.md, "Long runs".
     ///
     /// # Errors
-    /// [`RunError::Corrupt`] names file and line; a torn last line is what a kill leaves behind and is left out.
+    /// [`RunError::Corrupt`] names file and line. A truncated last line, as after a kill, is skipped.
     pub fn run(self) -> Result<Run, RunError> {
         let is_long = parts::last_begin(&self.directory)?.is_some_and(|begin| begin >= WHOLE_S);
         let folding = match (fold::is_foldable(&self.plan), is_long) {
@@ -88,7 +88,7 @@ impl Reader {
         self.gathered(folding, is_long)
     }
 
-    /// The whole run with all that was kept, however much that is.
+    /// The complete run with all stored seconds, regardless of its size.
     ///
     /// # Errors
     /// As [`Reader::run`].
@@ -116,7 +116,7 @@ impl Reader {
         Ok(Run { info: self.info, plan: self.plan, slices, signals, stretches: stretches.finish(), traces, notices, end })
     }
 
-    /// Passes on one second after another, without keeping them; of a long run also minutes.
+    /// Passes on one second after another without storing them; for a long run also minutes.
     ///
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
@@ -206,7 +206,7 @@ impl Reader {
         disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()
     }
 
-    /// Something concluded (`files::SUMMARY`, …), if it is there.
+    /// A conclusion (`files::SUMMARY`, …), if it exists.
     ///
     /// # Errors
     /// [`RunError::Io`]
@@ -215,7 +215,7 @@ impl Reader {
     }
 }
 
-/// Parses each line. A last line that does not end in a newline was cut off while it was written, and is left out.
+/// Parses each line. A last line without a newline was truncated while it was written, and is skipped.
 fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) -> Result<(), String>) -> Result<(), RunError> {
     let Some(mut lines) = parts::open(path)? else { return Ok(()) };
     let corrupt = |line, problem| RunError::Corrupt { path: path.to_owned(), line, problem };
@@ -224,7 +224,7 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) ->
         buffer.clear();
         match lines.read_until(b'\n', &mut buffer) {
             Ok(_) => {}
-            // A compressed frame that was cut off is a torn end, too.
+            // A truncated compressed frame is a truncated end, too.
             Err(source) if source.kind() == ErrorKind::UnexpectedEof => break,
             Err(source) => return Err(RunError::io("read", path, source)),
         }
@@ -236,7 +236,7 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) ->
         }
         match serde_json::from_slice(&buffer) {
             Ok(value) => take(number, value).map_err(|problem| corrupt(number, problem))?,
-            // After a crash of the machine, blocks that never reached the disk read as zeros: a torn end of another kind.
+            // After a machine crash, blocks that never reached the disk read as zeros, which is another form of a truncated end.
             Err(_) if buffer.contains(&0) && at_end(&mut lines) => break,
             Err(error) => return Err(corrupt(number, problem(&error))),
         }

@@ -1,4 +1,4 @@
-//! Readings of observers as they are read back: all of them, or, of a long run, one for each step.
+//! Readings of observers from disk: all of them, or, for a long run, one for each step.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use loadstone_plan::{Metric, TestPlan};
 
 use crate::SignalSeries;
 
-/// Adds readings to their series. A step's reading stands where its last one stood: the mean of a level, the last of a total.
+/// Adds readings to their series. A step has one reading at the instant of its last one: the mean of a level, the last value of a total.
 #[derive(Debug)]
 pub(crate) struct Readings {
     step_ns: u64,
-    /// Signals that a threshold speaks of, whose extremes count.
+    /// Signals of a threshold, whose extremes must be kept.
     exact: HashSet<String>,
-    /// By series: whether its readings are joined, and how many are joined in the last.
+    /// By series: whether its readings are aggregated, and the number of readings in the last aggregate.
     joined: Vec<(bool, u32)>,
 }
 

@@ -12,7 +12,7 @@ pub struct RunTraces {
     pub paths: Vec<SpanPath>,
     /// In order, one for each stretch.
     pub slices: Vec<TraceSlice>,
-    /// Of each request, the slowest ones, the first that failed, and some by chance.
+    /// For each request: the slowest traces, the first failed ones, and a random sample.
     pub kept: Vec<KeptTrace>,
 }
 
@@ -21,7 +21,7 @@ impl RunTraces {
         self.slices.is_empty()
     }
 
-    /// Adds a slice to the stretch of `step_seconds` that it lies in.
+    /// Adds a slice to its stretch of `step_seconds`.
     pub fn add(&mut self, mut slice: TraceSlice, step_seconds: u32) {
         if step_seconds > slice.seconds {
             (slice.second, slice.seconds) = (slice.second / step_seconds * step_seconds, step_seconds);
@@ -32,7 +32,7 @@ impl RunTraces {
         }
     }
 
-    /// Adds a kept trace, which may take the place of another one.
+    /// Adds a kept trace, which may replace another one.
     pub fn keep(&mut self, trace: KeptTrace) {
         let is_like = |other: &KeptTrace| (other.kept_for, &other.scenario, &other.name) == (trace.kept_for, &trace.scenario, &trace.name);
         let alike = self.kept.iter().filter(|other| is_like(other)).count();
@@ -40,7 +40,7 @@ impl RunTraces {
             self.kept.push(trace);
             return;
         }
-        // Of the slow, the slowest; of others, the smallest id, which is as good as chance; the first failures stay.
+        // Keeps the slowest of the slow traces, the smallest ids of the sample, which are random, and the first failures.
         let weight = |trace: &KeptTrace| match trace.kept_for {
             KeptFor::Slow => trace.total_ns,
             KeptFor::Sample => u64::MAX - trace.trace.halves().1,

@@ -1,4 +1,4 @@
-//! Readings of the observers, as they are written. Those of the last minutes are also gathered, so that a long run keeps them in fewer bytes.
+//! Writes the readings of the observers. Those of the current minute are also gathered, so that a long run stores them in fewer bytes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::line::SignalLine;
 use crate::parts::{FIRST_S, MINUTE_S, PART_S, PartedLines};
 use crate::{RunError, SignalSeries, files};
 
-/// `signals.jsonl` and what follows on it.
+/// `signals.jsonl` and its later parts.
 #[derive(Debug)]
 pub(crate) struct SignalLines {
     lines: PartedLines,
     ids: HashMap<String, u32>,
-    /// Whether old parts are removed, so that the minutes must have what was in them.
+    /// Whether old parts are removed, so that the minutes must contain their readings.
     removes: bool,
-    /// The second that was announced last.
+    /// The last announced second.
     second: u32,
-    /// Of the minute: definitions and notices, and points by series.
+    /// The current minute: definitions and notices, and points by series.
     minute: Vec<SignalLine>,
     points: Vec<(Vec<u64>, Vec<f64>)>,
     buffer: Vec<u8>,
@@ -80,7 +80,7 @@ impl SignalLines {
     /// A second after the first hour is about to be written.
     pub(crate) fn second(&mut self, second: u32) -> Result<(), RunError> {
         if self.gathers() && second / MINUTE_S != self.second / MINUTE_S {
-            // Readings that the disk did not take are in no file but their part: from here on, parts stay.
+            // The minutes lack readings whose write failed, so from here on, parts are kept.
             self.close_minute().inspect_err(|_| self.removes = false)?;
         }
         if self.removes && self.lines.is_due(second) {

@@ -1,4 +1,4 @@
-//! Gathers the seconds of a long run that were kept, for looking closely.
+//! Gathers the stored seconds of a long run, for a closer view.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use loadstone_metrics::{SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapsho
 
 use crate::{KeptFailure, KeptSecond, SignalSeries, Stretch};
 
-/// A shorter one is an edge of the load among minutes.
+/// Shorter stretches are only edges of the load among minutes.
 const SECONDS_MIN: usize = 60;
 
-/// Gathers stretches from slices that come in order.
+/// Gathers stretches from ordered slices.
 #[derive(Debug, Default)]
 pub(crate) struct Stretches {
     stretches: Vec<Stretch>,
@@ -32,7 +32,7 @@ impl Stretches {
         }
     }
 
-    /// Readings come after the slices.
+    /// Readings are added after the slices.
     pub(crate) fn push_signal(&mut self, id: usize, series: &SignalSeries, point: SignalPoint) {
         let second = u32::try_from(point.at / 1_000_000_000).unwrap_or(u32::MAX);
         let Some(stretch) = self.stretches.iter_mut().find(|stretch| contains(stretch, second)) else { return };
@@ -89,7 +89,7 @@ fn outline(slice: &Snapshot, names: &mut HashSet<Arc<str>>) -> KeptSecond {
     KeptSecond { slice: outline, failures }
 }
 
-/// Each line that is read brings its own.
+/// Each line has its own definitions.
 fn one_copy(names: &mut HashSet<Arc<str>>, name: &Arc<str>) -> Arc<str> {
     if let Some(known) = names.get(name) {
         return Arc::clone(known);

@@ -1,4 +1,4 @@
-//! Writes a run as it happens. Read [`Writer`].
+//! Writes a run in progress. Read [`Writer`].
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::parts::{self, FIRST_S, MINUTE_S, PartedLines};
 use crate::signal_lines::SignalLines;
 use crate::{RunEnd, RunError, RunInfo, SignalSeries, files};
 
-/// Bytes of console output that are kept.
+/// Maximum bytes of stored console output.
 const CONSOLE_BYTES_MAX: u64 = 64 << 20;
 
-/// One run directory while its run goes on. What a call has returned from outlives a kill of the process.
+/// One run directory during its run. After a call has returned, its data survives a kill of the process.
 ///
-/// After an error the directory stays readable. A caller that goes on writing may succeed later (space was freed); the
-/// slices between are missing, and the reader and the validity checks see that.
+/// After an error, the directory remains readable. A caller that continues to write may succeed later, for example once
+/// space was freed. The slices in between are missing, which the reader and the validity checks detect.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -31,12 +31,12 @@ pub struct Writer {
     secrets: Secrets,
     snapshots: PartedLines,
     signals: SignalLines,
-    /// Of the minutes after the first hour; `None` where every second is kept.
+    /// Folds the minutes after the first hour; `None` if every second is kept.
     minutes: Option<SliceFold>,
     /// Created when the first trace is reported.
     traces: Option<Lines>,
     paths: u32,
-    /// A line of them was not taken by the disk: what follows would not be understood.
+    /// Whether writing a line failed: later lines could not be interpreted without it.
     traces_lost: bool,
     console: Lines,
     console_full: bool,
@@ -52,11 +52,11 @@ struct RunFile<'a> {
 }
 
 impl Writer {
-    /// Makes the directory `folder/DATE-NAME` and writes `run.json`. `info.id` and `info.format` are set here: the date
-    /// comes from `info.started`, the name from the plan; a taken name gets a number behind it.
+    /// Creates the directory `folder/DATE-NAME` and writes `run.json`. Sets `info.id` and `info.format`. The date is from
+    /// `info.started`, the name from the plan. If the name exists, a number is appended.
     ///
     /// # Errors
-    /// [`RunError::Io`] when the folder cannot be made or written.
+    /// [`RunError::Io`] when the folder cannot be created or written.
     pub fn create(folder: &Path, info: RunInfo, plan: &TestPlan) -> Result<Self, RunError> {
         let secrets = plan.all_secrets();
         let shown = plan.hiding(&secrets);
@@ -80,17 +80,17 @@ impl Writer {
         })
     }
 
-    /// The run's time begins: `run.json` says so.
+    /// Writes the begin of the run to `run.json`.
     ///
     /// # Errors
-    /// [`RunError::Io`]; the file is then the one of before.
+    /// [`RunError::Io`]; the file is then unchanged.
     pub fn begin(&mut self, started: &str, plan: &TestPlan) -> Result<(), RunError> {
         started.clone_into(&mut self.info.started);
         let file = RunFile { info: &self.info, plan: &plan.hiding(&self.secrets) };
         disk::write_whole(&self.directory.join(files::RUN), &pretty(&file)?)
     }
 
-    /// As written, with the id.
+    /// The info as written, including the id.
     pub fn info(&self) -> &RunInfo {
         &self.info
     }
@@ -99,21 +99,21 @@ impl Writer {
         &self.directory
     }
 
-    /// Appends one second, merged over the workers. In a long run, seconds that are old enough are folded into minutes on the way.
+    /// Appends one second, merged over the workers. In a long run, this also folds old seconds into minutes.
     ///
     /// # Errors
-    /// [`RunError::Io`]; the file then ends with the second before.
+    /// [`RunError::Io`]; the file then ends with the previous second.
     pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), RunError> {
         let shown = Snapshot::hiding(Cow::Borrowed(snapshot), &self.secrets);
         if snapshot.slice >= FIRST_S {
-            // A minute that the disk did not take is in no file but its part: from here on, parts stay.
+            // A minute whose write failed is only in its part, so from here on, parts are kept.
             self.later(&shown).inspect_err(|_| self.minutes = None)?;
         }
         fill(&mut self.buffer, &*line::slim(&shown))?;
         self.snapshots.append(&self.buffer)
     }
 
-    /// What is due before a second after the first hour: its minute, and the part that it lies in.
+    /// Work before writing a second after the first hour: completes its minute and begins its part.
     fn later(&mut self, shown: &Snapshot) -> Result<(), RunError> {
         if let Some(minutes) = &mut self.minutes {
             let mut complete = Vec::new();
@@ -135,7 +135,7 @@ impl Writer {
         self.signals.points(batch, &self.secrets)
     }
 
-    /// Appends what became known of traces; a batch is one write.
+    /// Appends traces; a batch is one write.
     ///
     /// # Errors
     /// [`RunError::Io`]
@@ -169,7 +169,7 @@ impl Writer {
         lines.append(&self.buffer)
     }
 
-    /// Appends what befell an observer.
+    /// Appends a notice of an observer.
     ///
     /// # Errors
     /// [`RunError::Io`]
@@ -177,7 +177,7 @@ impl Writer {
         self.signals.notice(notice.hiding(&self.secrets))
     }
 
-    /// Appends a line to `console.log`; a newline is added. Past 64 MiB, one last line says that the rest is left out.
+    /// Appends a line to `console.log`; a newline is added. After 64 MiB, a last line states that further output is omitted.
     ///
     /// # Errors
     /// [`RunError::Io`]
@@ -196,7 +196,7 @@ impl Writer {
     /// Writes `end.json` and flushes everything to the device.
     ///
     /// # Errors
-    /// [`RunError::Io`]; everything measured is on disk all the same, and the run reads as one that was cut off.
+    /// [`RunError::Io`]; all measurements are on disk nevertheless, and the run reads as a truncated one.
     pub fn finish(self, end: &RunEnd) -> Result<PathBuf, RunError> {
         let shown = match end {
             RunEnd::Aborted(why) => RunEnd::Aborted(self.secrets.hide(why).into_owned()),
@@ -211,10 +211,10 @@ impl Writer {
         Ok(self.directory)
     }
 
-    /// Adds seconds to a run whose writer was killed, and ends it. They hold no secrets any more, and come after those that it has.
+    /// Adds seconds to a run whose writer was killed, and ends it. The seconds contain no secrets and follow the existing ones.
     ///
     /// # Errors
-    /// [`RunError::Io`]; what was there before is whole.
+    /// [`RunError::Io`]; the existing content is unchanged.
     pub fn continue_after(directory: &Path, seconds: &[Snapshot], end: &RunEnd) -> Result<(), RunError> {
         let mut lines = Vec::new();
         seconds.iter().try_for_each(|second| push_line(&mut lines, &*line::slim(second)))?;
@@ -225,7 +225,7 @@ impl Writer {
     /// Stores a conclusion (`files::SUMMARY`, `REPORT`, …) in the run directory; an older one is replaced.
     ///
     /// # Errors
-    /// [`RunError::Io`]; the older file is then still whole.
+    /// [`RunError::Io`]; the older file is then unchanged.
     pub fn conclusion(directory: &Path, file: &str, bytes: &[u8]) -> Result<PathBuf, RunError> {
         let path = directory.join(file);
         disk::write_whole(&path, bytes)?;

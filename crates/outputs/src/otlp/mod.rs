@@ -19,7 +19,7 @@ use proto::{
     ResourceMetrics, ScopeMetrics, Sum, Temporality,
 };
 
-/// Where a collector takes metrics when the URL names no path (OpenTelemetry specification, OTLP exporter).
+/// Default path of metrics at a collector (OpenTelemetry specification, OTLP exporter).
 const DEFAULT_PATH: &str = "/v1/metrics";
 
 pub(crate) const OTLP: OutputKind =
@@ -29,7 +29,7 @@ struct OtlpSink {
     poster: Poster,
     totals: OutputTotals,
     run: RunLabels,
-    /// Of the state. Nanoseconds since 1970.
+    /// Time of the state. Nanoseconds since 1970.
     unix_ns: u64,
 }
 
@@ -51,7 +51,7 @@ impl OutputSink for OtlpSink {
         self.poster.post(request.encode_to_vec()).map(|()| 1)
     }
 
-    /// The state goes on.
+    /// The state is cumulative, so nothing is reset.
     fn give_up(&mut self) {}
 }
 
@@ -65,7 +65,7 @@ fn export_request(totals: &OutputTotals, run: &RunLabels, unix_ns: u64) -> Expor
     ExportRequest { resource_metrics: vec![ResourceMetrics { resource: Some(Resource { attributes }), scope_metrics }] }
 }
 
-/// Named so that a translation into Prometheus' names gives the same as remote write (unit and `total` are added there).
+/// Named so that a translation into Prometheus names, which appends the unit and `total`, gives the names of remote write.
 fn metric(family: &MetricFamily<'_>, times: (u64, u64)) -> OtlpMetric {
     let unit = match family.unit {
         FamilyUnit::One => "",

@@ -1,4 +1,4 @@
-//! Messages of OTLP metrics (opentelemetry-proto 1.x: metrics_service.proto, metrics.proto), as far as they are sent.
+//! The used messages of OTLP metrics (opentelemetry-proto 1.x: metrics_service.proto, metrics.proto).
 
 use loadstone_wire_formats::otlp::{KeyValue, Resource};
 
@@ -123,7 +123,7 @@ pub(super) struct ExponentialPoint {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Buckets {
-    /// Index of the first.
+    /// Index of the first bucket.
     #[prost(sint32, tag = "1")]
     pub(super) offset: i32,
     #[prost(uint64, repeated, tag = "2")]

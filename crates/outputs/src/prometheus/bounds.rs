@@ -8,12 +8,12 @@ pub(super) fn bounds() -> impl Iterator<Item = f64> {
     BOUNDS.map(|half| 2f64.powf(f64::from(half) / 2.0))
 }
 
-/// How many values are not above a bound in seconds.
+/// The number of values at or below a bound in seconds.
 pub(super) fn below(histogram: &loadstone_metrics::Histogram, bound: f64) -> u64 {
     histogram.count_at_or_below((bound * 1e9) as u64)
 }
 
-/// As the label `le` has it.
+/// As the label `le`.
 pub(super) fn bound_text(bound: f64) -> String {
     if bound.is_infinite() { "+Inf".to_owned() } else { format!("{bound:.6}").trim_end_matches('0').trim_end_matches('.').to_owned() }
 }

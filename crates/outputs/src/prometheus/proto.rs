@@ -1,4 +1,4 @@
-//! Messages of remote write 1.0 (prometheus/prompb: types.proto, remote.proto), as far as they are sent.
+//! The used messages of remote write 1.0 (prometheus/prompb: types.proto, remote.proto).
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct WriteRequest {
@@ -54,7 +54,7 @@ pub(super) enum MetricType {
     Histogram = 3,
 }
 
-/// `prompb.Histogram` with whole counts. Buckets are runs of indices (spans), their counts differences to the bucket before.
+/// `prompb.Histogram` with whole counts. Buckets are runs of indices (spans). Their counts are differences from the previous bucket.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct NativeHistogram {
     #[prost(uint64, optional, tag = "1")]
@@ -78,7 +78,7 @@ pub(super) struct NativeHistogram {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Span {
-    /// Of the first, its index; of further ones, the gap to the span before.
+    /// For the first span, its index; for further ones, the gap after the previous span.
     #[prost(sint32, tag = "1")]
     pub(super) offset: i32,
     #[prost(uint32, tag = "2")]

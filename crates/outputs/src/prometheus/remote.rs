@@ -1,4 +1,4 @@
-//! Remote write 1.0: snappy-compressed protobuf, every second the whole state. A second that is lost is a missing point, no missing request.
+//! Remote write 1.0: snappy-compressed protobuf with the complete state every second. A lost second is a missing point, but loses no requests.
 
 use prost::Message;
 use url::Url;
@@ -18,12 +18,12 @@ use crate::totals::OutputTotals;
 /// Values up to this count as 0. Seconds.
 const ZERO_THRESHOLD: f64 = 1e-9;
 
-/// How response times are sent.
+/// The encoding of response times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HistogramForm {
-    /// A series per bucket: every receiver takes them.
+    /// One series per bucket, which every receiver supports.
     Classic,
-    /// One series of many fine buckets: the receiver must know them.
+    /// One series with many fine buckets, which the receiver must support.
     Native,
 }
 
@@ -46,7 +46,7 @@ struct RemoteWrite {
     totals: OutputTotals,
     run: RunLabels,
     histograms: HistogramForm,
-    /// Of the state. Milliseconds since 1970.
+    /// Time of the state. Milliseconds since 1970.
     timestamp: i64,
 }
 
@@ -75,7 +75,7 @@ impl OutputSink for RemoteWrite {
         self.poster.post(compressed).map(|()| 1)
     }
 
-    /// The state goes on.
+    /// The state is cumulative, so nothing is reset.
     fn give_up(&mut self) {}
 }
 
@@ -114,7 +114,7 @@ fn write_request(totals: &OutputTotals, run: &RunLabels, histograms: HistogramFo
     request
 }
 
-/// All labels of a series, sorted by name as the protocol asks.
+/// All labels of a series, sorted by name as the protocol requires.
 fn labelled(name: &str, labels: &PointLabels, run: &RunLabels, le: Option<f64>) -> Vec<Label> {
     let own = labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let mut all: Vec<(String, String)> = own.chain(run.labels()).collect();

@@ -1,4 +1,4 @@
-//! A place to scrape: `GET /metrics`, as long as the run goes on.
+//! The scrape endpoint `GET /metrics`, available during the run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,9 +11,9 @@ use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputSink};
 use crate::totals::OutputTotals;
 
-/// A scraper that sends or takes nothing for this long is cut off: one is answered at a time.
+/// An idle scraper is disconnected after this time, because scrapers are served one at a time.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Of a request's head. Bytes.
+/// Maximum size of a request's head. Bytes.
 const HEAD_MAX: u64 = 16 << 10;
 
 /// Serves the state after the last second that was added.
@@ -26,7 +26,7 @@ impl ScrapeEndpoint {
     /// Listens, and answers on a separate thread that ends with the process.
     ///
     /// # Errors
-    /// When the address is taken or not ours, or the system gives no thread.
+    /// When the address is in use or does not belong to this machine, or no thread can be created.
     pub(crate) fn start(listen: SocketAddr, totals: OutputTotals, run: RunLabels) -> std::io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
@@ -34,7 +34,7 @@ impl ScrapeEndpoint {
         let shared = Arc::clone(&state);
         std::thread::Builder::new().name("scrape".to_owned()).spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A scraper that goes away in the middle is its own matter.
+                // A scraper that disconnects early is no error.
                 let _ = answer(&stream, address.ip().is_loopback(), || {
                     exposition(&shared.lock().unwrap_or_else(PoisonError::into_inner), &run)
                 });
@@ -53,7 +53,7 @@ impl OutputSink for ScrapeEndpoint {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).add(second);
     }
 
-    /// It is there to be fetched.
+    /// Scrapers fetch the state, so nothing is sent.
     fn flush(&mut self) -> Result<u64, DeliveryError> {
         Ok(1)
     }
@@ -61,8 +61,8 @@ impl OutputSink for ScrapeEndpoint {
     fn give_up(&mut self) {}
 }
 
-/// `local`: only a request under a name of this machine is answered. Otherwise a site that a browser here shows could point its own name here and read
-/// the run (DNS rebinding).
+/// `local`: only requests with a host name of this machine are answered. Otherwise a website in a local browser could resolve its own name to this machine
+/// and read the run (DNS rebinding).
 fn answer(mut stream: &TcpStream, local: bool, metrics: impl Fn() -> String) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

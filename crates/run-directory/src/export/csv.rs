@@ -1,4 +1,4 @@
-//! CSV: a header line, then a line per row; empty where there is no value.
+//! CSV: a header line, then a line per row. Missing values are empty.
 
 use super::table::{ColumnTable, TableValue, rfc3339};
 use super::table_format::TableFormat;

@@ -3,7 +3,7 @@
 use super::stacks::cpu_by_stack;
 use crate::SignalSeries;
 
-/// A line per stack in which a runtime's profiler saw the system compute; empty where no runtime was observed.
+/// A line per stack in which a runtime's profiler sampled a computing thread; empty if no runtime was observed.
 pub fn folded(signals: &[SignalSeries]) -> String {
     let lines = cpu_by_stack(signals).into_iter().map(|(stack, seconds)| {
         let frames: Vec<String> = stack.iter().map(|frame| frame.replace(';', ":")).collect();

@@ -1,4 +1,4 @@
-//! JSON lines: an object per row; `null` where there is no value.
+//! JSON lines: an object per row. Missing values are `null`.
 
 use serde_json::{Map, Value};
 

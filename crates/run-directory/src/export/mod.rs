@@ -1,8 +1,8 @@
 //! Tables of a run for other tools: CSV, JSON lines, Parquet.
 //!
-//! Read [`ColumnTable`] first. [`per_second`], [`flows`], [`metrics()`] and [`signals`] make the tables of what was measured; totals per series are
-//! concluded, so `analysis` fills that one. Column names and units are described in docs/run-directory.md: times are seconds. A further
-//! format is a file that gives a [`TableFormat`], and its line in [`FORMATS`]; the command line then offers it.
+//! Read [`ColumnTable`] first. [`per_second`], [`flows`], [`metrics()`] and [`signals`] build the tables of measurements. Totals per series are
+//! conclusions, so `analysis` builds that table. docs/run-directory.md describes column names and units; times are seconds. To add a
+//! format, add a file with a [`TableFormat`] and its line in [`FORMATS`]; the command line then offers it.
 
 mod csv;
 mod folded;
@@ -27,20 +27,20 @@ use crate::{RunError, disk};
 /// Every format a table can be written in; the first is the default.
 pub static FORMATS: [TableFormat; 3] = [csv::FORMAT, json_lines::FORMAT, parquet::FORMAT];
 
-/// The format that users call so.
+/// The format with this name.
 pub fn format(extension: &str) -> Option<TableFormat> {
     FORMATS.iter().find(|format| format.extension == extension).copied()
 }
 
-/// Writes a table to a file, which is replaced.
+/// Writes a table to a file and replaces an existing one.
 ///
 /// # Errors
-/// [`RunError::Io`] and [`RunError::Export`]; an older file is then still whole.
+/// [`RunError::Io`] and [`RunError::Export`]; an existing file is then unchanged.
 pub fn write(table: &ColumnTable, format: TableFormat, path: &Path) -> Result<(), RunError> {
     disk::write_whole(path, &format.encode(table)?)
 }
 
-/// Writes to a file, which is replaced.
+/// Writes to a file and replaces an existing one.
 ///
 /// # Errors
 /// [`RunError::Io`]

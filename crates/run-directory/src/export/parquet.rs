@@ -72,7 +72,7 @@ fn write_column(writer: &mut SerializedColumnWriter<'_>, values: &ColumnValues) 
     Ok(())
 }
 
-/// The values that are there, and for each row whether it has one: Parquet's definition levels.
+/// The present values, and for each row whether it has one (Parquet's definition levels).
 fn present<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
     (values.iter().flatten().copied().collect(), values.iter().map(|value| i16::from(value.is_some())).collect())
 }

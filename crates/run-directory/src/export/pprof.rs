@@ -11,11 +11,11 @@ use prost::Message;
 use super::stacks::cpu_by_stack;
 use crate::SignalSeries;
 
-/// A sample for each stack in which a runtime's profiler saw the system compute, in nanoseconds; `None` where no runtime was observed. The outermost frame
+/// A sample for each stack in which a runtime's profiler sampled a computing thread, in nanoseconds. `None` if no runtime was observed. The outermost frame
 /// is the observer.
 ///
 /// # Errors
-/// None that memory does not give.
+/// Only if memory cannot be allocated.
 pub fn pprof(signals: &[SignalSeries]) -> io::Result<Option<Vec<u8>>> {
     let stacks = cpu_by_stack(signals);
     if stacks.is_empty() {
@@ -43,7 +43,7 @@ pub fn pprof(signals: &[SignalSeries]) -> io::Result<Option<Vec<u8>>> {
     packed.finish().map(Some)
 }
 
-/// Place of the first function's name among the texts.
+/// Index of the first function's name in the string table.
 const FIRST_NAME: i64 = 3;
 
 fn number_of<'a>(frame: &'a str, numbers: &mut BTreeMap<&'a str, u64>, texts: &mut Vec<String>) -> u64 {

@@ -1,4 +1,4 @@
-//! The tables of what was measured: every series and every signal, second by second.
+//! The tables of measurements: every series and every signal, second by second.
 
 use jiff::Timestamp;
 use loadstone_metrics::{FlowSlice, Histogram, MetricSlice, SeriesKind, SeriesSlice, Snapshot};
@@ -57,7 +57,7 @@ pub fn flows(run: &Run) -> ColumnTable {
     table
 }
 
-/// One row per second and metric of the test's own, and per part of it by tags.
+/// One row per second and custom metric of the test, and per part of it by tags.
 pub fn metrics(run: &Run) -> ColumnTable {
     let zero = zero_of(run);
     let rows: Vec<(&Snapshot, &MetricSlice)> =

@@ -1,4 +1,4 @@
-//! CPU time by stack, added up from the readings of `function_cpu`.
+//! CPU time by stack, summed from the readings of `function_cpu`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use loadstone_metrics::Role;
 
 use crate::SignalSeries;
 
-/// How many times the usual time between two readings may have passed for a reading to stand for all of it.
+/// A reading represents the time since the previous one, up to this multiple of the usual interval.
 const GAP_MAX: f64 = 2.0;
 
-/// Seconds of the run in each stack: the observer, then functions, the outermost first.
+/// Seconds of the run in each stack: the observer, then functions, outermost first.
 pub(super) fn cpu_by_stack(signals: &[SignalSeries]) -> BTreeMap<Vec<&str>, f64> {
     let mut observers = BTreeMap::<&str, Vec<&SignalSeries>>::new();
     for series in signals.iter().filter(|series| series.signal.role == Some(Role::FunctionCpu)) {
@@ -26,7 +26,7 @@ pub(super) fn cpu_by_stack(signals: &[SignalSeries]) -> BTreeMap<Vec<&str>, f64>
     stacks
 }
 
-/// Seconds that each reading stands for: those since the one before, but no gap.
+/// Seconds that each reading represents: the time since the previous one, without gaps.
 fn lengths(functions: &[&SignalSeries]) -> BTreeMap<u64, f64> {
     let instants: BTreeSet<u64> = functions.iter().flat_map(|series| &series.points).map(|point| point.at).collect();
     let instants: Vec<u64> = instants.into_iter().collect();

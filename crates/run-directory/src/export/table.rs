@@ -1,4 +1,4 @@
-//! A table in columns, whatever it is written as.
+//! A table in columns, independent of the file format.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum ColumnValues {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableColumn {
-    /// The unit stands at its end: `p99_s`, `received_bytes`.
+    /// Ends in the unit: `p99_s`, `received_bytes`.
     pub name: &'static str,
     pub values: ColumnValues,
 }
@@ -26,7 +26,7 @@ pub struct ColumnTable {
     pub columns: Vec<TableColumn>,
 }
 
-/// What stands in one column of one row.
+/// The value of one column in one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TableValue<'a> {
     Text(&'a str),
@@ -37,7 +37,7 @@ pub(crate) enum TableValue<'a> {
 }
 
 impl ColumnTable {
-    /// Makes a column of what `value` says of each row.
+    /// Builds a column from the `value` of each row.
     pub fn text<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> Arc<str>) {
         self.columns.push(TableColumn { name, values: ColumnValues::Text(rows.iter().map(value).collect()) });
     }
@@ -46,7 +46,7 @@ impl ColumnTable {
         self.columns.push(TableColumn { name, values: ColumnValues::Integer(rows.iter().map(value).collect()) });
     }
 
-    /// What is not finite is written as missing.
+    /// Values that are not finite are written as missing.
     pub fn number<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> Option<f64>) {
         let finite = |row| value(row).filter(|value| value.is_finite());
         self.columns.push(TableColumn { name, values: ColumnValues::Number(rows.iter().map(finite).collect()) });
@@ -81,7 +81,7 @@ impl ColumnValues {
     }
 }
 
-/// An instant in UTC as text formats write it.
+/// An instant in UTC, for text formats.
 pub(super) fn rfc3339(microseconds: i64) -> String {
     Timestamp::from_microsecond(microseconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use super::ColumnTable;
 use crate::RunError;
 
-/// How a table is written.
+/// A file format of a table.
 #[derive(Clone, Copy)]
 pub struct TableFormat {
-    /// As a file name ends, and as users name the format: `csv`, `jsonl`, `parquet`.
+    /// The file extension, which is also the format's name: `csv`, `jsonl`, `parquet`.
     pub extension: &'static str,
-    /// Can be shown on a terminal.
+    /// Whether it can be shown on a terminal.
     pub is_text: bool,
     pub(super) encode: fn(&ColumnTable) -> Result<Vec<u8>, RunError>,
 }

@@ -57,7 +57,7 @@ impl Jvm {
         let created = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&asking);
         created.map_err(|_| NoProcess::Rights(pid))?;
         let woken = jvm.wake().await;
-        // The file only triggers the JVM; a leftover is harmless.
+        // The file is only a trigger for the JVM, which may leave it in place.
         let _ = std::fs::remove_file(&asking);
         woken.map(|()| jvm)
     }

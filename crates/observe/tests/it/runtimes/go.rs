@@ -32,5 +32,5 @@ fn goroutines_by_what_they_wait_for_and_functions_by_what_they_compute() {
 fn a_service_without_profiles_is_reported() {
     let app = servers::node();
     let mut watch = Watch::start(&[json!({ "kind": "go", "url": format!("http://127.0.0.1:{}", app.port), "every": "100ms" })]);
-    watch.until("no profile", |watch| watch.notices().iter().any(|(_, message)| message.contains("is no profile of pprof")));
+    watch.until("no profile", |watch| watch.notices().iter().any(|(_, message)| message.contains("is not a pprof profile")));
 }
