@@ -11,7 +11,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     let mut requests = Vec::new();
     for (line, command) in commands(input.text) {
         let words = words(&command)
-            .map_err(|message| ImportError::new(input.name, Some(line), message, "give the whole command, as a shell takes it"))?;
+            .map_err(|message| ImportError::new(input.name, Some(line), message, "give the complete command in shell syntax"))?;
         requests.push(request(&words, input, line, &mut notes)?);
     }
     let Some((first, _)) = requests.first() else {
@@ -34,7 +34,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         request.url = relative(&request.url, base.as_deref());
         for name in cookies {
             let parameter =
-                journey.parameter(&format!("{name} cookie"), "", true, "not written down: give it with -p or in the environment");
+                journey.parameter(&format!("{name} cookie"), "", true, "not stored in the test: set it with -p or in the environment");
             journey.cookies.push((name, parameter));
         }
         let name = request.name.clone();
@@ -232,7 +232,7 @@ fn request(words: &[String], input: &Input<'_>, line: usize, notes: &mut Vec<Not
         request.url = format!("http://{}", request.url);
     }
     if origin(&request.url).is_none() {
-        return Err(error(format!("{:?} is no URL", request.url), "give the URL in full"));
+        return Err(error(format!("{:?} is not a URL", request.url), "give the complete URL"));
     }
     if let Some((plain, user, password)) = with_credentials(&request.url) {
         request.url = plain;

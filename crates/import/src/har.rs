@@ -31,20 +31,20 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     let har = parse(input.name, input.text, "a HAR file, as the network panel of a browser saves it")?;
     let error = |message: &str, help: &str| Err(ImportError::new(input.name, None, message, help));
     let Some(log) = har.get("log") else {
-        return error("this is no HAR: it has no `log`", "give a HAR file, as the network panel of a browser saves it");
+        return error("this is not a HAR file: it has no `log`", "give a HAR file, as the network panel of a browser saves it");
     };
     let version = text(log, "version");
     if !matches!(version, "1.1" | "1.2" | "") {
-        return Err(ImportError::new(input.name, None, format!("HAR {version} is not known"), "export it as HAR 1.2"));
+        return Err(ImportError::new(input.name, None, format!("HAR {version} is not supported"), "export it as HAR 1.2"));
     }
     let mut notes = Vec::new();
     let first = list(log, "entries").iter().find_map(|entry| origin(text(&entry["request"], "url")));
     let Some(base) = first else {
-        return error("the recording holds no request", "record again, with the network panel open from the start");
+        return error("the recording contains no request", "record again, with the network panel open from the start");
     };
     let mut entries = entries(log, &base, input, &mut notes);
     if entries.is_empty() {
-        return error("nothing of the recording is left", "keep more of it: --all-hosts, or no --no-assets");
+        return error("no request of the recording was selected", "select more requests: use --all-hosts, or omit --no-assets");
     }
     let mut exchanges: Vec<Answered> = entries
         .iter_mut()
@@ -82,13 +82,13 @@ fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) ->
         let kind = text(&response["content"], "mimeType");
         let is_asset = is_asset(text(entry, "_resourceType"), kind, url);
         let reason = if !url.starts_with("http") {
-            Some("request that is no HTTP (data, WebSocket)")
+            Some("not an HTTP request (data, WebSocket)")
         } else if status == 0 {
-            Some("request that got no answer")
+            Some("request without a response")
         } else if redirected.remove(url) {
-            Some("target of a redirect, which is followed by itself")
+            Some("target of a redirect, which Loadstone follows automatically")
         } else if method == "OPTIONS" {
-            Some("preflight of the browser")
+            Some("CORS preflight of the browser")
         } else if is_asset && !input.choices.assets {
             Some("static resource")
         } else if origin(url).as_deref() != Some(base) && !input.choices.all_hosts {
@@ -188,7 +188,12 @@ fn earlier_cookies(log: &Value, journey: &mut Journey) {
         set.extend(list(&entry["response"], "cookies").iter().map(|cookie| text(cookie, "name").to_owned()));
     }
     for name in found {
-        let parameter = journey.parameter(&format!("{name} cookie"), "", true, "was there before the recording began: give it, or log in");
+        let parameter = journey.parameter(
+            &format!("{name} cookie"),
+            "",
+            true,
+            "existed before the recording began: pass its value, or add the login to the recording",
+        );
         journey.cookies.push((name, parameter));
     }
 }

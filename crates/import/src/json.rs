@@ -7,7 +7,7 @@ use crate::error::ImportError;
 /// The file as JSON.
 pub(crate) fn parse(file: &str, text: &str, what: &str) -> Result<Value, ImportError> {
     serde_json::from_str(text)
-        .map_err(|error| ImportError::new(file, Some(error.line().max(1)), format!("this is no JSON: {error}"), format!("give {what}")))
+        .map_err(|error| ImportError::new(file, Some(error.line().max(1)), format!("this is not JSON: {error}"), format!("give {what}")))
 }
 
 /// The file as JSON or YAML.
@@ -19,7 +19,7 @@ pub(crate) fn parse_or_yaml(file: &str, text: &str, what: &str) -> Result<Value,
     let parsed = parsed.and_then(serde_yaml_ng::from_value::<Value>);
     parsed.map_err(|error| {
         let line = error.location().map(|at| at.line());
-        ImportError::new(file, line, format!("this is no YAML: {error}"), format!("give {what}"))
+        ImportError::new(file, line, format!("this is not YAML: {error}"), format!("give {what}"))
     })
 }
 

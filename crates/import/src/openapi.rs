@@ -21,7 +21,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
             return Err(ImportError::new(
                 input.name,
                 None,
-                "this is no OpenAPI document: it has no `openapi`",
+                "this is not an OpenAPI document: it has no `openapi`",
                 "give the document that the API publishes",
             ));
         }
@@ -38,7 +38,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     let mut notes = Vec::new();
     let base = origin(&server).unwrap_or_else(|| "http://localhost".to_owned());
     if origin(&server).is_none() {
-        notes.push(Note::changed("the document names no host: the parameter `base` is http://localhost, so give -p base=…"));
+        notes.push(Note::changed("the document names no host: the parameter `base` is http://localhost, set it with -p base=…"));
     }
     let prefix = server.strip_prefix(&base).unwrap_or(&server).trim_end_matches('/').to_owned();
     let mut reader = DescriptionReader {
@@ -68,7 +68,10 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     hide(&mut journey);
     for parameter in &journey.parameters {
         let kind = if parameter.secret { "the secret parameter" } else { "the parameter" };
-        notes.push(Note::changed(format!("{kind} `{0}` stands for what the document leaves open: -p {0}=…", parameter.name)));
+        notes.push(Note::changed(format!(
+            "{kind} `{0}` replaces a value that the document does not define: set it with -p {0}=…",
+            parameter.name
+        )));
     }
     Ok(ImportedTest { text: write(&journey), modules: Vec::new(), notes })
 }
@@ -174,7 +177,7 @@ impl<'d> DescriptionReader<'d> {
             request.body = Body::Form(self.fields(media));
         } else if let Some((_, media)) = of("multipart/form-data") {
             request.body = Body::Multipart(self.fields(media).into_iter().map(|(name, text)| (name, text, false)).collect());
-            self.notes.push(Note::changed(format!("fields of \"{}\" that are files hold text: say `file(path)`", request.name)));
+            self.notes.push(Note::changed(format!("file fields of \"{}\" contain placeholder text: use `file(path)`", request.name)));
         } else if let Some((kind, media)) = kinds.first() {
             request.headers.push(("content-type".into(), (*kind).clone()));
             request.body = Body::Text(plain_text(&self.example(media)));

@@ -18,7 +18,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     let schema = text(&collection["info"], "schema");
     if !(schema.contains("/v2.1") || schema.contains("/v2.0")) || collection.get("item").is_none() {
         let found = if schema.is_empty() {
-            "this is no Postman collection: `info.schema` is missing".to_owned()
+            "this is not a Postman collection: `info.schema` is missing".to_owned()
         } else {
             format!("the schema {schema} is not known")
         };
@@ -38,13 +38,13 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     reader.journey.base = first_url(&collection, &reader.variables).and_then(|url| origin(&url));
     reader.items(&collection, None, collection.get("auth"));
     if reader.journey.steps.iter().all(|step| step.actions.is_empty()) {
-        return Err(ImportError::new(input.name, None, "the collection holds no request", "export a collection with requests"));
+        return Err(ImportError::new(input.name, None, "the collection contains no request", "export a collection with requests"));
     }
     let CollectionReader { mut journey, mut notes, .. } = reader;
     hide(&mut journey);
     for parameter in &journey.parameters {
         let what = if parameter.secret { "the secret parameter" } else { "the parameter" };
-        notes.push(Note::changed(format!("a variable or credential became {what} `{0}`: -p {0}=…", parameter.name)));
+        notes.push(Note::changed(format!("a variable or credential became {what} `{0}`: set it with -p {0}=…", parameter.name)));
     }
     Ok(ImportedTest { text: write(&journey), modules: Vec::new(), notes })
 }
@@ -173,7 +173,7 @@ impl CollectionReader {
             if text(event, "listen") == "test" {
                 self.tests(&lines, &mut request, &mut actions);
             } else {
-                self.left_out(&lines, &request.name, "what runs before a request is plain TypeScript here", &mut actions);
+                self.left_out(&lines, &request.name, "write it as TypeScript before the request", &mut actions);
             }
         }
         actions.push(Action::Request(Box::new(request)));
@@ -200,7 +200,7 @@ impl CollectionReader {
             "$timestamp" => return value("Math.floor(Date.now() / 1000)"),
             "$randomInt" => return value("user.random.integer(0, 1000)"),
             _ if name.starts_with('$') => {
-                self.notes.push(Note::changed(format!("`{{{{{name}}}}}` became a random word")));
+                self.notes.push(Note::changed(format!("`{{{{{name}}}}}` became a random string")));
                 return value("user.random.string(8)");
             }
             _ => {}
@@ -320,7 +320,7 @@ impl CollectionReader {
             }
         }
         if !rest.is_empty() {
-            self.left_out(&rest, &request.name.clone(), "only statuses and kept values are translated", actions);
+            self.left_out(&rest, &request.name.clone(), "only status checks and stored values are translated", actions);
         }
     }
 

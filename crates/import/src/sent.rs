@@ -206,7 +206,7 @@ impl Hidden {
         let known = self.0.get(text).cloned().unwrap_or_else(|| {
             let taken = self.0.values().filter(|known| known.starts_with(&crate::text::camel_case(name))).count();
             let wanted = if taken == 0 { name.to_owned() } else { format!("{name}{}", taken + 1) };
-            journey.parameter(&wanted, "", true, "not written down: give it with -p or in the environment")
+            journey.parameter(&wanted, "", true, "not stored in the test: set it with -p or in the environment")
         });
         self.0.insert(text.clone(), known.clone());
         *text = value(&known);

@@ -20,7 +20,7 @@ pub(crate) fn write(journey: &Journey) -> String {
     let mut text = String::new();
     if let Some(base) = &journey.base {
         uses.insert("param");
-        text.push_str(&format!("const base = param.url(\"base\", {{ default: {}, help: \"where the system is\" }});\n", quoted(base)));
+        text.push_str(&format!("const base = param.url(\"base\", {{ default: {}, help: \"base URL of the system\" }});\n", quoted(base)));
     }
     for parameter in &journey.parameters {
         uses.insert("param");
@@ -32,9 +32,7 @@ pub(crate) fn write(journey: &Journey) -> String {
     text.push_str(&steps);
     text.push_str(&scenario(journey, &names));
     let target = if journey.base.is_some() { "  target: base,\n" } else { "" };
-    text.push_str(&format!(
-        "\nexport default test({{\n{target}  load: journey.run(iterations(1)), // Say here how much load there is to be.\n}});\n"
-    ));
+    text.push_str(&format!("\nexport default test({{\n{target}  load: journey.run(iterations(1)), // Set the load here.\n}});\n"));
     if steps.contains("user: User") {
         uses.insert("User");
     }

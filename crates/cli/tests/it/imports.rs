@@ -214,11 +214,11 @@ fn wrong_files_are_reported_with_place_and_remedy() {
         ("har", "empty.har", "no request", "record again"),
         ("har", "new.har", "HAR 3.0", "1.2"),
         ("openapi", "old.json", "2.0", "convert"),
-        ("postman", "list.json", "no Postman collection", "v2.1"),
+        ("postman", "list.json", "not a Postman collection", "v2.1"),
         ("k6", "broken.js", "broken.js:2", "k6"),
         ("k6", "helper.js", "no default function", "k6 run"),
         ("curl", "none.sh", "no curl command", "curl"),
-        ("gatling-recorder", "none.sh", "no simulation of Gatling", "RecordedSimulation"),
+        ("gatling-recorder", "none.sh", "not a Gatling simulation", "RecordedSimulation"),
         ("curl", "missing.sh", "missing.sh", ""),
     ] {
         folder.run(&["import", format, file, "-o", "x.load.ts"]).code(2).says(says).says(remedy);

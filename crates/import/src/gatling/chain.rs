@@ -36,9 +36,9 @@ impl<'s, 'i> ChainReader<'s, 'i> {
             match call.name.as_str() {
                 "exec" => arguments.iter().for_each(|argument| self.executed(argument, call)),
                 "pause" => self.pause(call),
-                "group" if matches!(arguments, [Expression::Text(_), ..]) => self.comment(call, "a group that is built by a function"),
+                "group" if matches!(arguments, [Expression::Text(_), ..]) => self.comment(call, "a group whose content is a function"),
                 "on" | "exitHereIfFailed" | "exitHere" => {}
-                name => self.comment(call, &format!("`{name}` is no part of a recording")),
+                name => self.comment(call, &format!("a recording does not contain `{name}`")),
             }
         }
     }
@@ -57,7 +57,7 @@ impl<'s, 'i> ChainReader<'s, 'i> {
                     self.executed(&Expression::Chain(inner), within);
                     self.depth -= 1;
                 }
-                _ => self.comment(first, &format!("`{}` is no part of a recording", first.name)),
+                _ => self.comment(first, &format!("a recording does not contain `{}`", first.name)),
             },
         }
     }
@@ -73,12 +73,13 @@ impl<'s, 'i> ChainReader<'s, 'i> {
         let seconds = match lengths.as_deref() {
             Some([one]) => *one,
             Some([shortest, longest]) => {
-                let text =
-                    format!("a pause of {shortest} to {longest} s is one of its mean: `user.pause(\"uniform({shortest}s, {longest}s)\")`");
+                let text = format!(
+                    "a pause of {shortest} to {longest} s became a pause of its mean; to keep the range, write `user.pause(\"uniform({shortest}s, {longest}s)\")`"
+                );
                 self.simulation.notes.push(Note { line: Some(call.line), ..Note::changed(text) });
                 f64::midpoint(*shortest, *longest)
             }
-            _ => return self.comment(call, "a pause whose length is worked out"),
+            _ => return self.comment(call, "a pause whose length is computed"),
         };
         if !self.simulation.input.choices.pauses {
             return;
@@ -99,7 +100,7 @@ impl<'s, 'i> ChainReader<'s, 'i> {
         for resource in resources {
             match resource {
                 Expression::Chain(calls) if calls.first().is_some_and(|call| call.name == "http") => self.one(calls),
-                _ => self.comment(&calls[0], "a resource that is no request"),
+                _ => self.comment(&calls[0], "a resource that is not a request"),
             }
         }
     }
@@ -115,7 +116,7 @@ impl<'s, 'i> ChainReader<'s, 'i> {
         let asset = request.method == "GET" && is_asset("", "", &request.url) && request.extracted.is_empty();
         let elsewhere = request.url.contains("://");
         let reason = match () {
-            () if request.method == "OPTIONS" => Some("preflight of the browser"),
+            () if request.method == "OPTIONS" => Some("CORS preflight of the browser"),
             () if asset && !choices.assets => Some("static resource"),
             () if elsewhere && base.is_some() && !choices.all_hosts => Some("request to another host: --all-hosts keeps them"),
             () => None,

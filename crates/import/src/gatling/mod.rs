@@ -28,7 +28,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         ImportError::new(
             input.name,
             None,
-            "this is no simulation of Gatling: it has no `scenario(\"name\").exec(…)`",
+            "this is not a Gatling simulation: it has no `scenario(\"name\").exec(…)`",
             "give the file that the recorder wrote: RecordedSimulation.scala, .java, .kt, .js or .ts",
         )
     })?;
@@ -51,8 +51,8 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         return Err(ImportError::new(
             input.name,
             first.and_then(|note| note.line),
-            format!("the simulation makes no request that can be kept{why}"),
-            "give the file as the recorder wrote it; what was added by hand has its words in docs/from-gatling.md",
+            format!("the simulation has no request that can be imported{why}"),
+            "give the file as the recorder wrote it; docs/from-gatling.md describes how to translate other code",
         ));
     }
     hide(&mut journey);

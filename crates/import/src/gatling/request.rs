@@ -31,37 +31,37 @@ impl RequestReader<'_, '_> {
             match call.name.as_str() {
                 "get" | "post" | "put" | "patch" | "delete" | "head" | "options" => {
                     request.method = call.name.to_ascii_uppercase();
-                    request.url = text(0).ok_or("its URL is put together while the simulation runs")?;
+                    request.url = text(0).ok_or("its URL is computed at run time")?;
                 }
                 "httpRequest" => {
-                    request.method = text(0).ok_or("its method is not written out")?.to_ascii_uppercase();
-                    request.url = text(1).ok_or("its URL is put together while the simulation runs")?;
+                    request.method = text(0).ok_or("its method is not a literal")?.to_ascii_uppercase();
+                    request.url = text(1).ok_or("its URL is computed at run time")?;
                 }
                 "headers" => {
                     let pairs = arguments.first().and_then(|pairs| self.simulation.pairs(pairs));
-                    for (name, value) in pairs.ok_or("its headers are put together while the simulation runs")? {
+                    for (name, value) in pairs.ok_or("its headers are computed at run time")? {
                         header(&mut request, &name, &value);
                     }
                 }
                 "header" => match (text(0), text(1)) {
                     (Some(name), Some(value)) => header(&mut request, &name, &value),
-                    _ => self.left(call, "its value is worked out"),
+                    _ => self.left(call, "its value is computed at run time"),
                 },
                 "formParam" => match (text(0), text(1)) {
                     (Some(name), Some(value)) => fields.push((name, value, false)),
-                    _ => self.left(call, "its value is worked out"),
+                    _ => self.left(call, "its value is computed at run time"),
                 },
                 "formUpload" => match (text(0), text(1)) {
                     (Some(name), Some(path)) => fields.push((name, path, true)),
-                    _ => self.left(call, "its value is worked out"),
+                    _ => self.left(call, "its value is computed at run time"),
                 },
                 "queryParam" => match (text(0), text(1)) {
                     (Some(name), Some(value)) => query.push((name, value)),
-                    _ => self.left(call, "its value is worked out"),
+                    _ => self.left(call, "its value is computed at run time"),
                 },
                 "basicAuth" => request.auth = text(0).map(|user| (user, Some(text(1).unwrap_or_default()))),
                 "body" => body = arguments.first().cloned(),
-                "bodyPart" => self.left(call, "a part of a body: `multipart` of a request"),
+                "bodyPart" => self.left(call, "a body part: use `multipart` of a request"),
                 "asJson" | "asJSON" => header(&mut request, "content-type", "application/json"),
                 "asFormUrlEncoded" | "asMultipartForm" | "resources" | "silent" | "notSilent" => {}
                 "check" => arguments.iter().for_each(|check| self.check(&mut request, check, call)),
@@ -134,7 +134,7 @@ impl RequestReader<'_, '_> {
     }
 
     fn no_body(&mut self) {
-        let reason = "a body that is worked out while the simulation runs: `body` or `json` of a request".to_owned();
+        let reason = "a body that is computed at run time: use `body` or `json` of a request".to_owned();
         self.simulation.notes.push(Note { line: Some(self.line), ..Note::left_out(reason) });
     }
 
@@ -158,7 +158,7 @@ impl RequestReader<'_, '_> {
                 Some(("is" | "shouldBe", of)) if matches!(of[..], [Expression::Number(_)]) => {
                     let Expression::Number(status) = of[0] else { return };
                     if (300.0..400.0).contains(&status) {
-                        return self.left(within, "redirects are followed: `redirects: 0` of a request shows theirs");
+                        return self.left(within, "redirects are followed; to check a redirect's own response, set `redirects: 0`");
                     }
                     request.status = Some(status as u16);
                 }
@@ -176,11 +176,11 @@ impl RequestReader<'_, '_> {
             ("xpath", Some(path), _) => format!(".xpath({})", quoted(&path)),
             ("header", Some(name), _) => format!(".header({})", quoted(&name)),
             ("bodyString", ..) => ".text".to_owned(),
-            _ => return self.left(within, "this check has no counterpart here: see `expect` and `user.check`"),
+            _ => return self.left(within, "this check has no counterpart: see `expect` and `user.check`"),
         };
         match as_name {
             Some(name) if saved(&name).starts_with("user.state.") => request.extracted.push((name, read)),
-            _ => self.left(within, "what it finds is not saved: see `expect` and `user.check`"),
+            _ => self.left(within, "its value is not saved: see `expect` and `user.check`"),
         }
     }
 

@@ -77,8 +77,8 @@ fn translate(files: &mut Files<'_>, file: &ScriptFile<'_>) -> Result<TranslatedF
         return Err(ImportError::new(
             file.name,
             line,
-            format!("this is no JavaScript or TypeScript: {}", error.message),
-            "give the script as k6 runs it; a bundle in another form must be built first",
+            format!("this is not JavaScript or TypeScript: {}", error.message),
+            "give the script that k6 runs; build a bundle first",
         ));
     }
     let semantic = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic;

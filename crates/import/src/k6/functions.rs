@@ -89,7 +89,7 @@ impl Rewrite<'_, '_> {
             self.tree.symbol(callee).and_then(|symbol| self.tree.function_of(symbol)).or(self.tree.function(callee).map(|_| callee));
         let takes_user = defined.is_none_or(|function| self.tree.around(function).is_none());
         if self.tree.around(id).is_none() {
-            return self.problem(id, "this acts as a user, and there is none before the test runs: `setup` has one");
+            return self.problem(id, "this needs a user, and there is none before the test runs: move it to `setup`");
         }
         let mut arguments: Vec<Pieces> = call.arguments.iter().map(|&argument| Pieces::new().node(self.tree, argument)).collect();
         if takes_user {
@@ -113,7 +113,7 @@ impl Rewrite<'_, '_> {
             return false;
         }
         if !matches!(method.as_str(), "forEach" | "map") {
-            self.problem(id, format!("`{method}` cannot wait for its function: write a loop"));
+            self.problem(id, format!("the function of `{method}` cannot wait: use a loop"));
             return true;
         }
         self.helpers.insert("k6InTurn");

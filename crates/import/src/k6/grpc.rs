@@ -30,10 +30,10 @@ impl Rewrite<'_, '_> {
             return self.client(id);
         }
         let [client, method, ref params @ ..] = call.arguments[..] else {
-            return self.problem(id, "a stream has a client and a method");
+            return self.problem(id, "a stream needs a client and a method");
         };
         let Some(client) = self.tree.symbol(self.tree.strip(client)).filter(|&symbol| is_client(self.tree, self.names, symbol)) else {
-            return self.problem(id, "a stream's client is a constant of the same file");
+            return self.problem(id, "a stream's client must be a constant of the same file");
         };
         let entries = self.call_options(id, client, params.first().copied());
         self.helpers.insert("K6Stream");
@@ -54,7 +54,7 @@ impl Rewrite<'_, '_> {
             declaration.and_then(|at| self.tree.parent(at)).is_some_and(|up| matches!(self.tree.kind(up), AstKind::ExportDeclaration(_)));
         let symbol = declarator.and_then(|declarator| self.tree.symbol(*self.tree.children(declarator).first()?));
         let (Some(declaration), Some(symbol)) = (alone.filter(|_| !exported), symbol) else {
-            return self.problem(id, "a client is a constant of the file that uses it: `const client = new Client()`");
+            return self.problem(id, "a client must be a constant of the file that uses it: `const client = new Client()`");
         };
         for used in self.tree.references(symbol) {
             let up = self.tree.parent(used);
@@ -63,7 +63,7 @@ impl Rewrite<'_, '_> {
                 called.and_then(|call| self.tree.call(call)).is_some_and(|call| client_call(self.tree, self.names, &call).is_some());
             let streams = up.is_some_and(|up| is_construction(self.tree, self.names, up, "Stream"));
             if !called && !streams && !(self.left_out)(used) {
-                self.problem(used, "a client is not handed on: its calls stand where it is declared");
+                self.problem(used, "a client cannot be passed on: call it in the file that declares it");
             }
         }
         let statement = self.tree.statement(declaration).unwrap_or(declaration);
@@ -79,7 +79,7 @@ impl Rewrite<'_, '_> {
             ClientCall::Close => self.without(id, "undefined"),
             ClientCall::Invoke | ClientCall::AsyncInvoke => {
                 let [method, ref rest @ ..] = call.arguments[..] else {
-                    self.problem(id, "a call has a method");
+                    self.problem(id, "a call needs a method");
                     return true;
                 };
                 let entries = self.call_options(id, client, rest.get(1).copied());
@@ -116,7 +116,7 @@ impl Rewrite<'_, '_> {
     fn load(&mut self, id: NodeId, call: &CallParts) {
         let statement = self.tree.parent(id).filter(|&up| matches!(self.tree.kind(up), AstKind::ExpressionStatement(_)));
         let (Some(statement), None) = (statement, self.tree.around(id)) else {
-            return self.problem(id, "`.proto` files are read at the top of the test: `proto(path)`");
+            return self.problem(id, "`.proto` files must be read at the top of the test: `proto(path)`");
         };
         let [folders, ref files @ ..] = call.arguments[..] else {
             return self.problem(id, "`load` names files");
@@ -129,8 +129,10 @@ impl Rewrite<'_, '_> {
             _ => None,
         };
         let Some(folders) = folders else {
-            return self
-                .problem(id, "folders of `.proto` files that are computed while the test loads: `proto(path, { imports: [\"folder\"] })`");
+            return self.problem(
+                id,
+                "folders of `.proto` files are computed while the test loads: write `proto(path, { imports: [\"folder\"] })`",
+            );
         };
         let proto = self.loadstone("proto");
         let rebased = |path: &str| self.rebased(path.strip_prefix("file://").unwrap_or(path));
@@ -154,7 +156,7 @@ impl Rewrite<'_, '_> {
         });
         let declared = Pieces::joined(declared, "\n");
         if folders.len() > 1 {
-            self.note(id, format!("of several folders of `.proto` files, the files named are looked for in the first, `{}`", folders[0]));
+            self.note(id, format!("the named `.proto` files are searched only in the first folder, `{}`", folders[0]));
         }
         self.edits.replace(self.tree.span(statement), declared);
     }
@@ -168,7 +170,7 @@ impl Rewrite<'_, '_> {
         if let Some(first) = first
             && self.tree.source(first) != self.tree.source(address)
         {
-            return self.problem(id, "a client goes to one server: another client for another one");
+            return self.problem(id, "a client connects to one server: use a separate client for each server");
         }
         for property in self.connect_properties(call) {
             let reason = match property.key.as_deref() {
@@ -177,7 +179,7 @@ impl Rewrite<'_, '_> {
                     self.reflects |= matches!(self.tree.kind(property.value), AstKind::BooleanLiteral(literal) if literal.value);
                     continue;
                 }
-                Some("timeout") => "connecting is part of a call's time",
+                Some("timeout") => "the time to connect is part of a call's time",
                 Some("tls") => "certificates are files: `clientCertificate`, `roots` and `insecure` of the test's options",
                 Some("maxReceiveSize") => "see `bodyBytesMax` of the test's options",
                 _ => "it has no counterpart",
@@ -185,7 +187,10 @@ impl Rewrite<'_, '_> {
             let key = property.key.clone().unwrap_or_else(|| self.tree.source(property.node).to_owned());
             self.note(property.node, format!("`{key}` of `connect` is left out: {reason}"));
         }
-        self.note(id, "a user's first call connects, and its connection is kept: `connect` and `close` of a gRPC client are not needed");
+        self.note(
+            id,
+            "`connect` and `close` of a gRPC client are not needed: a user's first call connects, and the connection remains open",
+        );
         self.without(id, "true");
     }
 
@@ -225,14 +230,14 @@ impl Rewrite<'_, '_> {
     }
 
     fn target_of(&self, client: SymbolId) -> Result<GrpcTarget, &'static str> {
-        let (_, call) = self.connections(client).next().ok_or("the file does not say where this client connects to")?;
+        let (_, call) = self.connections(client).next().ok_or("the file has no `connect` call of this client")?;
         let &address = call.arguments.first().ok_or("`connect` names no server")?;
         let outside = |id: NodeId| match self.tree.symbol(id) {
             Some(symbol) => self.tree.around(self.tree.declared(symbol)).is_none(),
             None => !matches!(self.tree.kind(id), AstKind::IdentifierReference(_)) || self.tree.global(id) == Some("__ENV"),
         };
         if !self.tree.all().filter(|&id| self.tree.within(id, address)).all(outside) {
-            return Err("the server address of a gRPC client is computed while an iteration runs: `target` of a call takes it");
+            return Err("the server address of a gRPC client is computed while an iteration runs: pass it as `target` of each call");
         }
         let plaintext = self.connect_properties(&call).into_iter().find(|property| property.key.as_deref() == Some("plaintext"));
         let plaintext =

@@ -31,7 +31,7 @@ impl LoadReader<'_> {
             return scenarios.iter().filter_map(|(name, scenario)| self.scenario(name, scenario)).collect();
         }
         if let Some(Value::Source(_)) = options.get("scenarios") {
-            self.notes.push("`scenarios` is made while the script runs and could not be read: the load is one iteration".into());
+            self.notes.push("`scenarios` could not be read, because the script computes it at run time: the load is one iteration".into());
         }
         let executor = match options {
             _ if options.get("stages").is_some() => "ramping-vus",
@@ -102,7 +102,7 @@ impl LoadReader<'_> {
             }
             "constant-arrival-rate" | "ramping-arrival-rate" => self.arrivals(executor, of, name),
             "externally-controlled" => {
-                self.notes.push(format!("scenario \"{name}\": nothing outside sets the number of users while it runs"));
+                self.notes.push(format!("scenario \"{name}\": an external program cannot change the number of users during the run"));
                 let time = of.get("duration").filter(|time| time.text() != Some("0"))?;
                 Some(format!("{}({vus}).for({})", self.builder("users"), self.duration(time)))
             }
@@ -131,7 +131,7 @@ impl LoadReader<'_> {
             profile.push_str(&format!(".maxUsers({})", self.count(most)));
         }
         self.notes.push(format!(
-            "scenario \"{name}\": arrivals that find no free user wait and count their wait as response time; k6 drops them (dropped_iterations)"
+            "scenario \"{name}\": arrivals without a free user wait, and the wait is part of the response time; k6 drops them (dropped_iterations)"
         ));
         Some(profile)
     }

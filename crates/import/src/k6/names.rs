@@ -63,15 +63,15 @@ impl K6Module {
             "k6/timers" | "k6/experimental/timers" => Self::Timers,
             "k6/ws" => Self::Ws,
             "k6/websockets" | "k6/experimental/websockets" => Self::WebSockets,
-            "k6/browser" | "k6/experimental/browser" => Self::Other("Loadstone drives no browser".into()),
+            "k6/browser" | "k6/experimental/browser" => Self::Other("Loadstone does not drive a browser".into()),
             "k6/net/grpc" | "k6/experimental/grpc" => Self::Grpc,
-            "k6/html" => Self::Other("HTML is read by `response.css` and `response.xpath`".into()),
+            "k6/html" => Self::Other("read HTML with `response.css` and `response.xpath`".into()),
             _ if from.starts_with("k6/") => Self::Other(format!("{from} has no counterpart")),
             _ if from.contains("jslib.k6.io/k6-utils/") => Self::Utils,
             _ if from.contains("jslib.k6.io/k6-summary/") => Self::Summary,
             _ if from.contains("jslib.k6.io/http-instrumentation-tempo/") => Self::Tempo,
             _ if from.starts_with("http:") || from.starts_with("https:") => {
-                Self::Other(format!("modules are not loaded over the network: {from}"))
+                Self::Other(format!("Loadstone does not load modules over the network: {from}"))
             }
             _ if from.starts_with('.') || from.starts_with('/') => return None,
             _ => Self::Other(format!("{from} is not installed here")),

@@ -170,7 +170,7 @@ impl Rewrite<'_, '_> {
         let opened = data.map(|data| self.tree.symbol(data).and_then(|symbol| self.tree.initial(symbol)).unwrap_or(data));
         let path = opened.and_then(|opened| self.tree.call(opened)).filter(|open| self.tree.global(open.callee) == Some("open"));
         let Some(path) = path.and_then(|open| self.tree.string(*open.arguments.first()?)) else {
-            return self.problem(value, "a part of an upload is a file: `file(path)`");
+            return self.problem(value, "a part of an upload must be a file: `file(path)`");
         };
         let file = self.loadstone("file");
         let mut pieces = Pieces::from(format!("{file}({}", quoted(&self.rebased(&path))));
@@ -257,19 +257,19 @@ impl Rewrite<'_, '_> {
                     None
                 }
                 Some("responseType") => None,
-                Some("responseCallback") => self.expected(value).map_or(Some("only lists of statuses can be expected"), |expected| {
+                Some("responseCallback") => self.expected(value).map_or(Some("only lists of statuses are supported"), |expected| {
                     entries.push(expected);
                     None
                 }),
                 Some("auth") => match self.tree.string(value).as_deref() {
                     Some("basic") => None,
                     _ => {
-                        self.problem(value, "there is basic and bearer authentication only: `auth: { username, password }`");
+                        self.problem(value, "only basic and bearer authentication are supported: `auth: { username, password }`");
                         None
                     }
                 },
-                Some("jar") => Some("a user has one jar of cookies"),
-                Some("compression") => Some("bodies are sent as they are"),
+                Some("jar") => Some("a user has one cookie jar"),
+                Some("compression") => Some("bodies are sent without compression"),
                 None if property.spread => {
                     if let Some(initial) = self.tree.symbol(self.tree.strip(value)).and_then(|symbol| self.tree.initial(symbol)) {
                         self.declared_params(initial);
@@ -277,7 +277,7 @@ impl Rewrite<'_, '_> {
                     entries.push(Pieces::new().node(self.tree, property.node));
                     None
                 }
-                _ => Some("no option of a request"),
+                _ => Some("a request has no such option"),
             };
             if let Some(reason) = dropped {
                 let key = property.key.clone().unwrap_or_else(|| self.tree.source(property.node).to_owned());

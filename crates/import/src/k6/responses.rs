@@ -35,7 +35,7 @@ impl Rewrite<'_, '_> {
                 {
                     self.edits.replace(own(above), Pieces::from(format!("{dot}header(")).node(self.tree, key).text(")"));
                 } else {
-                    self.note(id, "names in `response.headers` are in lower case; `response.header(name)` takes any case");
+                    self.note(id, "names in `response.headers` are in lower case; `response.header(name)` ignores case");
                 }
             }
             ("timings", Some((above, phase))) => match phase_of(&phase) {
@@ -53,7 +53,7 @@ impl Rewrite<'_, '_> {
         let element = up(named).filter(|&at| self.tree.element(at) == Some(named));
         let value = element.and_then(up).filter(|&at| self.tree.member(at).is_some_and(|(_, name)| name == "value"));
         let Some(value) = value else {
-            return self.problem(id, "of a cookie there is its value: `user.cookies.get(name, url)`");
+            return self.problem(id, "only the value of a cookie is available: `user.cookies.get(name, url)`");
         };
         let get = format!("{}.cookies.get({}, ", self.user, quoted(cookie));
         self.edits.replace(self.tree.span(value), Pieces::from(get).node(self.tree, object).text(".url)"));
@@ -101,7 +101,7 @@ impl Rewrite<'_, '_> {
             {
                 self.edits.replace(self.tree.span(id), Pieces::new().node(self.tree, response));
             }
-            None => self.problem(id, "HTML is read by `response.css(selector)` and `response.xpath(expression)`"),
+            None => self.problem(id, "read HTML with `response.css(selector)` and `response.xpath(expression)`"),
         }
     }
 
@@ -135,18 +135,20 @@ impl Rewrite<'_, '_> {
         };
         match replaced {
             Some((call, pieces)) => self.edits.replace(self.tree.span(call), pieces),
-            None => self.problem(id, "of HTML there are texts and attributes: `response.css(selector)`, `response.cssAll(selector)`"),
+            None => {
+                self.problem(id, "only texts and attributes of HTML are available: `response.css(selector)`, `response.cssAll(selector)`")
+            }
         }
     }
 
     /// `"a.0.b"` is `"$.a[0].b"`; what is not there is `undefined` in k6.
     fn json_path(&mut self, path: NodeId) {
         let Some(written) = self.tree.string(path) else {
-            return self.problem(path, "a path that is made while the test runs: `response.json(\"$.a[0].b\")` takes a JSON path");
+            return self.problem(path, "the path is computed at run time: write a JSON path, such as `response.json(\"$.a[0].b\")`");
         };
         if written.contains(['#', '*', '?', '|', '@', '\\']) {
             return self
-                .problem(path, format!("the path {written:?} asks for more than one value: `response.jsonAll(path)` takes a JSON path"));
+                .problem(path, format!("the path {written:?} selects several values: use `response.jsonAll(path)` with a JSON path"));
         }
         let mut converted = "$".to_owned();
         for part in written.split('.') {
@@ -170,7 +172,7 @@ impl Rewrite<'_, '_> {
         match (method.as_str(), &call.arguments[..]) {
             ("set", [url, name, value, more @ ..]) => {
                 if !more.is_empty() {
-                    self.note(id, "a cookie's options are left out: it is set for the host and all its paths");
+                    self.note(id, "a cookie's options are left out: the cookie is valid for the host and all its paths");
                 }
                 let set = Pieces::new().node(self.tree, jar).text(".set(").node(self.tree, *name);
                 let set = set.text(", ").node(self.tree, *value).text(", ").node(self.tree, *url).text(")");
@@ -185,7 +187,7 @@ impl Rewrite<'_, '_> {
                             Pieces::new().node(self.tree, jar).text(format!(".get({}, ", quoted(&name))).node(self.tree, *url).text(")");
                         self.edits.replace(self.tree.span(above), get);
                     }
-                    None => self.problem(id, "cookies are read one by one: `user.cookies.get(name, url)`"),
+                    None => self.problem(id, "read cookies individually: `user.cookies.get(name, url)`"),
                 }
             }
             _ => self.problem(id, format!("a user's cookies have no `{method}`")),

@@ -46,7 +46,7 @@ pub(super) struct Rewrite<'t, 'a> {
 }
 
 impl<'t, 'a> Rewrite<'t, 'a> {
-    #[expect(clippy::too_many_arguments, reason = "each is another thing that the translation stands on")]
+    #[expect(clippy::too_many_arguments, reason = "the translation needs all of them")]
     pub(super) fn new(
         tree: &'t Tree<'a>,
         names: &'t Names,
@@ -156,7 +156,7 @@ impl<'t, 'a> Rewrite<'t, 'a> {
             Some("crypto") => {
                 let member = self.tree.parent(id).and_then(|parent| self.tree.member(parent)).map(|(_, name)| name);
                 if !matches!(member.as_deref(), Some("randomUUID" | "getRandomValues")) {
-                    self.problem(id, "of WebCrypto there are `randomUUID` and `getRandomValues`");
+                    self.problem(id, "WebCrypto has only `randomUUID` and `getRandomValues`");
                 }
             }
             _ => {}
@@ -188,7 +188,7 @@ impl<'t, 'a> Rewrite<'t, 'a> {
             let reason = match module {
                 K6Module::Timers => continue,
                 K6Module::Other(reason) => reason.clone(),
-                K6Module::Summary => "a run prints its own summary: export a function `summarize` for files of your own".to_owned(),
+                K6Module::Summary => "Loadstone prints its own summary: export a function `summarize` to write custom files".to_owned(),
                 _ => format!("`{written}` has no counterpart"),
             };
             self.problem(id, reason);

@@ -44,7 +44,7 @@ impl State<'_, '_> {
         if let Some(summary) = summary.filter(|_| kept_summary.is_none())
             && let Some(statement) = tree.statement(summary)
         {
-            left_out.insert(statement, "a run prints its own summary: export a function `summarize` for files of your own".into());
+            left_out.insert(statement, "Loadstone prints its own summary: export a function `summarize` to write custom files".into());
         }
         loop {
             let inside = self.inside(&left_out);

@@ -33,7 +33,7 @@ impl Rewrite<'_, '_> {
             }
             ("check", [subject, checks, ..]) => self.check(id, *subject, *checks, call.arguments.get(2).copied()),
             ("randomSeed", [_]) => {
-                self.note(id, "`randomSeed` is left out: draws repeat with the run's seed (`options: { seed: 1 }`)");
+                self.note(id, "`randomSeed` is left out: the run's seed makes random values repeatable (`options: { seed: 1 }`)");
                 self.edits.replace(self.tree.span(id), "undefined".into());
                 true
             }

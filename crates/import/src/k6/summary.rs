@@ -58,9 +58,9 @@ impl Rewrite<'_, '_> {
             match output(tree, self.names, &parts, entry) {
                 Some(Output::File) => files.push(Pieces::from("    ").node(tree, entry.node).text(",\n")),
                 Some(Output::Words) if matches!(entry.key.as_deref(), Some("stdout" | "stderr")) => {
-                    self.note(entry.node, "what `handleSummary` prints is left to the run, which prints its own summary");
+                    self.note(entry.node, "the printed output of `handleSummary` is left out: Loadstone prints its own summary");
                 }
-                _ => self.note(entry.node, "a summary in words as a file: `loadstone show last > summary.txt`"),
+                _ => self.note(entry.node, "for a text summary in a file, use `loadstone show last > summary.txt`"),
             }
             for id in tree.all().filter(|&id| tree.within(id, entry.value) && self.names.path(tree, id).is_some()) {
                 self.handled.insert(Names::root(tree, id));
@@ -69,7 +69,7 @@ impl Rewrite<'_, '_> {
         if files.is_empty() {
             return self.edits.replace(tree.span(statement), Pieces::new());
         }
-        self.note(exported, "`handleSummary` is `summarize`: what it writes has the fields of summary.json (docs/summary-json.md)");
+        self.note(exported, "`handleSummary` became `summarize`: its data has the fields of summary.json (docs/summary-json.md)");
         self.uses.insert("RunSummary");
         let data = parts.parameters.first().map_or("data", |&data| tree.source(data));
         let head = format!("export function summarize({data}: {}) {{\n  return {{\n", local_name(tree, self.names, "RunSummary"));

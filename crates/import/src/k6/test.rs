@@ -61,7 +61,7 @@ impl Test {
                 file.name,
                 None,
                 "the script exports no default function, and no function of a scenario",
-                "give the script that `k6 run` is given, not one of the files that it imports",
+                "give the script that you pass to `k6 run`, not a file that it imports",
             ));
         }
         let around = |name: &str| exports.get(name).copied().filter(|&id| state.tree.function(id).is_some());
@@ -99,7 +99,11 @@ impl Test {
         let is_hollow = |part: &ScenarioLoad| self.is_hollow(state, rewrite, left_out, part);
         let (hollow, parts): (Vec<ScenarioLoad>, Vec<ScenarioLoad>) = parts.into_iter().partition(is_hollow);
         for part in &hollow {
-            let why = if self.functions.contains_key(&part.function) { "nothing of it could be kept" } else { "its function is not there" };
+            let why = if self.functions.contains_key(&part.function) {
+                "nothing of it could be translated"
+            } else {
+                "its function does not exist"
+            };
             notes.push(Note { kind: NoteKind::LeftOut, line: None, text: format!("scenario \"{}\": {why}", part.name) });
         }
         if parts.is_empty() {
@@ -108,8 +112,8 @@ impl Test {
             return Err(ImportError::new(
                 file.name,
                 line,
-                format!("nothing of the script can be kept: {reason}"),
-                "see docs/import.md for what is translated",
+                format!("nothing of the script can be translated: {reason}"),
+                "docs/import.md lists what is translated",
             ));
         }
         let mut text = String::new();

@@ -20,7 +20,7 @@ pub(super) fn thresholds(
     uses: &mut Vec<&'static str>,
 ) -> Vec<(String, Translation)> {
     let Value::Object(entries) = declared else {
-        return vec![("thresholds".into(), Err("they are made while the script runs".into()))];
+        return vec![("thresholds".into(), Err("the script computes them at run time".into()))];
     };
     let mut all = Vec::new();
     for (metric, bounds) in entries {
@@ -34,7 +34,7 @@ pub(super) fn thresholds(
                 bound => match bound.get("threshold").and_then(Value::text) {
                     Some(text) => (text.to_owned(), bound.get("abortOnFail").is_some_and(Value::is_true)),
                     None => {
-                        all.push((metric.clone(), Err("its bound is made while the script runs".into())));
+                        all.push((metric.clone(), Err("the script computes its bound at run time".into())));
                         continue;
                     }
                 },
@@ -92,7 +92,7 @@ fn threshold(
             (format!("{}.{passed}", selected("checks", &tags)?), Unit::Plain)
         }
         "group_duration" => {
-            let [(tag, group)] = &tags[..] else { return Err("the time of a group is named by its tag `group`".into()) };
+            let [(tag, group)] = &tags[..] else { return Err("the time of a group needs its tag `group`".into()) };
             if tag != "group" {
                 return Err(format!("groups have no tag `{tag}`"));
             }
@@ -126,7 +126,7 @@ fn own_metric(name: &str, tags: &[(String, String)], aggregate: &str, bound: &st
 /// `p(95)<500`: what is taken, Loadstone's word for the sign, and the bound.
 fn parts(expression: &str) -> Result<(String, &'static str, f64), String> {
     let expression = expression.trim();
-    let at = expression.find(['<', '>', '=', '!']).ok_or("it has no sign")?;
+    let at = expression.find(['<', '>', '=', '!']).ok_or("it has no comparison operator")?;
     let (aggregate, rest) = expression.split_at(at);
     let signs = rest.len() - rest.trim_start_matches(['<', '>', '=', '!']).len();
     let (sign, value) = rest.split_at(signs);
@@ -136,7 +136,7 @@ fn parts(expression: &str) -> Result<(String, &'static str, f64), String> {
         ">" => "above",
         ">=" => "atLeast",
         "==" | "===" => "equals",
-        _ => return Err(format!("there is no bound `{sign}`")),
+        _ => return Err(format!("the operator `{sign}` is not supported")),
     };
     let value = value.trim().parse().map_err(|_| format!("{:?} is no number", value.trim()))?;
     Ok((aggregate.trim().replace(' ', ""), bound, value))

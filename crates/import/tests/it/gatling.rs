@@ -95,9 +95,9 @@ fn requests_keep_what_they_carry() {
 #[test]
 fn code_that_no_recorder_writes_is_reported_with_its_line() {
     for (gatling, reason) in [
-        (".repeat(3) { exec(http(\"A\").get(\"/a\")) }", "no part of a recording"),
+        (".repeat(3) { exec(http(\"A\").get(\"/a\")) }", "a recording does not contain `repeat`"),
         (".exec { session => session.set(\"a\", 1) }", "a function of the simulation's language"),
-        (".exec(http(\"A\").get(session => \"/a\"))", "put together while the simulation runs"),
+        (".exec(http(\"A\").get(session => \"/a\"))", "computed at run time"),
         (".exec(http(\"A\").post(\"/a\").body(RawFileBody(\"r/0001_request.json\")))", "r/0001_request.json was not found"),
         (".exec(http(\"A\").get(\"/a\").check(status.in(200 to 210)))", "expect: { status: [200, 201] }"),
         (".exec(http(\"A\").get(\"http://b.test/a\"))", "--all-hosts"),
@@ -114,15 +114,11 @@ fn code_that_no_recorder_writes_is_reported_with_its_line() {
 #[test]
 fn a_simulation_of_which_nothing_is_left_says_why() {
     let error = import(Format::GatlingRecorder, &simulation(".repeat(3) { exec(http(\"A\").get(\"/a\")) }")).unwrap_err().to_string();
-    assert!(error.contains("source:4") && error.contains("`repeat` is no part of a recording"), "{error}");
+    assert!(error.contains("source:4") && error.contains("a recording does not contain `repeat`"), "{error}");
     let two = simulation(".exec(http(\"A\").get(\"/a\"))")
         .replace("setUp(", "val t = scenario(\"T\").exec(http(\"B\").get(\"/b\"))\n  setUp(t.inject(x), ");
     let imported = import(Format::GatlingRecorder, &two).unwrap();
-    assert!(
-        imported.notes.iter().any(|note| note.text == "scenario \"R\": of several scenarios, the first is taken"),
-        "{:?}",
-        imported.notes
-    );
+    assert!(imported.notes.iter().any(|note| note.text == "scenario \"R\": only the first scenario is imported"), "{:?}", imported.notes);
 }
 
 #[test]

@@ -118,10 +118,10 @@ fn clients_of_grpc_are_a_target_and_calls() {
 #[test]
 fn unsupported_grpc_client_calls_are_reported() {
     for (lines, reason) in [
-        ("const other = new grpc.Client(); other.invoke('s.S/M', {});", "where this client connects to"),
+        ("const other = new grpc.Client(); other.invoke('s.S/M', {});", "no `connect` call of this client"),
         ("const here = 'a:' + __VU; client.connect(here); client.invoke('s.S/M', {});", "computed while an iteration runs"),
         ("client.connect('a:1'); client.invoke('s.S/M', {}); client.connect('b:2');", "one server"),
-        ("client.connect('a:1'); client.invoke('s.S/M', {}); help(client);", "handed on"),
+        ("client.connect('a:1'); client.invoke('s.S/M', {}); help(client);", "passed on"),
         ("client.connect('a:1'); client.loadProtoset('x.bin'); client.invoke('s.S/M', {});", "no counterpart"),
         ("client.connect('a:1', { maxReceiveSize: 5 }); client.invoke('s.S/M', {});", "bodyBytesMax"),
     ] {
@@ -187,10 +187,10 @@ fn omissions_in_imported_local_files_are_reported() {
         loadstone_import::import(Format::K6, &Input { name: "main.js", text: script, folder: "", read: &read, choices }).unwrap();
     let omissions: Vec<&str> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.text.as_str()).collect();
     assert!(
-        omissions.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("drives no browser")),
+        omissions.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("does not drive a browser")),
         "{omissions:?}"
     );
-    assert!(omissions.contains(&"scenario \"lookers\": nothing of it could be kept"), "{omissions:?}");
+    assert!(omissions.contains(&"scenario \"lookers\": nothing of it could be translated"), "{omissions:?}");
     assert!(imported.text.contains("buyers") && !imported.text.contains("scenario(\"lookers\""), "{}", imported.text);
 }
 

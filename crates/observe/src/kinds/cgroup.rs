@@ -229,6 +229,6 @@ mod tests {
         }
         let empty = tempfile::tempdir().unwrap();
         let problem = Cgroup { path: empty.path().into() }.look(&mut SignalCollector::new("c")).unwrap_err();
-        assert!(problem.to_string().contains("none of the files"));
+        assert!(problem.to_string().contains("no control group files"));
     }
 }

@@ -77,7 +77,7 @@ fn a_folder_that_does_not_exist_has_no_runs() {
     let folder = tempfile::tempdir().unwrap();
     let history = History::of(&folder.path().join("runs")).unwrap();
     assert!(history.names().is_empty());
-    assert!(history.find("latest").unwrap_err().to_string().contains("holds no runs"));
+    assert!(history.find("latest").unwrap_err().to_string().contains("contains no runs"));
 }
 
 #[test]

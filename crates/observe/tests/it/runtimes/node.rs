@@ -77,7 +77,7 @@ fn what_is_not_node_is_left_alone() {
     ]);
     let says = |watch: &Watch, part: &str| watch.notices().iter().any(|(_, message)| message.contains(part));
     watch.until("no Node", |watch| says(watch, "is not Node (it runs redis-"));
-    watch.until("no signal", |watch| says(watch, "does not listen to SIGUSR1"));
+    watch.until("no signal", |watch| says(watch, "does not handle SIGUSR1"));
     watch.stop();
     assert!(servers::redis_says(redis.port, "PING\r\n").contains("PONG"));
     assert!(deaf.try_wait().unwrap().is_none());
