@@ -74,7 +74,7 @@ impl<'s, 'i> ChainReader<'s, 'i> {
             Some([one]) => *one,
             Some([shortest, longest]) => {
                 let text = format!(
-                    "a pause of {shortest} to {longest} s became a pause of its mean; to keep the range, write `user.pause(\"uniform({shortest}s, {longest}s)\")`"
+                    "a pause of {shortest} to {longest} s became its mean; to keep the range, write `user.pause(\"uniform({shortest}s, {longest}s)\")`"
                 );
                 self.simulation.notes.push(Note { line: Some(call.line), ..Note::changed(text) });
                 f64::midpoint(*shortest, *longest)
