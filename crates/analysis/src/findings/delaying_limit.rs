@@ -76,10 +76,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let names = plateaus.names();
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
-    let together = if plateaus.limited.len() == 1 { "" } else { " together" };
+    let throughput = if plateaus.limited.len() == 1 { "throughput" } else { "combined throughput" };
     let cause = cause(passage, plateaus);
     let claim = format!(
-        "The throughput of {names}{together} stops at {}{pace}, however high the load is: the cause is {cause}",
+        "The {throughput} of {names} stops at {}{pace}, however high the load is: the cause is {cause}",
         loadstone_units::rate(rate)
     );
     let quota = quota(facts);

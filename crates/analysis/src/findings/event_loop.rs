@@ -15,6 +15,28 @@
 //! With less CPU time, the loop may have waited for a core that other programs used, or for a CPU limit. Confidence is then medium.
 //!
 //! The evidence gives the stack samples of the function, and how late due work starts.
+//!
+//! ## Other findings about runtimes
+//!
+//! [`runtime-work`](runtime-work.md) reports one type of work that queues for the runtime's threads. Node, for example, looks up two names at a time.
+//!
+//! | condition | limit |
+//! |---|---|
+//! | work in progress | 1.5 times the threads, and a third of what is in the system |
+//! | high confidence | half of what is in the system, or as many requests are served at a time as there are threads |
+//!
+//! [`thread-waits`](thread-waits.md) reports threads that wait in one place: for a lock, a pool, or something else of the process. By Little's law, the mean
+//! number of threads in a place is its throughput times the time that it takes.
+//!
+//! | condition | limit |
+//! |---|---|
+//! | waiting threads, in 5 readings or more while work was held up | 1.5, a fifth of the maximum, and 40 % of the threads at work |
+//! | waiting threads, compared with what is in the system | 30 to 150 %; more belong to something else |
+//! | waiting threads under low load | half as many at most |
+//! | high confidence | a lock or pool with 60 % of the threads at work |
+//!
+//! It names the call, the service's function below which most threads wait, and what the other threads do meanwhile. Database sessions that hold up the work
+//! rank first.
 
 use loadstone_metrics::Role;
 
