@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 
 import { WHOLE_BODY_MAX } from "./clients/loadstone.mjs";
 
-/** Headers with aspects of their own. */
+/** Headers with separate aspects. */
 const APART = new Set(["host", "content-length", "transfer-encoding"]);
 const INLINE_MAX = 400;
 

@@ -1,6 +1,6 @@
-// Loadstone: a few scripts with all rows, written as a user would write them, each run by one virtual user in one iteration.
+// Loadstone: a few scripts with all rows, in the style of a user's test. One virtual user runs each script in one iteration.
 //
-// The script posts what it saw to a server of its own. Rows with options of the test become further scripts, one per set of options.
+// A script posts its observations to a separate server. Rows with test options become further scripts, one per set of options.
 
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -59,7 +59,7 @@ function groupBy(rows, key) {
   return groups;
 }
 
-/** Each row behind a proxy has its own, so it is a script of its own. It reports by the log, since a report would go through the proxy, too. */
+/** Each row behind a proxy has its own proxy, so it needs a separate script. It reports by the log, because a report would pass the proxy, too. */
 const optionsOf = (row) => JSON.stringify(row.options?.proxy ? { proxy: `http://${row.origins.o}` } : (row.options ?? {}));
 
 function run(binary, folder, file) {

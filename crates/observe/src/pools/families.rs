@@ -143,7 +143,7 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
         labels: &["data_source", "xa_data_source"],
         metrics: &[("in_use_count", Role::PoolInUse), ("active_count", Role::PoolSize), ("idle_count", Role::PoolIdle)],
     },
-    // Active Record, by prometheus_exporter and by yabeda. Each process has pools of its own.
+    // Active Record, by prometheus_exporter and by yabeda. Each process has its own pools.
     PoolFamily {
         prefixes: &["active_record_connection_pool_", "ruby_active_record_connection_pool_", "rails_connection_pool_"],
         members: PoolMembers::Connections,
