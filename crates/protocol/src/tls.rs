@@ -131,7 +131,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, NetworkError> {
     let text = std::fs::read(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         let text = String::from_utf8_lossy(&text);
-        // PKCS #8 has a label of its own; the older form has a header field (RFC 1421, section 4.6.1.1).
+        // PKCS #8 has a separate label; the older form has a header field (RFC 1421, section 4.6.1.1).
         if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED") {
             return problem(format!(
                 "the private key is encrypted, and Loadstone cannot ask for its passphrase; write it without one: openssl pkey -in {} -out key.pem",

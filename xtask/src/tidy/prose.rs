@@ -9,7 +9,7 @@ use std::path::Path;
 use super::exceptions::{ExceptionRule, Exceptions};
 
 /// Whether `cargo xtask tidy` complains.
-pub(super) const IS_ENFORCED: bool = false;
+pub(super) const IS_ENFORCED: bool = true;
 
 /// Words or phrases, in lower case, and what to write instead. Each matches whole words only.
 const AVOIDED: &[(&[&str], &str)] = &[

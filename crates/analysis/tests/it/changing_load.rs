@@ -171,7 +171,7 @@ fn a_lasting_step_under_a_rising_number_of_users_is_reported() {
 /// Times that only follow their load, or the backlog of a higher load.
 #[test]
 fn effects_of_the_load_are_no_change() {
-    let told = |run: &Run| -> Vec<String> {
+    let reported = |run: &Run| -> Vec<String> {
         findings(run).into_iter().filter(|finding| finding.rule == "change").map(|finding| finding.claim).collect()
     };
     let mut accused = Vec::new();
@@ -184,22 +184,22 @@ fn effects_of_the_load_are_no_change() {
             let limit = |_: f64, load: f64, draws: &mut Draws| 0.004 * noise(0.4, draws) + if load > 30.0 { 0.1 } else { 0.0 };
             let follows = |_: f64, load: f64, draws: &mut Draws| queue(load, draws);
             for time in [&follows as Time<'_>, &idle, if load(10.0) == rising(10.0) { &follows } else { &limit }] {
-                accused.extend(told(&under(load, &[("A", time)], seed)));
+                accused.extend(reported(&under(load, &[("A", time)], seed)));
             }
         }
         // Overload, and the backlog that it leaves.
         let target = Target { slots: vec![2], steps: vec![step("A", 0, Service::Exponential(0.05))] };
-        accused.extend(told(&simulate(&target, ramp(5.0, 70.0, 80, Timing::Poisson), seed)));
+        accused.extend(reported(&simulate(&target, ramp(5.0, 70.0, 80, Timing::Poisson), seed)));
         let stages = [(10.0, 20), (70.0, 10), (10.0, 60)];
         let stage =
             |(rate, seconds): (f64, u64)| OpenStage::Rate { from: rate, to: rate, duration_ns: seconds * SECOND, timing: Timing::Even };
-        accused.extend(told(&simulate(&target, LoadProfile::Open { stages: stages.map(stage).to_vec() }, seed)));
+        accused.extend(reported(&simulate(&target, LoadProfile::Open { stages: stages.map(stage).to_vec() }, seed)));
         let stage = |(from, to): (f64, f64)| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };
         let stages = [(5.0, 60.0), (60.0, 5.0)].map(stage).to_vec();
-        accused.extend(told(&simulate(&target, LoadProfile::Open { stages }, seed)));
+        accused.extend(reported(&simulate(&target, LoadProfile::Open { stages }, seed)));
     }
     for load in [Load::Ramp(2.0, 35.0, 60), Load::Users(1, 40, 60)] {
-        accused.extend(told(&System { capacity: 25.0, base: 0.04, is_shared: true }.under(load).run));
+        accused.extend(reported(&System { capacity: 25.0, base: 0.04, is_shared: true }.under(load).run));
     }
     assert!(accused.is_empty(), "{}:\n{}", accused.len(), accused.join("\n"));
 }
@@ -219,14 +219,14 @@ fn a_fast_request_in_a_queue_of_slow_ones_is_no_step() {
 #[test]
 fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_a_certain_change() {
     let target = Target { slots: vec![1], steps: vec![step("Show", 0, Service::LogUniform(0.0676, 0.321))] };
-    let mut told = 0;
+    let mut reported = 0;
     for seed in 0..300 {
         let found = findings(&simulate(&target, ramp(0.65, 7.9, 40, Timing::Poisson), seed));
         for change in found.iter().filter(|finding| finding.rule == "change" && finding.claim.contains("more than the load explains")) {
             assert!(change.confidence < Confidence::High, "{seed}: {}", shown(&found));
             assert!(change.alternatives.iter().any(|other| other.text.starts_with("A queue near its limit")), "{seed}: {}", shown(&found));
-            told += 1;
+            reported += 1;
         }
     }
-    assert!(told > 0, "none of them tells what this test is about");
+    assert!(reported > 0, "no run has the finding that this test is about");
 }

@@ -243,13 +243,13 @@ fn a_target_that_follows_the_load_is_reported_without_limit() {
 /// Twenty seconds of random arrivals: a few seconds of low load are no more certain than the same number of high load.
 #[test]
 fn a_healthy_target_is_reported_as_healthy_even_after_a_short_ramp() {
-    let mut told = 0;
+    let mut reported = 0;
     for seed in 0..40 {
         let findings = find(&delays(Service::Exponential(0.03)), ramp(4.0, 40.0, 24, Timing::Poisson), seed);
         assert!(findings.findings.is_empty(), "{seed}: {}", findings.findings[0].claim);
-        told += usize::from(findings.remark.text.starts_with("Nothing limits it at this load"));
+        reported += usize::from(findings.remark.text.starts_with("Nothing limits it at this load"));
     }
-    assert!(told >= 36, "{told} of 40");
+    assert!(reported >= 36, "{reported} of 40");
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn the_verdict_on_the_demo_reads_well() {
 
 #[test]
 fn if_closed_load_was_never_low_the_places_have_a_bound() {
-    let (mut told, mut cases, mut numbered) = (0, 0, 0);
+    let (mut reported, mut cases, mut numbered) = (0, 0, 0);
     for slots in 1..=4_usize {
         for (service, is_fixed) in [(Service::Fixed(0.7), true), (Service::Exponential(0.7), false), (Service::LogUniform(0.2, 1.6), false)]
         {
@@ -353,18 +353,18 @@ fn if_closed_load_was_never_low_the_places_have_a_bound() {
                 assert!(places.is_none_or(|places| places == slots), "{slots} {service:?}: {claim}");
                 numbered += u32::from(is_fixed && places.is_some());
                 assert_eq!(pool(&found).unwrap().confidence, Confidence::Low);
-                told += u32::from(is_fixed);
+                reported += u32::from(is_fixed);
             }
         }
     }
-    assert!(told * 2 >= cases && numbered * 2 >= cases, "told in {told} of {cases}, with a number in {numbered}");
+    assert!(reported * 2 >= cases && numbered * 2 >= cases, "reported in {reported} of {cases}, with a number in {numbered}");
 }
 
 /// Every request holds a place for the same time, and closed load fills all places from its first step: the fastest requests determine the
 /// number of places.
 #[test]
 fn places_that_are_full_from_the_start_are_counted_if_all_requests_take_the_same_time() {
-    let (mut told, mut cases) = (0, 0);
+    let (mut reported, mut cases) = (0, 0);
     for slots in 2..=4_usize {
         for seed in 0..4 {
             cases += 1;
@@ -376,8 +376,8 @@ fn places_that_are_full_from_the_start_are_counted_if_all_requests_take_the_same
             };
             assert!(limit.claim.contains(&format!("a limit of {slots} at a time, ")), "{slots}: {}", limit.claim);
             assert_eq!(limit.confidence, Confidence::Low);
-            told += 1;
+            reported += 1;
         }
     }
-    assert!(told * 2 >= cases, "told in {told} of {cases}");
+    assert!(reported * 2 >= cases, "reported in {reported} of {cases}");
 }

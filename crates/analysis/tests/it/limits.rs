@@ -115,7 +115,7 @@ fn all_allowed_cores_of_a_process_are_a_limit_and_half_of_them_are_not() {
 
 #[test]
 fn a_single_computing_place_is_a_saturated_core_even_if_other_threads_use_more() {
-    // Threads that take turns at an interpreter's lock, none of them with a core of its own, and some concurrent work.
+    // Threads that take turns at an interpreter's lock, none of them with a separate core, and some concurrent work.
     let is_core = |each_s: f64, load: Load| {
         let found = findings(&observe_cpu(&HASHING.under(load), each_s, Some(0.3)));
         found.first().is_some_and(|first| first.rule == "cpu" && first.claim.contains("uses one core fully"))

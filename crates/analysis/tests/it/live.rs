@@ -88,5 +88,5 @@ fn the_text_without_findings_makes_no_claim_about_the_system() {
     let mut summary = live.summary(&run.info);
     Provisional::of(&so_far(&run, 40)).put_into(&mut summary);
     assert_eq!(summary.verdict.findings.remark.text, "No finding so far.");
-    assert!(!summary.resources.is_empty(), "what was not observed is told");
+    assert!(!summary.resources.is_empty(), "unobserved resources are listed");
 }

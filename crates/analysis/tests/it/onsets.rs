@@ -59,7 +59,7 @@ fn a_saturated_machine_delays_only_processes_that_need_its_cores() {
     // Most of the time none of its threads needs a core.
     let aside = found(0.2);
     assert_eq!(aside[0].rule, "change", "{:?}", claims(&aside));
-    let cpu = aside.iter().find(|finding| finding.rule == "cpu").expect("said, but not first");
+    let cpu = aside.iter().find(|finding| finding.rule == "cpu").expect("reported, but not first");
     assert!(cpu.confidence == Confidence::Low && cpu.alternatives[0].text.contains("Not ruled out: only 0.3"), "{:?}", cpu.alternatives);
 }
 

@@ -78,7 +78,7 @@ fn a_loop_that_waits_for_a_core_lowers_the_confidence() {
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.3);
     let found = findings(&run);
-    let of_loop = found.iter().find(|finding| finding.rule == "event-loop").expect("said");
+    let of_loop = found.iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop");
     let weighed = |other: &Alternative| other.text.contains("Not ruled out: its process used 0.29");
     assert!(of_loop.confidence == Confidence::Medium && of_loop.alternatives.iter().any(weighed), "{}", shown(&found));
 }

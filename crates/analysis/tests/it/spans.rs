@@ -258,7 +258,7 @@ fn one_query_per_row_is_named_and_parallel_queries_are_not() {
     for (what, parts) in [
         ("at once", Parts { queries: 41, one_by_one: false, ..USUAL }),
         ("few", Parts { queries: 4, ..USUAL }),
-        ("beside the point", Parts { queries: 12, query: 0.000_1, before_query: 0.0, before_call: 0.050, ..USUAL }),
+        ("elsewhere", Parts { queries: 12, query: 0.000_1, before_query: 0.0, before_call: 0.050, ..USUAL }),
     ] {
         assert!(found(&constant(|_| parts), "repeated-calls").is_empty(), "{what}");
     }

@@ -402,7 +402,7 @@ fn a_signal_over_its_bound_can_stop_the_run() {
     assert!(thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[1.0, 4.0])]).is_empty());
     let changes = thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[5.0])]);
     assert!(changes.len() == 1 && changes[0].abort && changes[0].result.state == Failed, "{changes:?}");
-    assert!(thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[6.0])]).is_empty(), "told once");
+    assert!(thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[6.0])]).is_empty(), "reported once");
 }
 
 #[test]
