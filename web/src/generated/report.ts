@@ -815,7 +815,7 @@ export interface RequestRow {
   name: string;
 }
 
-/** What the time of a request is made of, as the spans of its traces tell. */
+/** The parts of a request's time, as the spans of its traces show. */
 export interface RequestSpans {
   scenario: string;
   name: string;
@@ -844,7 +844,7 @@ export type ResourceKind =
   | "disk"
   | "network";
 
-/** A resource on the way of the load: what was observed of it at low and at high load, or that it was not observed. */
+/** A resource along the request path: what was observed of it at low and at high load, or that it was not observed. */
 export interface ResourceRow {
   kind: ResourceKind;
   /** `process:8080`, `db_pool`, `sda`. */
@@ -978,7 +978,7 @@ export interface RunTotals {
   connections_opened: number;
 }
 
-/** Where the CPU time of an observed runtime's process goes, as samples of its stacks tell. */
+/** The CPU time of an observed runtime's process by function, from samples of its stacks. */
 export interface RuntimeProfile {
   observer: string;
   stacks: Array<ProfiledStack>;
@@ -1149,7 +1149,7 @@ export interface Summary {
   spans?: Array<RequestSpans>;
   /** Which functions of the observed runtimes take their CPU time. */
   profiles?: Array<RuntimeProfile>;
-  /** What experiments said of the findings, afterwards. `conclude` knows none: they lie beside the run. */
+  /** What later experiments showed about the findings. `conclude` knows none: they are stored next to the run. */
   proofs?: Array<FindingProof>;
   verdict: Verdict;
 }
