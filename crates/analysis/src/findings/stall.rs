@@ -107,19 +107,23 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .weigh(by_chance(stalls))
         .weigh(Alternative::ruled_out("The load", "it was not higher in these seconds"))
         .weigh(Alternative::ruled_out("The load generator", "in most of these seconds it stalled for less than half as long"));
+    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    Some(RankedFinding { uncertainty, ..found.try_next(next_step(stalls)) })
+}
+
+/// What to do: find what happens at these instants.
+fn next_step(stalls: &Stalls) -> String {
     let often = stalls
         .period
         .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
-    let next = if stalls.correlated.is_empty() {
+    if stalls.correlated.is_empty() {
         format!(
             "Find what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observe its \
              process, its database and its runtime to see which of them changes at the same time. A longer run shows whether the interval is stable."
         )
     } else {
         format!("Find what causes that {often}, and let it do less work at a time, or outside of the request path.")
-    };
-    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
-    Some(RankedFinding { uncertainty, ..found.try_next(next) })
+    }
 }
 
 /// Other programs on the machine, as another cause.

@@ -151,6 +151,17 @@ fn exceeds_the_load(run: &Run, finding: &Finding) -> Option<String> {
     (!holds).then(|| format!("{inside} from {from} to {to}"))
 }
 
+/// Quantities that are no number, or lie outside their own interval.
+fn quantities_outside_their_interval(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    let each =
+        summary.verdict.findings.findings.iter().flat_map(|finding| finding.quantities.iter().map(move |quantity| (finding, quantity)));
+    let outside = each.filter(|(_, quantity)| {
+        let is_inside = quantity.interval.is_none_or(|(low, high)| low <= quantity.value && quantity.value <= high);
+        !(quantity.value.is_finite() && is_inside)
+    });
+    outside.map(|(finding, quantity)| format!("{quantity:?}: {}", finding.claim))
+}
+
 /// The contradictions of one run.
 fn contradictions(run: &Run) -> Vec<String> {
     let summary = conclude(run);
@@ -206,12 +217,7 @@ fn contradictions(run: &Run) -> Vec<String> {
         let open = finding.alternatives.iter().find(|other| other.text.contains("Not ruled out"));
         hold(open.is_none(), format!("high, and {open:?}: {}", finding.claim));
     }
-    for finding in &summary.verdict.findings.findings {
-        for quantity in &finding.quantities {
-            let is_inside = quantity.interval.is_none_or(|(low, high)| low <= quantity.value && quantity.value <= high);
-            hold(quantity.value.is_finite() && is_inside, format!("{quantity:?}: {}", finding.claim));
-        }
-    }
+    quantities_outside_their_interval(&summary).for_each(|problem| hold(false, problem));
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {
         let words: Vec<&str> = finding.evidence[0].text.split(' ').collect();
         let (count, all, name) = (number(words[0]), number(words[2]), words[3].trim_matches('"'));
