@@ -121,7 +121,7 @@ fn a_saturated_link_is_named_with_its_speed() {
         findings(&run)
     };
     let found = with_link(12.5e6);
-    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The link of eth0 is full: it sends "), "{}", shown(&found));
+    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The network link eth0 is saturated: it sends "), "{}", shown(&found));
     let found = with_link(125e6);
     assert!(found.iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&found));
 }
@@ -141,7 +141,7 @@ fn standing_still(in_requests: f64) -> Run {
 #[test]
 fn for_closed_load_with_falling_throughput_the_wait_of_the_users_is_reported() {
     let found = findings(&standing_still(20.0));
-    let claim = "Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users stayed and kept waiting for them";
+    let claim = "Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users waited for them as before";
     assert!(found.iter().any(|finding| finding.rule == "throughput" && finding.claim == claim), "{}", shown(&found));
     // Users without a request meanwhile pause by themselves.
     let found = findings(&standing_still(0.2));

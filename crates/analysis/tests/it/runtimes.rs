@@ -110,7 +110,7 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     let found = findings(&run);
     let first = &found[0];
     assert!(first.rule == "runtime-work" && first.confidence == Confidence::High, "{}", shown(&found));
-    assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and it does 2 at a time"), "{}", shown(&found));
+    assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and 2 can run at a time"), "{}", shown(&found));
     // 0.09 look-ups per request, at 40/s.
     let faster = "Work that takes longer than under low load. Ruled out: at the work per request of low load";
     assert!(first.alternatives[0].text.starts_with(faster), "{}", shown(&found));

@@ -55,7 +55,7 @@ fn the_group_with_the_slow_requests_is_named() {
     assert!(claim.starts_with("1.00 % of \"Tap\" take 60") && claim.ends_with(": the slow ones are those of \"yearly\""), "{claim}");
     // Slow requests in both groups: the groups do not distinguish them.
     let claim = run(|n| n * 7907 % 6000 < 60);
-    assert!(claim.ends_with(": two kinds of one request"), "{claim}");
+    assert!(claim.ends_with(": there are two kinds of this request"), "{claim}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_slow_connection_is_no_second_kind_of_request() {
     };
     let found = findings(&synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect()));
     assert_eq!(found[0].rule, "slow-connect", "{found:?}");
-    assert!(found[0].claim.ends_with("they wait for a connection"), "{}", found[0].claim);
+    assert!(found[0].claim.ends_with("the slow ones wait for a connection"), "{}", found[0].claim);
     assert!(found[0].evidence[1].text.starts_with("the machine sent 60 SYNs again"), "{:?}", found[0].evidence);
     assert!(found.iter().all(|finding| finding.rule != "two-kinds"), "{found:?}");
 }

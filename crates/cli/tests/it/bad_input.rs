@@ -101,7 +101,7 @@ fn a_request_that_cannot_be_sent_is_not_the_targets() {
     let summary = ended.summary();
     assert_eq!((&summary["totals"]["requests"], &summary["totals"]["requests_failed"]), (&5.into(), &0.into()), "{}", ended.everything());
     assert_eq!((ended.outcomes("passed"), ended.outcomes("unsendable")), (5, 5), "{}", ended.everything());
-    assert!(summary["verdict"]["findings"].as_array().is_some_and(Vec::is_empty), "{}", ended.everything());
+    ended.does_not_say("turned away");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn the_knob_of_a_killed_experiment_is_restored() {
 #[test]
 fn a_knob_that_cannot_be_set_ends_the_experiment_and_is_restored() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "; test ${size} = 4 || { echo no such size; exit 3; }");
-    folder.run(&["experiment", "knob.load.ts", "--block", "4s"]).code(1).says("cannot turn \"size\" to 8").says("no such size");
+    folder.run(&["experiment", "knob.load.ts", "--block", "4s"]).code(1).says("cannot set \"size\" to 8").says("no such size");
     assert_eq!(turned(folder.path()), ["4", "8", "4"]);
 }
 
