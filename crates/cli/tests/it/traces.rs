@@ -50,7 +50,7 @@ export default test({{ target: "{}", load: shop.run(arrivals(10).for("6s")), obs
     let findings = summary["verdict"]["findings"]["findings"].as_array().expect("a list");
     let repeated = findings.iter().find(|finding| finding["rule"] == "repeated-calls").unwrap_or_else(|| panic!("{}", ended.everything()));
     assert!(
-        repeated["claim"].as_str().expect("a string").starts_with("\"List\" makes `GET` 12 times per request, one after another"),
+        repeated["claim"].as_str().expect("a string").starts_with("\"List\" calls `GET` 12 times per request, one after another"),
         "{repeated}"
     );
     let ended = ended.says("shop: GET");
