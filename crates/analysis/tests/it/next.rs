@@ -121,7 +121,11 @@ fn a_saturated_link_is_named_with_its_speed() {
         findings(&run)
     };
     let found = with_link(12.5e6);
-    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The network link eth0 is saturated: it sends "), "{}", shown(&found));
+    assert!(
+        found[0].rule == "bandwidth" && found[0].claim.starts_with("The network link eth0 is saturated: it sends "),
+        "{}",
+        shown(&found)
+    );
     let found = with_link(125e6);
     assert!(found.iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&found));
 }
