@@ -135,9 +135,9 @@ fn an_order_violation_is_detected_under_a_lasting_overload() {
     for seed in 0..SEEDS {
         for rate in [40.0, 60.0] {
             let of = |order| find(&Pipeline { order, load: vec![(rate, 60)], ..healthy() }, seed);
-            let told = |findings: &Findings| findings.findings.iter().any(|finding| finding.rule == "order");
+            let reported = |findings: &Findings| findings.findings.iter().any(|finding| finding.rule == "order");
             let (random, oldest) = (of(Order::Random), of(Order::Oldest));
-            assert!(told(&random) && !told(&oldest), "{rate}, seed {seed}: {}\n{}", shown(&random), shown(&oldest));
+            assert!(reported(&random) && !reported(&oldest), "{rate}, seed {seed}: {}\n{}", shown(&random), shown(&oldest));
         }
     }
 }

@@ -330,8 +330,8 @@ fn doubled_medians_are_found_within_two_seconds_of_the_change() {
             let time = |second: u32, draws: &mut Draws| 0.010 * noise(sigma, draws) * if second >= at { 2.0 } else { 1.0 };
             let summary = conclude(&constant(60, rate, &[Request { name: "A", time: &time, outcome: &passes }], seed));
             let hit = summary.changes.iter().any(|change| (change.at_seconds - f64::from(at)).abs() <= 2.0);
-            let told = summary.verdict.findings.findings.iter().any(|finding| finding.rule == "change");
-            (!hit || !told).then(|| format!("{seed}, at {at}, {rate}/s, σ {sigma:.2}: {:?}", instants(&summary)))
+            let reported = summary.verdict.findings.findings.iter().any(|finding| finding.rule == "change");
+            (!hit || !reported).then(|| format!("{seed}, at {at}, {rate}/s, σ {sigma:.2}: {:?}", instants(&summary)))
         })
         .collect();
     assert!(missed.len() as u64 * 20 <= RUNS, "{} of {RUNS}:\n{}", missed.len(), missed.join("\n"));

@@ -106,7 +106,7 @@ fn many_commits_are_no_cause_if_sessions_wait_for_something_else() {
 /// Of 8 connections, 4 wait at commit: more would do the same. Of 40, this is unknown.
 #[test]
 fn too_few_connections_are_compared_with_those_that_wait_at_commit() {
-    for (size, told) in [
+    for (size, reported) in [
         (8.0, "Too few connections. Ruled out: 4.0 of the 8 connections"),
         (40.0, "Too few connections. Not ruled out: 4.0 of the 40 connections"),
     ] {
@@ -118,7 +118,7 @@ fn too_few_connections_are_compared_with_those_that_wait_at_commit() {
         ];
         let found = held_up(&[at_commit([1.6, 1.4, 1.0], 0.8, 0.1, 200.0), members].concat());
         let commits = found.iter().find(|finding| finding.rule == "commits").unwrap_or_else(|| panic!("{}", shown(&found)));
-        assert!(says(commits, told), "{told}: {}", shown(&found));
+        assert!(says(commits, reported), "{reported}: {}", shown(&found));
     }
 }
 

@@ -114,8 +114,8 @@ fn mismatched_conditions_are_reported() {
     assert_eq!(compared(&old, &new).differences, []);
     (old.info.script, new.info.script) = (Some("aa".to_owned()), Some("bb".to_owned()));
     new.info.host.cores = 8;
-    let told: Vec<String> = compared(&old, &new).differences.into_iter().map(|difference| difference.what).collect();
-    assert_eq!(told, ["script", "machine"]);
+    let reported: Vec<String> = compared(&old, &new).differences.into_iter().map(|difference| difference.what).collect();
+    assert_eq!(reported, ["script", "machine"]);
 }
 
 #[test]

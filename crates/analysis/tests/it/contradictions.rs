@@ -210,8 +210,8 @@ fn contradictions(run: &Run) -> Vec<String> {
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule.as_str().ends_with("stall")) {
         let seconds = pauses(run);
-        let told: usize = number(finding.evidence[0].text.split(' ').next().unwrap()) as usize;
-        hold(told >= 3 && seconds >= told, format!("{seconds} slow seconds: {}", finding.claim));
+        let reported: usize = number(finding.evidence[0].text.split(' ').next().unwrap()) as usize;
+        hold(reported >= 3 && seconds >= reported, format!("{seconds} slow seconds: {}", finding.claim));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.confidence == Confidence::High) {
         let open = finding.alternatives.iter().find(|other| other.text.contains("Not ruled out"));
@@ -227,10 +227,10 @@ fn contradictions(run: &Run) -> Vec<String> {
             format!("{} of {}: {:?}", row.failed, row.count, finding.evidence[0]),
         );
     }
-    let told: Vec<String> = sentences(&summary);
+    let reported: Vec<String> = sentences(&summary);
     for row in summary.requests.iter().filter(|row| row.failed >= 3) {
-        let is_named = told.iter().any(|sentence| sentence.contains(&format!("\"{}\"", row.key.name)) && sentence.contains("failed"));
-        hold(is_named, format!("{} of \"{}\" failed and nobody says so: {told:#?}", row.failed, row.key.name));
+        let is_named = reported.iter().any(|sentence| sentence.contains(&format!("\"{}\"", row.key.name)) && sentence.contains("failed"));
+        hold(is_named, format!("{} of \"{}\" failed and nobody says so: {reported:#?}", row.failed, row.key.name));
     }
     found
 }

@@ -37,15 +37,15 @@ fn is_found(found: &[Finding], with: &str) -> bool {
 #[test]
 fn a_queue_for_cores_that_are_sometimes_idle_is_found() {
     // Capacity: 50 and 100 iterations a second.
-    let mut told = (0, 0);
+    let mut reported = (0, 0);
     for seed in 0..20 {
         let one = findings_with_cpu(simulate(&target(1), ramp(2.0, 44.0, 60, Timing::Poisson), seed), 0.01, true);
-        told.0 += usize::from(is_found(&one, "on a single thread"));
+        reported.0 += usize::from(is_found(&one, "on a single thread"));
         let two = findings_with_cpu(simulate(&target(2), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.01, false);
-        told.1 += usize::from(is_found(&two, "of its 2 cores"));
+        reported.1 += usize::from(is_found(&two, "of its 2 cores"));
     }
     // Random arrivals cause a queue in some runs, and hardly one in others.
-    assert!(told.0 >= 6 && told.1 >= 6, "{told:?}");
+    assert!(reported.0 >= 6 && reported.1 >= 6, "{reported:?}");
 }
 
 #[test]

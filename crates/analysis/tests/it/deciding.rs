@@ -21,12 +21,15 @@ fn remark(profile: LoadProfile, seconds: u32, each_second: u64) -> String {
 
 #[test]
 fn for_a_constant_load_the_remark_suggests_a_ramp_beyond_the_highest_load() {
-    let told = remark(closed(20, 40), 40, 50);
-    assert!(told.contains("did not vary enough"), "{told}");
+    let reported = remark(closed(20, 40), 40, 50);
+    assert!(reported.contains("did not vary enough"), "{reported}");
     let ramp = "Ramp the load from low to high: `.run(users.ramp(2, 40).for(\"2m\").then(users(40).for(\"1m\")))`. Observe";
-    assert!(told.contains(ramp), "{told}");
-    let told = remark(open(25.0, 40), 40, 25);
-    assert!(told.contains("raise the load to find it: `.run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))`."), "{told}");
+    assert!(reported.contains(ramp), "{reported}");
+    let reported = remark(open(25.0, 40), 40, 25);
+    assert!(
+        reported.contains("raise the load to find it: `.run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))`."),
+        "{reported}"
+    );
 }
 
 /// A ramp with `top` requests per second at its end.
@@ -40,35 +43,35 @@ fn ramp(top: f64) -> String {
 #[test]
 fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
     // 280 in total, 70 of them up to half of the load: enough to see that they take no longer.
-    let told = ramp(14.0);
-    assert!(told.starts_with("Nothing limits it at this load"), "{told}");
+    let reported = ramp(14.0);
+    assert!(reported.starts_with("Nothing limits it at this load"), "{reported}");
     // 120 in total, 30 of them up to half of the load.
-    let told = ramp(6.0);
-    assert!(told.contains("too few requests ended at low load"), "{told}");
+    let reported = ramp(6.0);
+    assert!(reported.contains("too few requests ended at low load"), "{reported}");
     let slower = "Raise the load more slowly, so that more requests end while it is low: `.run(arrivals.ramp(";
-    assert!(!told.contains("did not vary") && told.contains(slower), "{told}");
+    assert!(!reported.contains("did not vary") && reported.contains(slower), "{reported}");
 }
 
 #[test]
 fn the_line_preserves_the_timing_and_levels_below_one_per_second() {
     let rate = |from, to| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };
-    let told = remark(LoadProfile::Open { stages: vec![rate(0.0, 4.0)] }, 40, 4);
+    let reported = remark(LoadProfile::Open { stages: vec![rate(0.0, 4.0)] }, 40, 4);
     let ramp = "`.run(arrivals.ramp(0.40, 8).poisson().for(\"2m\").then(arrivals(8).poisson().for(\"1m\")))`";
-    assert!(told.contains(ramp), "{told}");
+    assert!(reported.contains(ramp), "{reported}");
 }
 
 #[test]
 fn for_a_run_that_is_too_short_the_remark_has_the_required_length() {
-    let told = remark(open(2.0, 20), 20, 2);
-    assert!(told.ends_with("too few requests ended. Run longer: `.run(arrivals(2).for(\"2m\"))`."), "{told}");
+    let reported = remark(open(2.0, 20), 20, 2);
+    assert!(reported.ends_with("too few requests ended. Run longer: `.run(arrivals(2).for(\"2m\"))`."), "{reported}");
     // The same load, not rounded to the next whole number.
     let stages = vec![OpenStage::Rate { from: 0.5, to: 1.5, duration_ns: 20 * SECOND, timing: Timing::Even }];
-    let told = remark(LoadProfile::Open { stages }, 20, 1);
-    assert!(told.ends_with("Run longer: `.run(arrivals(1.5).for(\"4m\"))`."), "{told}");
+    let reported = remark(LoadProfile::Open { stages }, 20, 1);
+    assert!(reported.ends_with("Run longer: `.run(arrivals(1.5).for(\"4m\"))`."), "{reported}");
     // 10 requests in half a minute: twenty times as long for 200.
     let stages = vec![ClosedStage { from: 1, to: 1, duration_ns: 30 * SECOND }];
-    let told = remark(LoadProfile::Closed { stages }, 10, 1);
-    assert!(told.ends_with("Run longer: `.run(users(1).for(\"10m\"))`."), "{told}");
+    let reported = remark(LoadProfile::Closed { stages }, 10, 1);
+    assert!(reported.ends_with("Run longer: `.run(users(1).for(\"10m\"))`."), "{reported}");
 }
 
 #[test]
@@ -76,8 +79,8 @@ fn for_a_run_without_requests_or_a_failed_run_the_remark_does_not_suggest_a_long
     assert_eq!(remark(closed(2, 20), 20, 0), "Cannot tell what limits it: no request ended. See the validity checks.");
     let mut run = synthetic::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
-    let told = conclude(&run).verdict.findings.remark.text;
-    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix the cause of the failure.");
+    let reported = conclude(&run).verdict.findings.remark.text;
+    assert_eq!(reported, "Cannot tell what limits it: the run failed before enough requests had ended. Fix the cause of the failure.");
 }
 
 #[test]
@@ -85,8 +88,8 @@ fn a_busy_machine_has_no_idle_core() {
     let slice = |second| Slice::new(second).requests("Buy", 50, 5 * MS).done();
     let mut run = synthetic::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
-    let told = conclude(&run).verdict.findings.remark.text;
-    assert!(told.contains("Observed: \"host\" had no idle core at times."), "{told}");
+    let reported = conclude(&run).verdict.findings.remark.text;
+    assert!(reported.contains("Observed: \"host\" had no idle core at times."), "{reported}");
 }
 
 /// 40 seconds of 2 requests, each of which starts `each` journeys of about 90 ms; `left` of these have not ended at the end of the run.
@@ -104,9 +107,9 @@ fn with_journeys(each: u64, left: u64) -> String {
 
 #[test]
 fn journeys_count_if_few_requests_start_many() {
-    let told = with_journeys(40, 0);
-    assert!(told.contains("nothing failed, and each flow's median remained within "), "{told}");
-    assert!(told.contains("% at 80 journeys per second (80 requests are too few to judge): no limit was reached"), "{told}");
+    let reported = with_journeys(40, 0);
+    assert!(reported.contains("nothing failed, and each flow's median remained within "), "{reported}");
+    assert!(reported.contains("% at 80 journeys per second (80 requests are too few to judge): no limit was reached"), "{reported}");
     // Few of both, and many journeys that have not all ended.
     assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
     assert!(!with_journeys(40, 1).contains("no limit"), "{}", with_journeys(40, 1));
@@ -115,7 +118,7 @@ fn journeys_count_if_few_requests_start_many() {
 #[test]
 fn a_request_that_only_prepares_the_load_does_not_prevent_a_verdict() {
     let run = |scenario, profile| Load::Run(ScenarioRun::new(ScenarioId(scenario), profile));
-    let told = |cleared_at: u32| {
+    let reported = |cleared_at: u32| {
         let load = Load::Sequence(vec![run(0, LoadProfile::burst(1)), run(1, open(25.0, 40))]);
         let second = |number: u32| {
             let mut slice = Slice::new(number).requests("Buy", 25, 5 * MS).done();
@@ -136,21 +139,21 @@ fn a_request_that_only_prepares_the_load_does_not_prevent_a_verdict() {
         assert!(found.findings.is_empty(), "{found:?}");
         found.remark.text
     };
-    assert!(told(0).contains("no limit was reached"), "{}", told(0));
+    assert!(reported(0).contains("no limit was reached"), "{}", reported(0));
     // In mid-run it is a request like others that was sent once, so its behaviour under load is unknown.
-    assert!(!told(20).contains("no limit was reached"), "{}", told(20));
+    assert!(!reported(20).contains("no limit was reached"), "{}", reported(20));
 }
 
 /// A request whose times differ by less than a millisecond is no evidence about the variation of the others.
 #[test]
 fn a_millisecond_is_reported_only_for_requests_within_it() {
-    let told = |slow: u64| {
+    let reported = |slow: u64| {
         let second = |number: u32| {
             let more = u64::from(number >= 20);
             Slice::new(number).requests("Ping", 20, MS + more * MS / 2).requests("Buy", 20, slow + more * slow / 10).arrivals(20).done()
         };
         conclude(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark.text
     };
-    assert!(told(100 * MS).contains("median remained within 10.0 % or 1 ms at"), "{}", told(100 * MS));
-    assert!(told(5 * MS).contains("median remained within 1 ms at"), "{}", told(5 * MS));
+    assert!(reported(100 * MS).contains("median remained within 10.0 % or 1 ms at"), "{}", reported(100 * MS));
+    assert!(reported(5 * MS).contains("median remained within 1 ms at"), "{}", reported(5 * MS));
 }

@@ -36,19 +36,19 @@ fn a_run_that_is_too_short_reports_that_and_the_reason() {
     let mut run = short();
     asked(&mut run, |_| 400.0);
     let found = findings(&run);
-    let told = &found[0];
-    assert!(told.rule == "growing-backlog" && told.confidence == Confidence::High, "{}", shown(&found));
+    let reported = &found[0];
+    assert!(reported.rule == "growing-backlog" && reported.confidence == Confidence::High, "{}", shown(&found));
     assert!(
-        told.claim.contains("look-ups of names have piled up in \"node:80\", 40") && told.claim.contains("requests remain fast"),
+        reported.claim.contains("look-ups of names have piled up in \"node:80\", 40") && reported.claim.contains("requests remain fast"),
         "{}",
         shown(&found)
     );
     // 4,760 in the queue at 400 per second are 12 s. The time limit of 30 s is reached at 12,000, 180 s later.
-    let text = &told.evidence[1].text;
+    let text = &reported.evidence[1].text;
     assert!(text.contains("waits 11.8 s in the queue") && text.contains("100 ms longer each second"), "{text}");
     assert!(text.contains("after another 182 s") || text.contains("after another 3 min") || text.contains("after another 182"), "{text}");
-    assert!(told.alternatives.is_empty() && told.next.contains("or only memory grows"), "{}", shown(&found));
-    assert!(told.next.starts_with("Run for 600 s") || told.next.starts_with("Run for 10 min"), "{}", told.next);
+    assert!(reported.alternatives.is_empty() && reported.next.contains("or only memory grows"), "{}", shown(&found));
+    assert!(reported.next.starts_with("Run for 600 s") || reported.next.starts_with("Run for 10 min"), "{}", reported.next);
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn the_queue_that_had_grown_when_requests_began_to_wait_is_named_with_the_time()
     let mut run = constant(240, RATE, |second| (if second < 150 { 5 * MS } else { 4_000 * MS }, 0));
     lookups(&mut run, |second| 40.0 * second.min(160) as f64);
     let found = findings(&run);
-    let told = &found[0];
-    assert!(told.rule == "late-onset" && told.confidence == Confidence::High, "{}", shown(&found));
-    assert!(told.claim.contains("look-ups of names had piled up in \"node:80\""), "{}", shown(&found));
-    let at: f64 = told.evidence[0].to_seconds;
+    let reported = &found[0];
+    assert!(reported.rule == "late-onset" && reported.confidence == Confidence::High, "{}", shown(&found));
+    assert!(reported.claim.contains("look-ups of names had piled up in \"node:80\""), "{}", shown(&found));
+    let at: f64 = reported.evidence[0].to_seconds;
     assert!((140.0..=152.0).contains(&at), "{at}: {}", shown(&found));
 }
 
@@ -70,14 +70,14 @@ fn requests_that_begin_to_wait_at_the_end_of_the_load_are_not_reported_as_fast()
     run.slices.truncate(118);
     run.slices.push(Slice::new(139).requests("Order", 100, 21 * SECOND).done());
     let found = findings(&run);
-    let told = &found[0];
-    assert!(told.rule == "late-onset" && told.confidence == Confidence::Medium, "{}", shown(&found));
+    let reported = &found[0];
+    assert!(reported.rule == "late-onset" && reported.confidence == Confidence::Medium, "{}", shown(&found));
     assert!(
-        told.claim.starts_with("Requests wait from 1:58 on") && told.claim.contains("look-ups of names had piled up"),
+        reported.claim.starts_with("Requests wait from 1:58 on") && reported.claim.contains("look-ups of names had piled up"),
         "{}",
         shown(&found)
     );
-    assert!(told.evidence[1].text.starts_with("100 requests that began from then on took up to 21.0 s"), "{}", shown(&found));
+    assert!(reported.evidence[1].text.starts_with("100 requests that began from then on took up to 21.0 s"), "{}", shown(&found));
     assert!(of_rule(&found, "growing-backlog").is_none(), "{}", shown(&found));
 }
 
@@ -118,11 +118,11 @@ fn moved(asks: impl Fn(u64) -> f64, believed: f64) -> Run {
 #[test]
 fn a_name_that_moved_and_was_not_resolved_again_is_found() {
     let found = findings(&moved(|second: u64| if second == 1 { 2.0 } else { 0.0 }, 5.0));
-    let told = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
-    assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
-    assert!(told.evidence[0].text.contains("looked it up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
+    let reported = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(reported.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", reported.claim);
+    assert!(reported.evidence[0].text.contains("looked it up 2 times before, last at 0:02"), "{}", reported.evidence[0].text);
     let persistent = "A persistent connection, which needs no lookup while it is open. Not ruled out";
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.starts_with(persistent), "{}", shown(&found));
+    assert!(reported.confidence == Confidence::Medium && reported.alternatives[0].text.starts_with(persistent), "{}", shown(&found));
     // Resolved again, cached for longer than the run, or never used.
     let once = |second: u64| f64::from(u8::from(second == 1));
     let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));

@@ -144,8 +144,8 @@ fn leaked_connections_are_reported_before_the_pool_is_empty() {
     let remark = with_pool(|_| 20, leaks);
     assert!(remark.contains("But the members in use of the pool \"shop\" grew steadily, from"), "{remark}");
     // One connection every four seconds, and 11 of 20 at 0:44.
-    let told = remark.split("none is left at 1:").nth(1).and_then(|rest| rest.get(..2)?.parse::<u32>().ok());
-    assert!(told.is_some_and(|second| (14..=26).contains(&second)), "{remark}");
+    let reported = remark.split("none is left at 1:").nth(1).and_then(|rest| rest.get(..2)?.parse::<u32>().ok());
+    assert!(reported.is_some_and(|second| (14..=26).contains(&second)), "{remark}");
     // Taken and returned; taken once at the start; following the load.
     let comes_and_goes = |second: u64| (second * 7 % 11) as f64;
     assert!(!with_pool(|_| 20, comes_and_goes).contains("(a leak)"));

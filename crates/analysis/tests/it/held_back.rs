@@ -53,12 +53,15 @@ fn remark_of_users(loan: u64, delay: f64) -> String {
 
 #[test]
 fn an_inconclusive_remark_reports_where_users_spend_their_time_and_whether_threads_waited_for_a_core() {
-    let told = remark_of_users(1_200 * MS, 4.0);
-    assert!(told.contains("(at the top of the load, 4 of its threads waited for a core)"), "{told}");
-    assert!(told.contains("of the users' time in requests, 610 ms on average and 60.0 ms at least"), "{told}");
+    let reported = remark_of_users(1_200 * MS, 4.0);
+    assert!(reported.contains("(at the top of the load, 4 of its threads waited for a core)"), "{reported}");
+    assert!(reported.contains("of the users' time in requests, 610 ms on average and 60.0 ms at least"), "{reported}");
     // They hardly wait, and the request is as slow as its fastest.
-    let told = remark_of_users(0, 0.2);
-    assert!(told.starts_with("Cannot tell") && !told.contains("waited for a core") && !told.contains("of the users' time"), "{told}");
+    let reported = remark_of_users(0, 0.2);
+    assert!(
+        reported.starts_with("Cannot tell") && !reported.contains("waited for a core") && !reported.contains("of the users' time"),
+        "{reported}"
+    );
 }
 
 /// Low-priority programs fill a machine whose cores the system hardly uses; open requests wait for something else.
@@ -118,15 +121,15 @@ fn requests_to_a_dead_target_are_reported_at_the_time_of_its_death() {
     };
     let found = findings(&synthetic::run_of(plan(open(20.0, 35)), (0..65).map(second).collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
-    let told = "200 timed out after 30.0 s: they reached the time limit and would have taken longer; they were sent from about 0:25 on";
-    assert!(failed.evidence.iter().any(|evidence| evidence.text == told), "{}", shown(&found));
+    let reported = "200 timed out after 30.0 s: they reached the time limit and would have taken longer; they were sent from about 0:25 on";
+    assert!(failed.evidence.iter().any(|evidence| evidence.text == reported), "{}", shown(&found));
     assert!(failed.next.starts_with("Find out what the requests wait for from 0:25 on"), "{}", failed.next);
 }
 
 /// Times up to 200 ms, at which a component of the target responds with an error.
 #[test]
 fn failures_as_slow_as_the_slowest_success_are_a_time_limit() {
-    let told = |limit: u64| {
+    let reported = |limit: u64| {
         let second = |number: u32| {
             let mut slice = Slice::new(number).arrivals(20);
             for index in 0..20 {
@@ -143,9 +146,9 @@ fn failures_as_slow_as_the_slowest_success_are_a_time_limit() {
                 == "all failed requests took 202 ms, and no other took longer: a time limit inside the system, shorter than their tail"
         })
     };
-    assert!(told(202 * MS));
+    assert!(reported(202 * MS));
     // Failures in the middle of the distribution are no evidence.
-    assert!(!told(120 * MS));
+    assert!(!reported(120 * MS));
 }
 
 /// Open load whose visitors each open a connection; at the end most of them wait.
@@ -420,9 +423,9 @@ fn users_that_start_at_once_are_no_warm_up() {
         let run = synthetic::run_of(plan(closed(30, 60)), (0..60).map(|number| second(number).done()).collect());
         conclude(&run).verdict.findings.remark.text
     };
-    let told = remark(30);
-    assert!(told.contains("\"List\" was slower until 0:05") && told.contains("all 30 users began at once"), "{told}");
-    assert!(!told.contains("the system warmed up"), "{told}");
+    let reported = remark(30);
+    assert!(reported.contains("\"List\" was slower until 0:05") && reported.contains("all 30 users began at once"), "{reported}");
+    assert!(!reported.contains("the system warmed up"), "{reported}");
 }
 
 #[test]
@@ -437,7 +440,10 @@ fn requests_without_an_end_have_no_time() {
         slice.done()
     };
     let found = findings(&synthetic::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect()));
-    let told = shown(&found[..1]);
-    assert!(found[0].rule == "unanswered" && told.contains("no \"Buy\" ended at all") && !told.contains("longer than"), "{told}");
-    assert!(told.contains("A long queue. Not ruled out"), "{told}");
+    let reported = shown(&found[..1]);
+    assert!(
+        found[0].rule == "unanswered" && reported.contains("no \"Buy\" ended at all") && !reported.contains("longer than"),
+        "{reported}"
+    );
+    assert!(reported.contains("A long queue. Not ruled out"), "{reported}");
 }

@@ -94,9 +94,9 @@ const INSERT: &str = "INSERT INTO emails (change_id, subscriber_id) VALUES (?)";
 fn rows_inserted_one_by_one_are_counted_per_iteration() {
     let found = statement_finding(INSERT, 40.0, 0.02).unwrap();
     assert!(found.claim.contains("executed 40 times per \"Publish\"") && found.claim.contains(INSERT), "{}", found.claim);
-    let told: Vec<&str> = found.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
-    assert!(told[0].contains("500 µs for each execution: 20.0 ms per \"Publish\""), "{told:?}");
-    assert!(told[1].contains("save 39 round trips"), "{told:?}");
+    let reported: Vec<&str> = found.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
+    assert!(reported[0].contains("500 µs for each execution: 20.0 ms per \"Publish\""), "{reported:?}");
+    assert!(reported[1].contains("save 39 round trips"), "{reported:?}");
 }
 
 /// One statement for all rows; one for each of a few rows; a different kind of statement with a result.

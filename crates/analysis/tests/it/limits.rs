@@ -92,8 +92,8 @@ fn the_share_of_garbage_collection_in_a_saturated_core_is_reported_if_large() {
 fn the_cpu_time_per_request_is_reported() {
     let system = System { is_shared: false, ..HASHING };
     let found = findings(&observe_cpu(&system.under(SHAPES[0]), 0.04, Some(1.0)));
-    let (_, told) = found[0].claim.split_once("\"Register\" takes ").unwrap_or_else(|| panic!("{}", shown(&found)));
-    let milliseconds: f64 = told.split_once(" ms of CPU time").unwrap().0.parse().unwrap();
+    let (_, reported) = found[0].claim.split_once("\"Register\" takes ").unwrap_or_else(|| panic!("{}", shown(&found)));
+    let milliseconds: f64 = reported.split_once(" ms of CPU time").unwrap().0.parse().unwrap();
     assert!((milliseconds / 40.0 - 1.0).abs() < 0.02, "{}", shown(&found));
 }
 
@@ -651,8 +651,8 @@ fn the_advice_never_has_fewer_workers_than_there_are() {
     // They keep up in the end, and no more are needed: "more than 19" of 20 would be fewer.
     let found = findings(&simulate(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, 3));
     let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
-    let (_, told) = workers.next.split_once("Use more than ").unwrap();
-    assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
+    let (_, reported) = workers.next.split_once("Use more than ").unwrap();
+    assert!(reported.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
 }
 
 /// The USE table: observed resources at low and at high load, and unobserved resources.

@@ -239,9 +239,9 @@ fn score(seeds: std::ops::Range<u64>, is_open: bool, seconds: u64) -> Score {
 fn check(seeds: std::ops::Range<u64>, is_open: bool, right_min: f64) {
     let all = (seeds.end - seeds.start) as f64;
     let score = score(seeds, is_open, SECONDS);
-    let told = format!("right, silent, wrong: {:?}\n{}", score.counts, score.wrong.join("\n"));
-    assert!(score.counts[Rating::Wrong as usize] as f64 <= 0.03 * all && score.strangers == 0, "{told}");
-    assert!(score.counts[Rating::Right as usize] as f64 >= right_min * all, "{told}");
+    let reported = format!("right, silent, wrong: {:?}\n{}", score.counts, score.wrong.join("\n"));
+    assert!(score.counts[Rating::Wrong as usize] as f64 <= 0.03 * all && score.strangers == 0, "{reported}");
+    assert!(score.counts[Rating::Right as usize] as f64 >= right_min * all, "{reported}");
 }
 
 /// These seeds were not used to choose any limit of the rules.
@@ -261,8 +261,8 @@ fn findings_on_short_runs_are_true() {
     let runs = crate::seeds(150, 600);
     for (is_open, right_min) in [(true, 0.35), (false, 0.3)] {
         let score = score(20_000..20_000 + runs, is_open, 24);
-        let told = format!("right, silent, wrong: {:?}\n{}", score.counts, score.wrong.join("\n"));
-        assert!(score.counts[Rating::Wrong as usize] * 100 <= runs as usize && score.strangers == 0, "{told}");
-        assert!(score.counts[Rating::Right as usize] as f64 >= right_min * runs as f64, "{told}");
+        let reported = format!("right, silent, wrong: {:?}\n{}", score.counts, score.wrong.join("\n"));
+        assert!(score.counts[Rating::Wrong as usize] * 100 <= runs as usize && score.strangers == 0, "{reported}");
+        assert!(score.counts[Rating::Right as usize] as f64 >= right_min * runs as f64, "{reported}");
     }
 }

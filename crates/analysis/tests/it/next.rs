@@ -101,8 +101,8 @@ fn a_transfer_that_slows_down_is_reported_before_throughput_levels_off() {
         synthetic::run_of(plan(LoadProfile::Closed { stages }), slices.collect())
     };
     let found = findings(&visiting(100_000, true));
-    let told = "The response of \"List\" arrives more slowly under load: its 100 kB take ";
-    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with(told), "{}", shown(&found));
+    let reported = "The response of \"List\" arrives more slowly under load: its 100 kB take ";
+    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with(reported), "{}", shown(&found));
     assert!(found[0].confidence < Confidence::High, "{}", shown(&found));
     // A response that fits into one round trip, and a response with a late first byte, wait for something else.
     for run in [visiting(2_000, true), visiting(100_000, false)] {

@@ -96,10 +96,10 @@ fn a_remark_reports_garbage_collection_with_a_large_share_of_the_time() {
         collecting.each_second(&mut run, |second| if second < 30 { low } else { high });
         conclude(&run).verdict.findings.remark.text
     };
-    let told = remark(0.05, 0.24);
-    assert!(told.contains("\"jvm\" collected garbage for 24.0 % of the time at high load, and 5.00 % at low load"), "{told}");
-    let told = remark(0.01, 0.02);
-    assert!(told.starts_with("Cannot tell") && !told.contains("garbage"), "{told}");
+    let reported = remark(0.05, 0.24);
+    assert!(reported.contains("\"jvm\" collected garbage for 24.0 % of the time at high load, and 5.00 % at low load"), "{reported}");
+    let reported = remark(0.01, 0.02);
+    assert!(reported.starts_with("Cannot tell") && !reported.contains("garbage"), "{reported}");
 }
 
 /// Five requests, each of which fails too rarely to determine the start: together they do, and none is reported as failing throughout.
@@ -125,7 +125,7 @@ fn requests_that_fail_in_the_same_way_determine_the_start_together() {
 /// The message of the response is reported.
 #[test]
 fn the_message_of_the_first_failed_response_is_reported() {
-    let told = |body: &str| {
+    let reported = |body: &str| {
         let slices = (0..40u32).map(|second| {
             let mut slice = Slice::new(second).arrivals(10).requests("Show", 10, 10 * MS);
             if second >= 20 {
@@ -151,12 +151,12 @@ fn the_message_of_the_first_failed_response_is_reported() {
         failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first response:"))
     };
     let says = Some("the first response: \"socket: too many open files\"".to_owned());
-    assert_eq!(told(r#"{"error":"socket: too many open files"}"#), says);
-    assert_eq!(told(r#"{"error":{"message":"socket: too many open files"}}"#), says);
-    assert_eq!(told("socket: too many open files\n"), says);
-    assert_eq!(told("\"socket: too many open files\""), says);
+    assert_eq!(reported(r#"{"error":"socket: too many open files"}"#), says);
+    assert_eq!(reported(r#"{"error":{"message":"socket: too many open files"}}"#), says);
+    assert_eq!(reported("socket: too many open files\n"), says);
+    assert_eq!(reported("\"socket: too many open files\""), says);
     for nothing in ["", "<html>504</html>", "status 504", r#"{"error":"status 504"}"#, "{}"] {
-        assert_eq!(told(nothing), None, "{nothing}");
+        assert_eq!(reported(nothing), None, "{nothing}");
     }
 }
 
@@ -189,8 +189,8 @@ fn a_few_failures_are_never_reported_as_none() {
         if once.get() % 1_000 == 500 { Outcome::Reset } else { Outcome::Passed }
     };
     let verdict = conclude(&constant(60, 40, &[Request { name: "Show", time: &time, outcome: &outcome }], 1)).verdict.findings;
-    let told = verdict.remark.text + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
-    assert!(!told.contains("nothing failed") && told.contains("2 of 2,400 requests failed"), "{told}");
+    let reported = verdict.remark.text + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
+    assert!(!reported.contains("nothing failed") && reported.contains("2 of 2,400 requests failed"), "{reported}");
 }
 
 /// Four of a hundred get no response, throughout. After the load only these remain.

@@ -51,13 +51,13 @@ fn a_process_is_compared_with_the_observed_machine_and_not_with_the_generator() 
 
 #[test]
 fn the_process_closest_to_its_limit_represents_all() {
-    let told = cpu_alternative(|run| {
+    let reported = cpu_alternative(|run| {
         machine(run, 8.0);
         process(run, "app", 0.85, None);
         gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 1.0);
         process(run, "database", 2.4, Some(0.3));
     });
-    assert!(told.contains("Not ruled out: \"app\" used 0.86"), "{told}");
+    assert!(reported.contains("Not ruled out: \"app\" used 0.86"), "{reported}");
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn a_quota_limits_the_cores_of_a_process() {
         gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 8.0);
         gauge("app", "cpu_quota").role(Role::GroupCpuMax).each_second(run, |_| 1.5);
     };
-    let told = cpu_alternative(observe);
-    assert!(told.contains("Not ruled out: \"app\" used 1.3"), "{told}");
+    let reported = cpu_alternative(observe);
+    assert!(reported.contains("Not ruled out: \"app\" used 1.3"), "{reported}");
     let mut run = POOL.under(Load::Ramp(4.0, 120.0, 60)).run;
     observe(&mut run);
     let row = conclude(&run).resources.into_iter().find(|row| row.kind == ResourceKind::Process).unwrap();

@@ -58,9 +58,9 @@ fn cpu_time_per_request_is_reported_by_function_with_and_without_waiting_work() 
         [vec![handle, login, "cpuUsage node:process"], vec![handle, login, "hash shop.mjs:3"], vec![handle, "parse shop.mjs:14"]]
     );
     let hash = &profile.stacks[1];
-    for told in [Some(hash.seconds), hash.free_seconds, hash.held_seconds] {
-        let told = told.unwrap_or_else(|| panic!("{hash:?}"));
-        assert!((told / 0.014 - 1.0).abs() < 0.05, "{hash:?}");
+    for reported in [Some(hash.seconds), hash.free_seconds, hash.held_seconds] {
+        let reported = reported.unwrap_or_else(|| panic!("{hash:?}"));
+        assert!((reported / 0.014 - 1.0).abs() < 0.05, "{hash:?}");
     }
     // If nothing ever waits, nothing is compared.
     let fluid = LOOP.under(Load::Ramp(10.0, 10.0, 40));
@@ -118,8 +118,12 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     let mut run = fluid.run.clone();
     lookups(&mut run, |second| if second < 20 { 0.05 } else { 0.9 } * fluid.open[second as usize]);
     let found = findings(&run);
-    let told = found.iter().find(|finding| finding.rule == "runtime-work").unwrap_or_else(|| panic!("{}", shown(&found)));
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.contains("low load. Not ruled out"), "{}", shown(&found));
+    let reported = found.iter().find(|finding| finding.rule == "runtime-work").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(
+        reported.confidence == Confidence::Medium && reported.alternatives[0].text.contains("low load. Not ruled out"),
+        "{}",
+        shown(&found)
+    );
     // As many look-ups as threads, or a few among many requests, delay nothing.
     for other in [1.9, 4.0] {
         let mut run = fluid.run.clone();

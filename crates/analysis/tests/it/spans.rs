@@ -253,8 +253,8 @@ fn one_query_per_row_is_named_and_parallel_queries_are_not() {
     assert!(each_row.claim.starts_with("\"List\" calls `SELECT item` 41 times per request, one after another: 9"), "{}", each_row.claim);
     assert_eq!(each_row.confidence, Confidence::High);
     let one_by_one = "% of their time adds up along the request path.";
-    let told = &each_row.alternatives[0];
-    assert!(told.text.starts_with("Calls that run at the same time. Ruled out: ") && told.text.ends_with(one_by_one), "{told}");
+    let reported = &each_row.alternatives[0];
+    assert!(reported.text.starts_with("Calls that run at the same time. Ruled out: ") && reported.text.ends_with(one_by_one), "{reported}");
     for (what, parts) in [
         ("at once", Parts { queries: 41, one_by_one: false, ..USUAL }),
         ("few", Parts { queries: 4, ..USUAL }),

@@ -159,7 +159,7 @@ fn offered_rate() {
 /// 100/s for a minute, paused from 0:10.5 to 0:20.5.
 #[test]
 fn a_paused_load_is_compared_with_its_reduced_request() {
-    let run = |told: bool, lost: u64| {
+    let run = |reported: bool, lost: u64| {
         run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let due = match second {
                 10 | 20 => 50,
@@ -170,8 +170,8 @@ fn a_paused_load_is_compared_with_its_reduced_request() {
             let scaled = |factor| LeafChange::Scaled { at: u64::from(second) * SECOND + SECOND / 2, factor };
             slice.leaf(|leaf| match second {
                 0 => leaf.changes.push(LeafChange::Began { at: 2 * MS, scenario: "Buy".into() }),
-                10 if told => leaf.changes.push(scaled(0.0)),
-                20 if told => leaf.changes.push(scaled(1.0)),
+                10 if reported => leaf.changes.push(scaled(0.0)),
+                20 if reported => leaf.changes.push(scaled(1.0)),
                 30 => {
                     leaf.arrivals_due -= lost.min(100);
                     leaf.started -= lost.min(100);
@@ -612,16 +612,16 @@ fn silent_observers_are_named_with_the_time() {
         let check = check_of(&run, "observers");
         (check.grade, check.evidence, !check.advice.is_empty())
     };
-    let told = |notices: &[(u64, NoticeKind)]| judged("postgres/active", notices);
+    let reported = |notices: &[(u64, NoticeKind)]| judged("postgres/active", notices);
     let recovered = |at, since: u64| (at, NoticeKind::Recovered { since: since * SECOND });
-    assert_eq!(told(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned(), false));
-    let short = told(&[(10, NoticeKind::Failed), recovered(12, 10)]);
+    assert_eq!(reported(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned(), false));
+    let short = reported(&[(10, NoticeKind::Failed), recovered(12, 10)]);
     assert_eq!(short, (Some(Valid), "postgres was silent from 10.0 s to 12.0 s (cannot connect: refused)".to_owned(), false));
-    assert_eq!(told(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
-    let gone = told(&[(30, NoticeKind::Failed)]);
+    assert_eq!(reported(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
+    let gone = reported(&[(30, NoticeKind::Failed)]);
     let evidence = "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned();
     assert_eq!(gone, (Some(Suspect), evidence.clone(), true));
-    assert_eq!(told(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
+    assert_eq!(reported(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
     // No threshold uses its signals: the numbers remain valid.
     for other in ["host/cpu", "postgres-2/active"] {
         assert_eq!(judged(other, &[(30, NoticeKind::Failed)]), (Some(Valid), evidence.clone(), true));

@@ -37,11 +37,11 @@ fn another_resource_at_its_limit_in_the_same_period_rules_out_high_confidence() 
     let alone = findings(&one_core());
     assert!(alone[0].rule == "cpu" && alone[0].confidence == Confidence::High, "{}", shown(&alone));
     let all_along = with_disk(10);
-    let told = other(&all_along[0], "The disk vda. Not ruled out: it was at its limit from ");
-    assert!(told.is_some() && all_along[0].rule == "cpu" && all_along[0].confidence == Confidence::Medium, "{}", shown(&all_along));
+    let reported = other(&all_along[0], "The disk vda. Not ruled out: it was at its limit from ");
+    assert!(reported.is_some() && all_along[0].rule == "cpu" && all_along[0].confidence == Confidence::Medium, "{}", shown(&all_along));
     let late = with_disk(52);
-    let told = other(&late[0], "The disk vda. Ruled out: it was at its limit from 0:5");
-    assert!(told.is_some() && late[0].confidence == Confidence::High, "{}", shown(&late));
+    let reported = other(&late[0], "The disk vda. Ruled out: it was at its limit from 0:5");
+    assert!(reported.is_some() && late[0].confidence == Confidence::High, "{}", shown(&late));
 }
 
 /// A pool of five for twenty senders, whose endpoint is slower by a factor in the second half.
@@ -58,8 +58,8 @@ fn an_endpoint_that_slows_down_is_not_ruled_out() {
     let steady = pool_of_five(1.0);
     assert!(other(&steady, "A slower \"subscriber\". Ruled out: it held calls for").is_some(), "{}", shown(&[steady]));
     let slower = pool_of_five(4.0);
-    let told = other(&slower, "A slower \"subscriber\". Not ruled out: it held calls for").is_some();
-    assert!(told && slower.confidence == Confidence::Medium, "{}", shown(&[slower]));
+    let reported = other(&slower, "A slower \"subscriber\". Not ruled out: it held calls for").is_some();
+    assert!(reported && slower.confidence == Confidence::Medium, "{}", shown(&[slower]));
 }
 
 /// Three places, each held for 40 ms per request, and a request that needs none; the system determines how evenly requests leave.
@@ -68,8 +68,8 @@ fn a_delaying_limit_is_ruled_out_by_a_whole_number_of_places() {
     let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
     let found = findings(&pool.under(Load::Ramp(4.0, 120.0, 60)).run);
     assert_eq!(found[0].rule, "effective-concurrency", "{}", shown(&found));
-    let told = other(&found[0], "A rate limit of 75");
-    assert!(told.is_some_and(|other| other.contains("instead of rejecting. Ruled out: ")), "{}", shown(&found));
+    let reported = other(&found[0], "A rate limit of 75");
+    assert!(reported.is_some_and(|other| other.contains("instead of rejecting. Ruled out: ")), "{}", shown(&found));
     assert!(found[0].next.contains("in the service or in its dependencies"), "{}", shown(&found));
 }
 
@@ -103,6 +103,6 @@ fn no_number_of_workers_is_advised_if_journeys_are_unmatched() {
     let next = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "effective-concurrency").unwrap().next;
     assert!(next(&run).contains("workers busy (rate × time per call). Use more than"), "{}", next(&run));
     run.slices.last_mut().unwrap().flows[0].unmatched = 500;
-    let told = "The number needed is unknown, because keys of \"Time to send\" do not match: 500 finished without a start";
-    assert!(next(&run).contains(told) && !next(&run).contains("Use more than"), "{}", next(&run));
+    let reported = "The number needed is unknown, because keys of \"Time to send\" do not match: 500 finished without a start";
+    assert!(next(&run).contains(reported) && !next(&run).contains("Use more than"), "{}", next(&run));
 }
