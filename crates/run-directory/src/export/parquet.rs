@@ -43,7 +43,7 @@ fn field(name: &str, values: &ColumnValues) -> Result<Type, ParquetError> {
         ColumnValues::Integer(_) => (Physical::INT64, None, Repetition::REQUIRED),
         ColumnValues::Number(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
         ColumnValues::Instant(_) => {
-            let utc_microseconds = LogicalType::Timestamp { is_adjusted_to_u_t_c: true, unit: TimeUnit::MICROS };
+            let utc_microseconds = LogicalType::timestamp(true, TimeUnit::MICROS);
             (Physical::INT64, Some(utc_microseconds), Repetition::OPTIONAL)
         }
     };
