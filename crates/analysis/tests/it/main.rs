@@ -25,6 +25,7 @@ mod held_out;
 mod layers;
 mod limits;
 mod live;
+mod lock_waits;
 mod metrics;
 mod mixes;
 mod networks;
