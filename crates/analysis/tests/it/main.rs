@@ -19,6 +19,7 @@ mod filling;
 mod findings;
 mod flows;
 mod fluid;
+mod habits;
 mod held;
 mod held_back;
 mod held_out;
