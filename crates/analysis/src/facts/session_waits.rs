@@ -47,6 +47,10 @@ const MANY_COMMITS_MIN: f64 = 3.0;
 const EVENT_SHARE_MIN: f64 = 0.05;
 /// Share of the active sessions from which a statement is named.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
+/// Part of the growth of all statements' time from which the statement that grew most is named.
+const STATEMENT_GROWTH_PART_MIN: f64 = 0.5;
+/// Sessions that run it, as a part of the active ones: the database counts a statement's time when it ends, which may be later.
+const STATEMENT_SESSIONS_PART_MIN: f64 = 0.3;
 /// Factor from which a commit takes longer than before.
 const SLOWER_COMMIT_FACTOR_MIN: f64 = 2.0;
 
@@ -227,7 +231,7 @@ fn described<'a>(
             .fold(0.0, |sum, readings| sum + readings.mean(from, to).unwrap_or(0.0)),
         events,
         blocked: sessions::most_blocked(signals, part, from, to),
-        statement: most_run(signals, part, active, (from, to)),
+        statement: most_run(signals, part, active, (from, to)).or_else(|| most_grown(search, part, active, (from, to))),
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
         slower_commit: None,
         readings,
@@ -267,6 +271,27 @@ pub(crate) fn most_run<'a>(
     let (sessions, readings) =
         means.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(sessions, _)| *sessions >= STATEMENT_SHARE_MIN * active)?;
     Some((readings.label("statement")?, sessions, readings))
+}
+
+/// The statement whose total time grew most, as the database counts it. Its seconds per second are the sessions that run it (Little's law), which samples of
+/// short statements may miss. `None`: the time of no statement accounts for most of the growth.
+fn most_grown<'a>(
+    search: &Search<'_, 'a>,
+    part: ObservedPart<'a>,
+    active: f64,
+    (from, to): (f64, f64),
+) -> Option<(&'a str, f64, SignalReadings<'a>)> {
+    let (low, _) = search.strain.low_and_high();
+    let before = |readings: &SignalReadings<'_>| readings.mean_inside(&low).unwrap_or(0.0);
+    let grown = search.signals.read_each(part, Role::StatementTime).into_iter().filter_map(|readings| {
+        let running = readings.mean(from, to)?;
+        Some((running - before(&readings), running, readings))
+    });
+    let grown: Vec<_> = grown.filter(|(more, ..)| *more > 0.0).collect();
+    let all: f64 = grown.iter().map(|(more, ..)| more).sum();
+    let (more, running, readings) = grown.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let is_it = more >= STATEMENT_GROWTH_PART_MIN * all && running >= STATEMENT_SESSIONS_PART_MIN * active;
+    Some((readings.label("statement")?, running, readings)).filter(|_| is_it)
 }
 
 impl SessionWait<'_> {
