@@ -46,7 +46,7 @@ impl CpuGrowth<'_> {
 /// The largest growth among all runtimes whose functions were sampled.
 pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>> {
     let by = |growth: &CpuGrowth<'_>| growth.whole.1 - growth.whole.0;
-    profiles.iter().filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))
+    profiles.iter().filter(|profile| profile.is_cpu_time).filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))
 }
 
 fn digits(seconds: (f64, f64), both: &ComparedStretches, samples_per_second: f64) -> (usize, usize) {

@@ -61,6 +61,7 @@ pub(crate) mod thread_wait;
 pub(crate) mod throughput;
 pub(crate) mod timeline;
 pub(crate) mod unanswered;
+pub(crate) mod unchanged_count;
 pub(crate) mod waiting;
 
 use loadstone_run_directory::Run;
@@ -144,7 +145,7 @@ table::fact_table! {
         /// What most of a database's sessions did while work was held up.
         session_wait: Option<session_waits::SessionWait<'a>> = session_waits::find(
             &search::Search { run, tally, signals: &signals, path: &path, strain: &strain },
-            &waiting,
+            (&waiting, &changes),
             &pools,
             (call_ceiling.as_ref(), &added_requests::find(&responses, &plateaus)),
         );

@@ -16,6 +16,21 @@ use super::strain::{Spans, Strain};
 /// Requests in either stretch of a comparison.
 const REQUESTS_MIN: f64 = 30.0;
 
+/// Factor over the CPU time of a process up to which samples may show it. Samples of a saturated machine count threads that wait for a core. With more, they
+/// count threads that wait in a native function as computing.
+const SAMPLED_OVER_USED_MAX: f64 = 1.6;
+
+/// Whether a profile of so many cores can be CPU time: some observed process used about as many, or none was observed. Observers do not name each other's
+/// process. An observer that reads no states of threads samples what runs on a core.
+pub(crate) fn is_cpu_time(signals: &ObservedSignals<'_>, observer: &str, sampled_cores: f64, (from, to): (f64, f64)) -> bool {
+    if !signals.parts_with(Role::ThreadsOnCpu).any(|part| part.observer == observer) {
+        return true;
+    }
+    let used = signals.parts_with(Role::ProcessCpu).filter_map(|part| signals.mean(part, Role::ProcessCpu, from, to));
+    let most = used.reduce(f64::max);
+    most.is_none_or(|most| sampled_cores <= SAMPLED_OVER_USED_MAX * most)
+}
+
 /// Samples per second of CPU time in runs that do not record it.
 const SAMPLES_PER_SECOND_DEFAULT: f64 = 99.0;
 
@@ -32,6 +47,8 @@ pub(crate) struct FunctionProfile<'a> {
     /// Samples per second of CPU time.
     pub(crate) samples_per_second: f64,
     pub(crate) functions: Vec<FunctionTime<'a>>,
+    /// Whether an observed process used as many cores: otherwise the samples also count threads that wait in a native function.
+    pub(crate) is_cpu_time: bool,
     /// `None`: work was never held up, or one of the stretches is too short.
     pub(crate) compared: Option<ComparedStretches>,
 }
@@ -108,7 +125,10 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
     });
     let ended = requests(strain, &loaded);
     let samples_per_second = samples_per_second(signals, part);
-    Some(FunctionProfile { observer: part.observer, requests: ended, samples_per_second, functions: functions.collect(), compared })
+    let functions: Vec<FunctionTime<'_>> = functions.collect();
+    let cores = functions.iter().map(|one| one.whole).sum::<f64>() * all.1;
+    let is_cpu_time = is_cpu_time(signals, part.observer, cores, loaded[0]);
+    Some(FunctionProfile { observer: part.observer, requests: ended, samples_per_second, functions, is_cpu_time, compared })
 }
 
 fn length(spans: &Spans) -> f64 {

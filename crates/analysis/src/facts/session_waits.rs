@@ -6,12 +6,14 @@ use loadstone_metrics::Role;
 
 use super::added_requests::AddedRequests;
 use super::calls_at_once::CallCeiling;
+use super::changes::Changes;
 use super::commits::{self, Commits};
 use super::pools::PoolShortage;
 use super::readings::SignalReadings;
 use super::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
+use super::unchanged_count;
 use super::waiting::WaitingStretch;
 use crate::ResourceKind;
 
@@ -45,6 +47,12 @@ const MANY_COMMITS_MIN: f64 = 3.0;
 const EVENT_SHARE_MIN: f64 = 0.05;
 /// Share of the active sessions from which a statement is named.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
+/// Part of the growth of all statements' time from which the statement that grew most is named.
+const STATEMENT_GROWTH_PART_MIN: f64 = 0.5;
+/// Sessions that run it, as a part of the active ones: the database counts a statement's time when it ends, which may be later.
+const STATEMENT_SESSIONS_PART_MIN: f64 = 0.3;
+/// Factor from which a commit takes longer than before.
+const SLOWER_COMMIT_FACTOR_MIN: f64 = 2.0;
 
 /// One wait of one database.
 pub(crate) struct SessionWait<'a> {
@@ -75,12 +83,24 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) statement: Option<(&'a str, f64, SignalReadings<'a>)>,
     /// Commits during the stretch.
     pub(crate) commits: Option<Commits>,
+    /// If the wait is for a commit that began to take longer.
+    pub(crate) slower_commit: Option<SlowerCommit>,
+}
+
+/// A commit that takes longer from an instant on, while requests commit as often as before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlowerCommit {
+    /// Seconds since the run began.
+    pub(crate) at: f64,
+    /// Seconds, by Little's law: sessions at commit over commits per second.
+    pub(crate) before_s: f64,
+    pub(crate) after_s: f64,
 }
 
 /// `None` where the calls to an endpoint take nearly all of the callers' time, among others.
 pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
-    waiting: &[WaitingStretch],
+    (waiting, changes): (&[WaitingStretch], &Changes),
     pools: &[PoolShortage<'a>],
     (call_ceiling, added): (Option<&CallCeiling<'_>>, &[AddedRequests]),
 ) -> Option<SessionWait<'a>> {
@@ -105,7 +125,18 @@ pub(super) fn find<'a>(
     let found = held.or_else(grown).or_else(takes)?;
     let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
     let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
-    Some(SessionWait { waiting: stretch.cloned(), ..found })
+    let slower_commit = slower_commit(search, changes, &found);
+    Some(SessionWait { waiting: stretch.cloned(), slower_commit, ..found })
+}
+
+/// The change of requests that a slower commit explains: as many commits per request as before, each of which takes longer.
+fn slower_commit(search: &Search<'_, '_>, changes: &Changes, wait: &SessionWait<'_>) -> Option<SlowerCommit> {
+    let commits = wait.commits.as_ref().filter(|_| wait.role == Role::SessionsWaitingForCommit)?;
+    let at = unchanged_count::across_a_change(search.run, search.strain, changes, &commits.series)?.at;
+    let rate = SignalReadings::of(search.run.signals.iter().find(|series| series.signal.name == commits.series)?);
+    let each = |from: f64, to: f64| Some(wait.readings.mean(from, to).unwrap_or(0.0) / rate.mean(from, to).filter(|rate| *rate > 0.0)?);
+    let (before_s, after_s) = (each(0.0, at - 1.0)?, each(at + 1.0, wait.to)?);
+    (after_s >= SLOWER_COMMIT_FACTOR_MIN * before_s).then_some(SlowerCommit { at, before_s, after_s })
 }
 
 /// A commit waits for several things in turn, such as the redo log, the binary log and its place in the order. Together they are one wait.
@@ -200,8 +231,9 @@ fn described<'a>(
             .fold(0.0, |sum, readings| sum + readings.mean(from, to).unwrap_or(0.0)),
         events,
         blocked: sessions::most_blocked(signals, part, from, to),
-        statement: most_run(signals, part, active, (from, to)),
+        statement: most_run(signals, part, active, (from, to)).or_else(|| most_grown(search, part, active, (from, to))),
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
+        slower_commit: None,
         readings,
     }
 }
@@ -241,11 +273,33 @@ pub(crate) fn most_run<'a>(
     Some((readings.label("statement")?, sessions, readings))
 }
 
+/// The statement whose total time grew most, as the database counts it. Its seconds per second are the sessions that run it (Little's law), which samples of
+/// short statements may miss. `None`: the time of no statement accounts for most of the growth.
+fn most_grown<'a>(
+    search: &Search<'_, 'a>,
+    part: ObservedPart<'a>,
+    active: f64,
+    (from, to): (f64, f64),
+) -> Option<(&'a str, f64, SignalReadings<'a>)> {
+    let (low, _) = search.strain.low_and_high();
+    let before = |readings: &SignalReadings<'_>| readings.mean_inside(&low).unwrap_or(0.0);
+    let grown = search.signals.read_each(part, Role::StatementTime).into_iter().filter_map(|readings| {
+        let running = readings.mean(from, to)?;
+        Some((running - before(&readings), running, readings))
+    });
+    let grown: Vec<_> = grown.filter(|(more, ..)| *more > 0.0).collect();
+    let all: f64 = grown.iter().map(|(more, ..)| more).sum();
+    let (more, running, readings) = grown.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let is_it = more >= STATEMENT_GROWTH_PART_MIN * all && running >= STATEMENT_SESSIONS_PART_MIN * active;
+    Some((readings.label("statement")?, running, readings)).filter(|_| is_it)
+}
+
 impl SessionWait<'_> {
     /// The commits of the load, if sessions wait for commits and each iteration makes many.
     pub(crate) fn many_commits(&self) -> Option<&Commits> {
         let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= MANY_COMMITS_MIN);
-        commits.filter(|_| self.role == Role::SessionsWaitingForCommit)
+        // As many commits as before a change do not explain it.
+        commits.filter(|_| self.role == Role::SessionsWaitingForCommit && self.slower_commit.is_none())
     }
 
     /// A wait is stronger evidence than sessions that compute meanwhile.

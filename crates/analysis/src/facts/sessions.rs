@@ -24,6 +24,8 @@ pub(crate) struct DatabaseSessions<'a> {
 pub(crate) struct BlockedStatement<'a> {
     waits: &'a str,
     by: Option<&'a str>,
+    /// The last statement of the session at the head of the chain, which waits for no other; `None`: it is `by`.
+    head: Option<&'a str>,
     pub(crate) readings: SignalReadings<'a>,
 }
 
@@ -56,18 +58,39 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: 
 /// The statement with the most sessions that wait for a lock.
 pub(super) fn most_blocked<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<BlockedStatement<'a>> {
     let pairs = signals.read_each(part, Role::SessionsBlockedBy).into_iter();
-    let means = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0);
-    let (_, readings) = means.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(BlockedStatement { waits: readings.label("statement")?, by: readings.label("by"), readings })
+    let means: Vec<_> = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0).collect();
+    let (_, readings) = means.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (waits, by) = (readings.label("statement")?, readings.label("by"));
+    let head = head_of_chain(&means, waits).filter(|head| by.is_some_and(|by| by != *head));
+    Some(BlockedStatement { waits, by, head, readings: readings.clone() })
+}
+
+/// The statement at the head of a chain of sessions that wait for each other: each step goes to the statement that blocks most sessions. `None`: no other
+/// statement blocks it.
+fn head_of_chain<'a>(means: &[(f64, SignalReadings<'a>)], waits: &'a str) -> Option<&'a str> {
+    let mut chain = vec![waits];
+    loop {
+        let blocks_it = means.iter().filter(|(_, pair)| pair.label("statement") == chain.last().copied());
+        let others = blocks_it.filter_map(|(mean, pair)| Some((mean, pair.label("by")?))).filter(|(_, by)| !chain.contains(by));
+        let Some((_, by)) = others.max_by(|a, b| a.0.total_cmp(b.0)) else { break };
+        chain.push(by);
+    }
+    chain.last().copied().filter(|_| chain.len() > 1)
 }
 
 impl BlockedStatement<'_> {
-    /// Both statements as a phrase.
+    /// The statements as a phrase.
     pub(crate) fn phrase(&self) -> String {
-        match self.by {
-            Some(by) if self.waits != by => format!("`{}` behind a session whose last statement was `{by}`", self.waits),
-            Some(_) => format!("`{}` behind another of the same", self.waits),
-            None => format!("`{}`", self.waits),
+        match (self.by, self.head) {
+            (Some(by), Some(head)) if self.waits == by => {
+                format!("`{}` behind others of the same, and these behind a session whose last statement was `{head}`", self.waits)
+            }
+            (Some(by), Some(head)) => {
+                format!("`{}` behind a session in `{by}`, which waits for one whose last statement was `{head}`", self.waits)
+            }
+            (Some(by), None) if self.waits != by => format!("`{}` behind a session whose last statement was `{by}`", self.waits),
+            (Some(_), None) => format!("`{}` behind another of the same", self.waits),
+            (None, _) => format!("`{}`", self.waits),
         }
     }
 }

@@ -56,12 +56,24 @@ pub(crate) fn is_large_enough(signal: &Signal, before: f64, after: f64) -> bool 
 }
 
 /// All signals that were read on both sides of an instant. Those that moved rank first, then those with a role, then by score. Only readings from `from` to
-/// `to` count.
+/// `to` count. Of those that moved, waits for locks rank first, and threads that wait
+/// for a core last.
 pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> Vec<SignalMove<'_>> {
     let mut moves: Vec<SignalMove<'_>> = signals.iter().filter_map(|series| of_signal(series, at, from, to)).collect();
-    let place = |found: &SignalMove<'_>| (!found.has_moved(), found.signal.role.is_none());
+    let place = |found: &SignalMove<'_>| (!found.has_moved(), found.signal.role.is_none(), closeness(found.signal.role));
     moves.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.signal.name.cmp(&b.signal.name)));
     moves
+}
+
+/// How close a signal is to a cause, lower first: sessions that wait for a lock show why requests wait. Threads that wait for a core often follow from the
+/// work that a pause left behind.
+pub(super) fn closeness(role: Option<Role>) -> u8 {
+    match role {
+        Some(Role::SessionsWaitingForLock) => 0,
+        Some(Role::SessionsBlocked | Role::SessionsBlockedBy) => 1,
+        Some(Role::ProcessRunDelay | Role::MachineRunQueue) => 3,
+        _ => 2,
+    }
 }
 
 /// Whether a signal describes a resource, so that it is evidence if it did not move.

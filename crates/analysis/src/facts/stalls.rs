@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
+use loadstone_metrics::{Role, SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN};
 use super::preparation::Preparation;
 use super::readings::SignalReadings;
-use super::signal_moves::{MOVED_PART_MIN, VARIATION_PART_MIN, is_large_enough};
+use super::signal_moves::{MOVED_PART_MIN, VARIATION_PART_MIN, closeness, is_large_enough};
 use crate::statistics::{interquartile_range, mean, median, slow_threshold};
 
 /// Factor over the usual longest time of a second from which a second is slow.
@@ -67,8 +67,20 @@ pub(crate) struct Stalls {
     pub(crate) unaffected: Vec<String>,
     /// Probability that independent slow requests fall into so few seconds.
     pub(crate) together: f64,
-    /// Signals that differ in the slow seconds: name, level in the slow seconds, level in the others, both formatted.
-    pub(crate) correlated: Vec<(String, String, String)>,
+    /// Signals that differ while the slow requests were in progress: waits for locks first, then by how much they differ.
+    pub(crate) correlated: Vec<CorrelatedSignal>,
+}
+
+/// A signal that differs while slow requests are in progress.
+#[derive(Debug, Clone)]
+pub(crate) struct CorrelatedSignal {
+    pub(crate) name: String,
+    pub(crate) role: Option<Role>,
+    /// What sessions wait for, if it counts them.
+    pub(crate) wait: Option<String>,
+    /// Its level meanwhile and in the other seconds, both formatted.
+    pub(crate) during: String,
+    pub(crate) others: String,
 }
 
 /// The distance between pauses, and the probability that random pauses are as even.
@@ -286,14 +298,18 @@ fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<Str
     (held_up.into_iter().map(str::to_owned).collect(), unaffected.into_iter().map(str::to_owned).collect())
 }
 
-/// Signals whose level differs in the slow seconds.
-fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
+/// Signals whose level differs while the slow requests are in progress. A request belongs to the second in which it ends, but what held it up may have ended
+/// before: a lock that was held for two seconds is seen in the two seconds before the request ends.
+fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<CorrelatedSignal> {
     // A reading describes the time before it.
-    let is_slow = |at: f64| {
-        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + READING_DELAY_S <= at);
-        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + READING_DELAY_S
+    let in_progress = |second: &&Second<'_>| {
+        let (begin, end) = (second.slice.start as f64 / 1e9, second.slice.end as f64 / 1e9);
+        // On average, a request ends in the middle of its second.
+        (f64::min(begin, begin.midpoint(end) - second.longest_s) + READING_DELAY_S, end + READING_DELAY_S)
     };
-    let mut found: Vec<(f64, (String, String, String))> = Vec::new();
+    let spans: Vec<(f64, f64)> = slow.iter().map(in_progress).collect();
+    let is_slow = |at: f64| spans.iter().any(|(from, to)| *from <= at && at < *to);
+    let mut found: Vec<(f64, CorrelatedSignal)> = Vec::new();
     for series in &run.signals {
         let readings = SignalReadings::of(series);
         let values = |wanted: bool| -> Vec<f64> {
@@ -309,9 +325,18 @@ fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> 
         let score = (high - low).abs() / interquartile_range(&others).max(VARIATION_PART_MIN * larger).max(1e-12);
         if score >= SIGNAL_SCORE_MIN && (high - low).abs() >= MOVED_PART_MIN * larger && is_large_enough(&series.signal, low, high) {
             let shown = |value: f64| loadstone_units::in_unit(value, series.signal.unit_shown());
-            found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
+            let signal = CorrelatedSignal {
+                name: series.signal.name.clone(),
+                role: series.signal.role,
+                wait: readings.label("wait").filter(|_| high > low).map(str::to_owned),
+                during: shown(high),
+                others: shown(low),
+            };
+            found.push((score, signal));
         }
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.sort_by(|a, b| {
+        closeness(a.1.role).cmp(&closeness(b.1.role)).then_with(|| b.0.total_cmp(&a.0)).then_with(|| a.1.name.cmp(&b.1.name))
+    });
     found.into_iter().map(|(_, signal)| signal).collect()
 }

@@ -11,11 +11,14 @@
 //!
 //! Requests that take ΔR longer at X per second are X·ΔR more in the system (Little 1961). Growth that follows throughput does not count.
 //!
-//! The evidence names the statement that half of the sessions run. For locks it names the waiting statement and the last statement of the session that holds
-//! the lock, which need not be the one that took it.
+//! The evidence names the statement that half of the sessions run. If samples show none, it names the statement whose total time grew most, if that is half of
+//! the growth of all statements (`pg_stat_statements`, the performance schema).
 //!
-//! Confidence is medium at most. The finding weighs the database's CPU against a wait. Many commits per iteration are a finding of
-//! [`commits`](commits.md).
+//! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
+//! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
+//!
+//! Confidence is medium at most. If requests commit as often as before a change, and each commit takes twice as long, the finding reports that. The finding
+//! weighs the database's CPU against a wait. Many commits per iteration are a finding of [`commits`](commits.md).
 
 use loadstone_metrics::Role;
 
@@ -28,6 +31,7 @@ use crate::facts::next_limits::NextLimit;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::instant::clock;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
@@ -44,7 +48,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
-    let claim = match (wait.role, statement) {
+    let slower_commit = wait.slower_commit.map(|commit| {
+        format!(
+            "Each commit takes {} instead of {} from {} on: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
+            loadstone_units::seconds(commit.after_s),
+            loadstone_units::seconds(commit.before_s),
+            clock(commit.at),
+            wait.active
+        )
+    });
+    let claim = slower_commit.unwrap_or_else(|| match (wait.role, statement) {
         (Role::SessionsOnCpu, Some((statement, running, _))) => format!(
             "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
             wait.active
@@ -59,7 +72,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         _ => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
         }
-    };
+    });
     // The claim has the sessions that run one statement, where it names one.
     let in_claim = statement.filter(|_| wait.role == Role::SessionsOnCpu).map_or(sessions, |(_, running, _)| *running);
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());

@@ -18,23 +18,34 @@
 //! A ramp of one request next to others provides this: *`SELECT name FROM hotels WHERE id = ?` is executed 30 times per "My bookings"*. Some servers only
 //! count all commands (Redis, MariaDB without its performance schema). The rule then reports that count with low confidence.
 //!
+//! **A habit is no cause of a change.** A system needs as many round trips per request before a change as after it. The finding ranks after causes and
+//! symptoms, and lists the other cause, in two cases:
+//!
+//! - A resource was used up while less than one session of the database was active on average.
+//! - Requests began to take longer at an instant, with as many round trips per request before it as after it (within a quarter).
+//!
 //! If sessions wait for commits, [`database-waits`](database-waits.md) reports that instead. If nothing slowed down, this is no finding: the remark mentions
 //! it as a cost that limits nothing at this load.
 
 use loadstone_metrics::Role;
 
-use crate::finding::ranked::{RankedFinding, Standing};
-use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::Confidence;
+use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::commits::Commits;
 use crate::facts::repeated_statements::RepeatedStatement;
 use crate::facts::session_waits::SessionWait;
+use crate::facts::unchanged_count;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
+use crate::instant::clock;
 
 /// Transactions per request from which the confidence is high.
 const EACH_HIGH_CONFIDENCE_MIN: f64 = 50.0;
+/// Active sessions of a database, on average, below which requests spend little time in round trips.
+const ACTIVE_SESSIONS_MIN: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["many-transactions"],
@@ -95,17 +106,42 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         .with(Quantity::count("transactions_per_iteration", commits.per_iteration))
         .with(Quantity::count("transactions_per_request", each))
         .rests_on(
-        format!("{} commits per second, without the commits of the observer", loadstone_units::number(commits.rate)),
-        vec![commits.series.clone()],
-        (commits.from, commits.to),
-    );
+            format!("{} commits per second, without the commits of the observer", loadstone_units::number(commits.rate)),
+            vec![commits.series.clone()],
+            (commits.from, commits.to),
+        );
     if let Some((active, readings)) = most_seen(facts, (commits.from, commits.to))
         && let Some(statement) = readings.label("statement")
     {
         let text = format!("sessions most often ran `{statement}` ({active:.1} sessions on average)");
         found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to));
     }
-    found.try_next(FEWER_ROUND_TRIPS)
+    weighed(facts, found, &commits.series).try_next(FEWER_ROUND_TRIPS)
+}
+
+/// A defect that limits nothing here, if something else explains why requests took longer.
+fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str) -> RankedFinding {
+    match other_cause(facts, series) {
+        Some(other) => RankedFinding { standing: Standing::Fault, ..found.weigh(other) },
+        None => found,
+    }
+}
+
+/// Another cause, which a constant number of round trips per request does not rule out.
+fn other_cause(facts: &Facts<'_>, series: &str) -> Option<Alternative> {
+    let active = |from: f64, to: f64| {
+        let databases = facts.signals.parts_with(Role::SessionsActive);
+        databases.filter_map(|part| facts.signals.mean(part, Role::SessionsActive, from, to)).reduce(f64::max)
+    };
+    let used_up = facts.used_up().find_map(|exhausted| {
+        let sessions = active(exhausted.from, exhausted.to).filter(|sessions| *sessions < ACTIVE_SESSIONS_MIN)?;
+        let because = format!("it was used up while {} of the database's sessions were active", loadstone_units::number(sessions));
+        Some(Alternative::not_ruled_out(exhausted.resource.name(), because))
+    });
+    used_up.or_else(|| {
+        let same = unchanged_count::across_a_change(facts.run, &facts.strain, &facts.changes, series)?;
+        Some(Alternative::not_ruled_out(format!("What changed at {}", clock(same.at)), same.phrase("round trips")))
+    })
 }
 
 /// Statements within one transaction, or of a database that does not count transactions that only read.
@@ -122,8 +158,8 @@ fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &
     let text = format!("{} executions per second on average{took}", loadstone_units::number(repeated.rate));
     // A count alone does not show how much work a command is, or whether one command could replace many.
     let confidence = if repeated.statement.is_some() { confidence(per_request(facts, repeated)) } else { Confidence::Low };
-    RankedFinding::new(Standing::Cause, "many-transactions", Subject::observed(repeated.observer), confidence, claim)
+    let found = RankedFinding::new(Standing::Cause, "many-transactions", Subject::observed(repeated.observer), confidence, claim)
         .with(Quantity::count("executions_per_operation", each))
-        .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
-        .try_next(FEWER_ROUND_TRIPS)
+        .rests_on(text, vec![repeated.series.clone()], repeated.stretch);
+    weighed(facts, found, &repeated.series).try_next(FEWER_ROUND_TRIPS)
 }

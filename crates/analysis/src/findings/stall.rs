@@ -13,18 +13,23 @@
 //! small, and the second is divided by the number of requests. If pauses take a quarter of the seconds or more, the first is computed for seconds that are
 //! slow with a constant probability.
 //!
-//! The evidence lists the signals that differ in these seconds. The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and
-//! the load generator. A pause that the generator shared is not reported. Pauses without a period while other programs use all cores are not reported.
+//! The evidence lists the signals that differ while the slow requests were in progress: a request of two seconds was held up before the second in which it
+//! ended. Sessions that wait for a lock rank first, and the finding names their wait. Threads that wait for a core rank last.
+//!
+//! The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and the load generator. A pause that the generator shared is not
+//! reported. Pauses without a period while other programs use all cores are not reported.
 //!
 //! Without a signal that changes at the same time, the rule cannot name the cause.
 
-use crate::finding::Alternative;
+use loadstone_metrics::Role;
+
 use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
+use crate::facts::stalls::{CorrelatedSignal, Stalls};
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
-use crate::facts::stalls::Stalls;
+use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
@@ -65,7 +70,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
     let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these requests need" };
-    let claim = format!("{when} {who} up to {longest}: {what} stalls for about that long");
+    let lock = stalls.correlated.iter().find(|signal| signal.role == Some(Role::SessionsWaitingForLock));
+    let why = match lock.and_then(|lock| lock.wait.as_ref()) {
+        Some(wait) => format!("sessions of its database then wait for a lock ({wait})"),
+        None => format!("{what} stalls for about that long"),
+    };
+    let claim = format!("{when} {who} up to {longest}: {why}");
     let confidence = match stalls.period {
         Some(period) if period.p_value <= P_HIGH_CONFIDENCE_MAX => Confidence::High,
         Some(period) if period.p_value <= P_MEDIUM_CONFIDENCE_MAX => Confidence::Medium,
@@ -93,8 +103,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         vec!["response/max".to_owned()],
         (from, to),
     );
-    let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, (name, during, others)| {
-        let text = format!("{name} changes at the same time: {during} in these seconds, {others} in others");
+    let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, signal| {
+        let CorrelatedSignal { name, during, others, .. } = signal;
+        let text = format!("{name} changes at the same time: {during} while these requests were in progress, {others} otherwise");
         found.rests_on(text, vec![name.clone()], (from, to))
     });
     let found = if spared.is_empty() || held_up.is_empty() {
@@ -116,7 +127,12 @@ fn next_step(stalls: &Stalls) -> String {
     let often = stalls
         .period
         .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
-    if stalls.correlated.is_empty() {
+    if stalls.correlated.first().is_some_and(|signal| signal.role == Some(Role::SessionsWaitingForLock)) {
+        format!(
+            "Find what holds the lock {often}: a job, a report, a migration, a transaction that was left open. Shorten the time for which it holds the lock, \
+             or limit the wait (`lock_timeout`)."
+        )
+    } else if stalls.correlated.is_empty() {
         format!(
             "Find what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observe its \
              process, its database and its runtime to see which of them changes at the same time. A longer run shows whether the interval is stable."
@@ -141,9 +157,12 @@ fn by_chance(stalls: &Stalls) -> Alternative {
     const OTHER: &str = "Chance";
     match stalls.period {
         Some(period) => {
-            let chance =
-                format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
-            if period.p_value <= P_MEDIUM_CONFIDENCE_MAX { Alternative::ruled_out(OTHER, chance) } else { Alternative::not_ruled_out(OTHER, chance) }
+            let chance = format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
+            if period.p_value <= P_MEDIUM_CONFIDENCE_MAX {
+                Alternative::ruled_out(OTHER, chance)
+            } else {
+                Alternative::not_ruled_out(OTHER, chance)
+            }
         }
         None => Alternative::ruled_out(
             OTHER,

@@ -1,0 +1,78 @@
+//! What a system does all the time is no cause of what changed.
+
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
+
+use crate::changes::{Request, constant, noise, passes};
+use crate::concluded::{findings, shown};
+use crate::draws::Draws;
+use crate::fluid::{Load, System};
+use crate::synthetic::{counter, gauge};
+
+fn position(found: &[Finding], rule: &str) -> Option<usize> {
+    found.iter().position(|finding| finding.rule == rule)
+}
+
+/// A service that commits 27 times per request, on a machine of which other programs leave hardly anything.
+#[test]
+fn round_trips_of_idle_sessions_rank_after_a_full_machine() {
+    let ranked = |sessions: f64| {
+        let fluid = System { capacity: 20.0, base: 0.2, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+        let mut run = fluid.run.clone();
+        let ended = |second: u64| 2.0 * fluid.ended[second as usize];
+        counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |second| 90.0 * ended(second));
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| sessions * ended(second) / 40.0);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 25 { 0.9 } else { 0.03 });
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.012 * ended(second));
+        counter("process:80", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| if second < 25 { 0.0 } else { 6.0 });
+        findings(&run)
+    };
+    let found = ranked(0.2);
+    assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    let habit = &found[position(&found, "many-transactions").unwrap()];
+    assert!(habit.confidence <= Confidence::Medium && habit.alternatives[0].text.contains("was used up while 0.2"), "{}", shown(&found));
+    // Sessions that are busy with them may well be what uses the machine.
+    let found = ranked(8.0);
+    assert_eq!(found[0].rule, "many-transactions", "{}", shown(&found));
+}
+
+/// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, with `each` commits per request before and after.
+fn slower(each: impl Fn(u64) -> f64) -> Run {
+    let buy = |second: u32, draws: &mut Draws| 0.05 * noise(0.2, draws) + if second >= 20 { 0.4 } else { 0.0 };
+    let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
+    counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |second| 30.0 * each(second));
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    run
+}
+
+#[test]
+fn as_many_round_trips_as_before_do_not_explain_a_change() {
+    let found = findings(&slower(|_| 27.0));
+    assert!(found[0].rule == "change" && found[0].confidence == Confidence::High, "{}", shown(&found));
+    let habit = &found[position(&found, "many-transactions").unwrap()];
+    let because =
+        "What changed at 0:20. Not ruled out: requests took longer after it, with 27 round trips per request before it and 27 after it.";
+    assert!(habit.alternatives.iter().any(|other| other.text == because), "{}", shown(&found));
+    // Ten times as many from that instant on may be why.
+    let found = findings(&slower(|second| if second < 20 { 2.7 } else { 27.0 }));
+    assert_eq!(position(&found, "many-transactions"), Some(0), "{}", shown(&found));
+}
+
+/// The disk of the database becomes slow. Each request commits 36 times, before and after.
+#[test]
+fn a_commit_that_takes_longer_is_the_cause_and_not_the_number_of_commits() {
+    let mut run = slower(|_| 36.0);
+    let flushing = |second: u64| if second < 20 { 1.1 } else { 12.0 };
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| flushing(second) + 0.2);
+    let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForCommit).label("wait", "IO:WALSync");
+    wait.each_second(&mut run, flushing);
+    let found = findings(&run);
+    assert!(position(&found, "commits").is_none(), "{}", shown(&found));
+    assert!(
+        found.iter().any(|finding| finding.claim.starts_with("Each commit takes 11.1 ms instead of 1.02 ms from 0:20 on")),
+        "{}",
+        shown(&found)
+    );
+}

@@ -1,0 +1,69 @@
+//! Locks that hold up requests for a while, and chains of sessions that wait for each other.
+
+use loadstone_metrics::Role;
+
+use crate::concluded::{findings, shown};
+use crate::fluid::{Load, System};
+use crate::synthetic::{self, MS, Slice, counter, gauge};
+
+/// A table is locked for 2.5 s of every 10.5 s. A request that waits for it ends after the lock.
+#[test]
+fn a_recurring_lock_is_seen_while_its_requests_are_in_progress() {
+    let locked = |at: f64| at % 10.5 >= 8.0;
+    // Six requests a second, filed under the second in which they end.
+    let mut ending: Vec<Vec<u64>> = vec![Vec::new(); 84];
+    for number in 0..84 * 6 {
+        let start = f64::from(number) / 6.0 + 0.01;
+        let wait = (0..100).map(|step| f64::from(step) / 40.0).find(|wait| !locked(start + wait)).unwrap_or(0.0);
+        if let Some(second) = ending.get_mut((start + wait + 0.02) as usize) {
+            second.push(((wait + 0.02) * 1e9) as u64 + u64::from(number as u32 % 5) * MS);
+        }
+    }
+    let slice = |second: u32| {
+        let slice = Slice::new(second).arrivals(6).requests("Home", 6, 10 * MS);
+        ending[second as usize].iter().fold(slice, |slice, service| slice.requests("Show issue", 1, *service)).done()
+    };
+    let mut run = synthetic::run_of(synthetic::plan(synthetic::open(6.0, 84)), (0..84).map(slice).collect());
+    let at = |second: u64| locked(second as f64 + 0.5);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| if at(second) { 6.0 } else { 0.1 });
+    let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:relation");
+    wait.each_second(&mut run, |second| if at(second) { 5.0 } else { 0.0 });
+    counter("process:80", "run_delay")
+        .role(Role::ProcessRunDelay)
+        .each_second(&mut run, |second| if !at(second) && second > 0 && at(second - 1) { 4.0 } else { 0.01 });
+    let found = findings(&run);
+    let stall = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(stall.claim.contains("sessions of its database then wait for a lock (Lock:relation)"), "{}", shown(&found));
+    assert!(stall.evidence[1].text.starts_with("postgres/sessions{wait=Lock:relation} changes at the same time"), "{}", shown(&found));
+    assert!(stall.next.starts_with("Find what holds the lock every 10."), "{}", stall.next);
+}
+
+/// Sessions wait for each other in a chain. Its head is a transaction that waits for nothing.
+#[test]
+fn a_chain_of_blocked_sessions_is_followed_to_its_head() {
+    let fluid = System { capacity: 20.0, base: 0.05, is_shared: false }.under(Load::Ramp(1.0, 40.0, 60));
+    let evidence = |pairs: &[(&str, &str, f64)]| {
+        let mut run = fluid.run.clone();
+        let waiting = |second: u64| fluid.open[second as usize];
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
+        let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:tuple");
+        wait.each_second(&mut run, waiting);
+        for (statement, by, part) in pairs {
+            let pair = gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy).label("statement", statement).label("by", by);
+            pair.each_second(&mut run, |second| part * waiting(second));
+        }
+        shown(&findings(&run))
+    };
+    let (update, alter, report) = ("update stock set left = $1", "alter table stock add note text", "select * from stock");
+    let found = evidence(&[(update, alter, 0.9), (alter, report, 0.1)]);
+    assert!(
+        found.contains(&format!("`{update}` behind a session in `{alter}`, which waits for one whose last statement was `{report}`")),
+        "{found}"
+    );
+    let found = evidence(&[(update, update, 0.9), (update, report, 0.1)]);
+    let expected = format!("`{update}` behind others of the same, and these behind a session whose last statement was `{report}`");
+    assert!(found.contains(&expected), "{found}");
+    // A deadlock has no head.
+    let found = evidence(&[(update, alter, 0.6), (alter, update, 0.4)]);
+    assert!(found.contains(&format!("`{update}` behind a session whose last statement was `{alter}`")), "{found}");
+}

@@ -1,0 +1,55 @@
+//! Which statement takes a database's time, and which functions take a process's CPU time.
+
+use loadstone_analysis::Finding;
+use loadstone_metrics::Role;
+
+use crate::concluded::{findings, shown};
+use crate::fluid::{Load, System};
+use crate::synthetic::{counter, gauge};
+
+/// Dropped indexes: samples of sessions rarely see a statement of a few milliseconds, and the database has its total time.
+#[test]
+fn the_statement_whose_total_time_grew_is_named_where_sessions_compute() {
+    let fluid = System { capacity: 20.0, base: 0.2, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60));
+    let observed = |issues: f64, users: f64| {
+        let mut run = fluid.run.clone();
+        let busy = |second: u64| fluid.open[second as usize].min(4.0);
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| busy(second) + 0.1);
+        gauge("postgres", "sessions").role(Role::SessionsOnCpu).label("wait", "CPU").each_second(&mut run, busy);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| 4.0 - busy(second));
+        for (statement, part) in [("SELECT * FROM issues WHERE project_id = $1", issues), ("SELECT * FROM users WHERE id = $1", users)] {
+            let time = counter("postgres", "statement_seconds").label("statement", statement).role(Role::StatementTime);
+            time.each_second(&mut run, |second| part * busy(second));
+        }
+        findings(&run)
+    };
+    let has = |found: &[Finding], text: &str| found.iter().any(|finding| finding.rule == "database-waits" && finding.claim.contains(text));
+    let found = observed(0.8, 0.1);
+    assert!(has(&found, "active sessions run `SELECT * FROM issues WHERE project_id = $1`, which takes CPU time"), "{}", shown(&found));
+    // Two statements that share the time, or statements that hardly take any.
+    assert!(!has(&observed(0.4, 0.41), "issues") && !has(&observed(0.1, 0.01), "issues"), "{}", shown(&observed(0.1, 0.01)));
+}
+
+/// Threads that a sampler sees in a native function, such as a driver's call, may wait there. The process used a fifth of what they would.
+#[test]
+fn functions_of_blocked_threads_are_no_cpu_time() {
+    let fluid = System { capacity: 20.0, base: 0.2, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+    let observed = |cpu_each: f64| {
+        let mut run = fluid.run.clone();
+        let part = |second: u64| fluid.ended[second as usize] / 20.0;
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| 2.0 - 1.94 * part(second));
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cpu_each * part(second));
+        counter("process:80", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| 2.0 * part(second));
+        let at = gauge("python", "threads").role(Role::ThreadsOnCpu).label("at", "do_execute").unit("threads");
+        at.each_second(&mut run, |second| 1.9 * part(second));
+        let function =
+            gauge("python", "function_cpu").role(Role::FunctionCpu).label("function", "do_execute").label("under", "search runs.py:40");
+        function.each_second(&mut run, |second| 1.9 * part(second));
+        shown(&findings(&run))
+    };
+    let blocked = observed(0.39);
+    assert!(!blocked.contains("of them in") && !blocked.contains("stack samples"), "{blocked}");
+    assert!(observed(1.85).contains("do_execute"), "{}", observed(1.85));
+}
