@@ -581,7 +581,7 @@ declare module "loadstone" {
     patch(url: string, options?: BodyRequestOptions): Promise<Response>;
     /** Sends a DELETE request. */
     delete(url: string, options?: BodyRequestOptions): Promise<Response>;
-    /** Sends a request with any method. */
+    /** Sends a request with any method, which is sent as written: methods are case-sensitive. */
     request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
     /**
      * Opens a WebSocket. The handshake is measured under its name like a request, and never throws. A socket that could not be opened has `open` false.
@@ -857,7 +857,7 @@ declare module "loadstone" {
     readonly url: string;
     /** Headers, names in lower case. Repeated ones are joined with `, `. */
     readonly headers: Headers;
-    /** Trailers, names in lower case. Only over HTTP/2; otherwise empty. */
+    /** Trailers, names in lower case: of HTTP/2 and of chunked bodies. */
     readonly trailers: Headers;
     /** First value of a header, by name in any case; `undefined` if missing. */
     header(name: string): string | undefined;

@@ -94,7 +94,8 @@ pub struct RequestRow {
     pub statuses: Vec<(u16, u64)>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions.
+    /// Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent
+    /// from the files of earlier versions.
     #[serde(default)]
     pub retried: u64,
     /// By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters.
@@ -347,7 +348,7 @@ pub struct RunTotals {
     pub duration_seconds: f64,
     pub requests: u64,
     pub requests_failed: u64,
-    /// Requests sent again, since the connection they went out on was being closed as idle.
+    /// Requests resent because the server had not processed them.
     #[serde(default)]
     pub retried: u64,
     /// Requests ended per second over the run.

@@ -34,7 +34,8 @@ pub struct Sample {
     pub status: u16,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// How often it was sent again because its connection was being closed as idle. Earlier attempts are part of its time.
+    /// How often it was resent because the server had not processed it: the connection was closing, or the HTTP/2 stream was refused. Earlier
+    /// attempts are part of its time.
     pub retried: u32,
     /// Its trace, if requests carry one.
     pub trace: Option<TraceId>,

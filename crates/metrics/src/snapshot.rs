@@ -92,7 +92,7 @@ pub struct SeriesSlice {
     pub phases: PhaseSlice,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Requests that were sent again because their connection was being closed as idle.
+    /// Requests that were resent because the server had not processed them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
     /// The part of `service` that timed out.

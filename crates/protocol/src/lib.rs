@@ -49,6 +49,7 @@ mod target;
 mod tcp;
 mod tls;
 mod tls_failure;
+mod token;
 mod tunnel;
 pub mod udp;
 pub mod ws;

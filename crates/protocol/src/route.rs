@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::credentials::basic_authorization;
 use crate::failure::Failure;
+use crate::http::Origin;
 
 /// The route to every target of a network.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +70,11 @@ impl Proxy {
     /// Host and port, for messages.
     pub fn authority(&self) -> (&str, u16) {
         (&self.host, self.port)
+    }
+
+    /// Where connections to it go.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { tls: false, host: self.host.clone(), port: self.port }
     }
 
     /// The failure for its status 407.

@@ -32,9 +32,9 @@ pub(crate) fn commit(info: &RunInfo) -> Option<String> {
     info.commit.as_ref().map(|commit| format!("{commit}{more}"))
 }
 
-/// The number of retried requests; `None` if there are none.
+/// The number of resent requests, which the server had not processed; `None` if there are none.
 pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
-    (totals.retried > 0).then(|| format!("{} retried after an idle close", loadstone_units::count(totals.retried)))
+    (totals.retried > 0).then(|| format!("{} resent", loadstone_units::counted(totals.retried, "unprocessed request")))
 }
 
 /// The name of a check. If another check has the same name, the group and the scenario distinguish them.

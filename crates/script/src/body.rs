@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use crate::charset::{text_of, without_mark};
+use crate::charset::{json_in_charset, text_of, without_mark};
 use crate::exact_json;
 use crate::extract::cache::Compiled;
 use crate::extract::json::JsonValue;
@@ -29,6 +29,10 @@ pub(crate) struct BodyReader<'a> {
 impl<'js> BodyReader<'_> {
     pub(crate) fn text(&self) -> Cow<'_, str> {
         text_of(self.bytes, self.content_type)
+    }
+
+    fn json_in_charset(&self) -> Option<String> {
+        json_in_charset(self.bytes, self.content_type)
     }
 
     fn missing(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
@@ -61,14 +65,17 @@ impl<'js> BodyReader<'_> {
 
     pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
         let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return exact_json::parse(ctx, without_mark(self.bytes)).map_err(|_| {
+            let decoded = self.json_in_charset();
+            let json = decoded.as_ref().map_or(without_mark(self.bytes), String::as_bytes);
+            return exact_json::parse(ctx, json).map_err(|_| {
                 ctx.catch();
                 Exception::throw_message(ctx, &format!("{}: the body is not JSON", (self.described)()))
             });
         };
         let written = path.get::<String>()?;
         let path = self.compiled.borrow_mut().json(&written).map_err(|error| self.refused(ctx, &error))?;
-        match path.first(self.bytes) {
+        let decoded = self.json_in_charset();
+        match path.first(decoded.as_ref().map_or(self.bytes, String::as_bytes)) {
             Ok(Some(value)) => to_js(ctx, value),
             Ok(None) => self.missing(ctx, &format!("nothing at {written}"), fallback),
             Err(error) if fallback.0.is_none() => Err(self.refused(ctx, &error)),
@@ -78,7 +85,8 @@ impl<'js> BodyReader<'_> {
 
     pub(crate) fn json_all(&self, ctx: &Ctx<'js>, path: &str) -> rquickjs::Result<Value<'js>> {
         let path = self.compiled.borrow_mut().json(path).map_err(|error| self.refused(ctx, &error))?;
-        let all = path.all(self.bytes).map_err(|error| self.refused(ctx, &error))?;
+        let decoded = self.json_in_charset();
+        let all = path.all(decoded.as_ref().map_or(self.bytes, String::as_bytes)).map_err(|error| self.refused(ctx, &error))?;
         exact_json::parse(ctx, all.as_bytes())
     }
 

@@ -23,6 +23,15 @@ pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
+/// JSON in another charset than UTF-8, as UTF-8. `None`: it is UTF-8 (RFC 8259, section 8.1), or no other charset is known.
+pub(crate) fn json_in_charset<'h>(bytes: &[u8], content_type: impl FnOnce() -> Option<&'h str>) -> Option<String> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return None;
+    }
+    let (encoding, mark) = Encoding::for_bom(bytes).or_else(|| Some((content_type().and_then(charset)?, 0)))?;
+    (encoding != UTF_8).then(|| encoding.decode_without_bom_handling(&bytes[mark..]).0.into_owned())
+}
+
 /// The encoding of `text/html; charset=iso-8859-1`. The labels are those of the encoding standard, in which this one is windows-1252.
 fn charset(content_type: &str) -> Option<&'static Encoding> {
     let mut parameters = content_type.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));

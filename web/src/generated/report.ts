@@ -801,7 +801,7 @@ export interface RequestRow {
   statuses: Array<[number, number]>;
   bytes_sent: number;
   bytes_received: number;
-  /** Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions. */
+  /** Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent from the files of earlier versions. */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
   rate_uncertainty?: number;
@@ -958,7 +958,7 @@ export interface RunTotals {
   duration_seconds: number;
   requests: number;
   requests_failed: number;
-  /** Requests sent again, since the connection they went out on was being closed as idle. */
+  /** Requests resent because the server had not processed them. */
   retried: number;
   /** Requests ended per second over the run. */
   request_rate: number;
@@ -1170,7 +1170,7 @@ export interface TaggedRow {
   statuses: Array<[number, number]>;
   bytes_sent: number;
   bytes_received: number;
-  /** Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions. */
+  /** Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent from the files of earlier versions. */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
   rate_uncertainty?: number;

@@ -98,7 +98,7 @@ fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], Bod
 }
 
 fn trailers(mut rest: &[u8]) -> Result<&[u8], BodyEnd> {
-    let mut bytes = 0;
+    let (mut bytes, mut is_first) = (0, true);
     loop {
         let (text, ended) = to_line_end(rest);
         bytes += text.len();
@@ -109,7 +109,19 @@ fn trailers(mut rest: &[u8]) -> Result<&[u8], BodyEnd> {
         if text.is_empty() {
             return Ok(rest);
         }
+        if !is_trailer(text, is_first) {
+            return Err(BodyEnd::Malformed);
+        }
+        is_first = false;
     }
+}
+
+/// A header field (RFC 9112, section 5), or the continuation of one after a blank (section 5.2).
+fn is_trailer(text: &[u8], is_first: bool) -> bool {
+    let is_continuation = !is_first && matches!(text[0], b' ' | b'\t');
+    let text: String = text.iter().map(|byte| char::from(*byte)).collect();
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && !"\"(),/:;<=>?@[\\]{}".contains(c));
+    !text.contains('\0') && (is_continuation || text.split_once(':').is_some_and(|(name, _)| is_name(name)))
 }
 
 /// Returns the bytes before the next carriage return or line feed, and the rest from there. Nothing if neither has arrived.
@@ -144,7 +156,7 @@ mod tests {
     use super::*;
 
     /// The bytes with a meaning in the coding, and two without.
-    const BYTES: &[u8] = b"\r\n;0123aF \tx\xff";
+    const BYTES: &[u8] = b"\r\n;0123aF \t:x\0\xff";
 
     /// What a server may write before and after the digits of a size.
     fn around() -> impl Strategy<Value = (&'static str, &'static str)> {
@@ -154,7 +166,7 @@ mod tests {
     /// A body and its content.
     fn body() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
         let chunk = (vec(any::<u8>(), 1..40), any::<bool>(), around());
-        let trailers = vec(select(vec!["A: b", "Expires:", "x"]), 0..3);
+        let trailers = vec(select(vec!["A: b", "Expires:", "x:\t"]), 0..3);
         (vec(chunk, 0..6), around(), trailers).prop_map(|(chunks, (before, behind), trailers)| {
             let (mut wire, mut content) = (Vec::new(), Vec::new());
             for (data, upper, (before, behind)) in chunks {
@@ -217,11 +229,12 @@ mod tests {
         let (extensions, trailers) = (EXTENSION_BYTES_MAX as usize, TRAILER_BYTES_MAX as usize);
         let x = |count: usize| "x".repeat(count);
         for over in [0, 1] {
+            let x_field = |count: usize| format!("a:{}", x(count - 2));
             for wire in [
                 format!("1;{}\r\na\r\n0\r\n\r\n", x(extensions + over)),
                 format!("1;{}\r\na\r\n0;{}\r\n\r\n", x(extensions - 9), x(9 + over)),
-                format!("0\r\n{}\r\n\r\n", x(trailers + over)),
-                format!("0\r\n{}\r\n{}\r\n\r\n", x(trailers - 9), x(9 + over)),
+                format!("0\r\n{}\r\n\r\n", x_field(trailers + over)),
+                format!("0\r\n{}\r\n{}\r\n\r\n", x_field(trailers - 9), x_field(9 + over)),
                 format!("{}\r\n", if over == 0 { "ffffffffffffffff" } else { "10000000000000000" }),
             ] {
                 chunked(format!("\x03\x7f\0\x05{wire}").as_bytes());

@@ -9,6 +9,7 @@ use loadstone_metrics::{Nanos, Outcome};
 use super::exchange::{QUEUE, begin_at, check_proxy, conclude, fail, note, open, queue};
 use super::h2::{self, Http2Attempt, Http2Request, OpenStream, SharedConnections};
 use super::h2_head::Http2Head;
+use super::h2_peer::Http2Need;
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, FAILED_STATUS_MIN, Origin, Request};
@@ -175,7 +176,7 @@ impl Client {
         let pool = self.pool.to(&outgoing.request.origin);
         let mut exchange = begin_at(self.network.clock().now());
         let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
-        let stream = h2::open(&self.shared(&pool), outgoing, trace_choice, &mut exchange).await;
+        let stream = h2::open(&self.shared(&pool, Http2Need::Protocol), outgoing, trace_choice, &mut exchange).await;
         (exchange, stream)
     }
 
@@ -184,7 +185,9 @@ impl Client {
         let pool = self.pool.to(&outgoing.request.origin);
         let exchange = begin_at(self.network.clock().now());
         let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
-        match h2::send(&self.shared(&pool), outgoing, trace_choice, true, self.options.retry_idle_close, exchange).await {
+        match h2::send(&self.shared(&pool, Http2Need::Protocol), outgoing, trace_choice, true, self.options.retry_idle_close, exchange)
+            .await
+        {
             Http2Attempt::Http2(exchange) | Http2Attempt::Http1(exchange) => exchange,
         }
     }
@@ -196,7 +199,7 @@ impl Client {
 
     /// Waits for permission to open a connection, if the network limits their rate and no connection to this origin is ready.
     pub async fn admit(&self, origin: &Rc<Origin>) {
-        if self.network.limits_connections() && !self.pool.to(origin).is_ready(self.options.shared_connections_max) {
+        if self.network.limits_connections() && !self.pool_for(origin).is_ready(self.options.shared_connections_max) {
             self.network.admit().await;
         }
     }
@@ -206,18 +209,31 @@ impl Client {
         self.pool.close();
     }
 
-    fn shared<'a>(&'a self, pool: &'a Rc<OriginPool>) -> SharedConnections<'a> {
-        SharedConnections { network: &self.network, pool, most: self.options.shared_connections_max }
+    /// Whether requests to this origin try HTTP/2.
+    fn tries_http2(&self, origin: &Origin) -> bool {
+        self.versions == Versions::Http2Always || self.versions == Versions::Http2 && origin.tls
+    }
+
+    /// The connections for a request. A proxy forwards plain requests to all origins over the same ones.
+    fn pool_for(&self, origin: &Rc<Origin>) -> Rc<OriginPool> {
+        match &self.state.forwarder {
+            Some(proxy) if !self.tries_http2(origin) && self.network.route().forwards(origin.tls).is_some() => self.pool.to(proxy),
+            _ => self.pool.to(origin),
+        }
+    }
+
+    fn shared<'a>(&'a self, pool: &'a Rc<OriginPool>, need: Http2Need) -> SharedConnections<'a> {
+        SharedConnections { network: &self.network, pool, most: self.options.shared_connections_max, need }
     }
 
     async fn perform(&self, form: RequestForm<'_>, traits: Traits, now: Option<Nanos>) -> Exchange {
-        let pool = self.pool.to(form.origin());
+        let pool = self.pool_for(form.origin());
         let mut exchange = begin_at(now.unwrap_or_else(|| self.network.clock().now()));
-        if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
+        if self.tries_http2(form.origin()) {
             let always = self.versions == Versions::Http2Always;
             let request = form.request();
             let trace_choice = TraceChoice::by(request, self.state.traces.as_ref());
-            let over = self.shared(&pool);
+            let over = self.shared(&pool, Http2Need::Chosen);
             let built = OnceCell::new();
             let outgoing = Http2Request { request, body: request.body.pieces(), head: form.http2_head().unwrap_or(&built) };
             match Box::pin(h2::send(&over, outgoing, trace_choice, always, self.options.retry_idle_close, exchange)).await {

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 
 use cookie_store::{Cookie, CookieStore, RawCookie, StoreAction};
 use thiserror::Error;
-use url::Url;
+use url::{Host, Url};
 
 use super::headers::Headers;
-use super::wire::is_token;
+use crate::token::is_token;
 
 /// Limit on the cookies of one user. Further ones are not stored. RFC 6265, section 6.1, requires at least 50 per domain.
 const COOKIES_MAX: usize = 200;
@@ -48,6 +48,8 @@ pub enum CookieError {
     Length,
     #[error("a user can have at most {COOKIES_MAX} cookies")]
     Count,
+    #[error("a cookie whose name begins with __Host- or __Secure- can only be set for an https:// URL or for this machine")]
+    Prefix,
 }
 
 impl KeptCookies {
@@ -56,6 +58,9 @@ impl KeptCookies {
     }
 
     fn insert(&mut self, raw: &RawCookie<'_>, url: &Url) {
+        if !has_what_its_prefix_promises(raw, url) {
+            return;
+        }
         // A cookie for another domain is refused. This is a matter between the server and its author.
         let Ok(cookie) = Cookie::try_from_raw_cookie(raw, url) else { return };
         let key = CookieKey::of(&cookie);
@@ -96,7 +101,10 @@ impl CookieJar {
 
     pub(crate) fn take_from(&self, headers: &Headers, url: &Url) {
         let mut kept = self.kept.borrow_mut();
-        for line in headers.all("set-cookie").filter(|line| line.len() <= COOKIE_BYTES_MAX) {
+        // RFC 6265bis, section 5.6: a line with a control character sets no cookie.
+        let is_clean =
+            |line: &&str| line.len() <= COOKIE_BYTES_MAX && !line.contains(|letter: char| letter.is_ascii_control() && letter != '\t');
+        for line in headers.all("set-cookie").filter(is_clean) {
             let kept = kept.get_or_insert_default();
             if let Ok(cookie) = RawCookie::parse(line.to_owned())
                 && kept.has_room_for(cookie.name(), url)
@@ -138,7 +146,7 @@ impl CookieJar {
     /// # Errors
     /// The cookie cannot be sent, or exceeds a limit.
     pub(crate) fn set(&self, url: &Url, name: &str, value: &str) -> Result<(), CookieError> {
-        if !is_token(name) {
+        if !is_token(name.as_bytes()) {
             return Err(CookieError::Name);
         }
         if value.chars().any(|letter| letter == ';' || letter.is_control()) || value.trim() != value {
@@ -147,13 +155,52 @@ impl CookieJar {
         if name.len() + value.len() > COOKIE_BYTES_MAX {
             return Err(CookieError::Length);
         }
+        if prefix_of(name).is_some() && !is_secure(url) {
+            return Err(CookieError::Prefix);
+        }
         let mut kept = self.kept.borrow_mut();
         let kept = kept.get_or_insert_default();
         if !kept.has_room_for(name, url) {
             return Err(CookieError::Count);
         }
-        kept.insert(&RawCookie::build((name, value)).path("/").build(), url);
+        kept.insert(&RawCookie::build((name, value)).path("/").secure(prefix_of(name).is_some()).build(), url);
         Ok(())
+    }
+}
+
+/// A name that promises attributes (RFC 6265bis, section 4.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CookiePrefix {
+    Secure,
+    Host,
+}
+
+fn prefix_of(name: &str) -> Option<CookiePrefix> {
+    let begins_with = |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    if begins_with("__Secure-") {
+        return Some(CookiePrefix::Secure);
+    }
+    begins_with("__Host-").then_some(CookiePrefix::Host)
+}
+
+/// Whether nobody on the network can read or change its traffic: TLS, or this machine, as in browsers and in curl.
+fn is_secure(url: &Url) -> bool {
+    let is_local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || is_local
+}
+
+/// Whether a cookie has the attributes that its name promises. User agents drop it otherwise (RFC 6265bis, section 5.7, steps 20 and 21).
+fn has_what_its_prefix_promises(cookie: &RawCookie<'_>, url: &Url) -> bool {
+    let is_secure = cookie.secure() == Some(true) && is_secure(url);
+    match prefix_of(cookie.name()) {
+        None => true,
+        Some(CookiePrefix::Secure) => is_secure,
+        Some(CookiePrefix::Host) => is_secure && cookie.path() == Some("/") && cookie.domain().is_none_or(str::is_empty),
     }
 }
 
@@ -248,6 +295,38 @@ mod tests {
             jar.set(&at, &format!("c{number}"), "1").unwrap();
         }
         assert_eq!((jar.set(&at, "more", "1"), jar.set(&at, "c1", "2")), (Err(CookieError::Count), Ok(())));
+    }
+
+    #[test]
+    fn cookies_with_a_prefix_need_its_attributes() {
+        for (at, line, is_kept) in [
+            ("https://h/", "__Secure-a=1; Secure", true),
+            ("https://h/", "__secure-a=1", false),
+            ("http://h/", "__Secure-a=1; Secure", false),
+            ("https://h/", "__Host-a=1; Secure; Path=/", true),
+            ("https://h/", "__HOST-a=1; Path=/", false),
+            ("https://h/", "__Host-a=1; Secure", false),
+            ("https://h/", "__Host-a=1; Secure; Path=/x", false),
+            ("https://h/", "__Host-a=1; Secure; Path=/; Domain=h", false),
+            ("http://h/", "__Host-a=1; Secure; Path=/", false),
+            ("http://127.0.0.1/", "__Host-a=1; Secure; Path=/", true),
+            ("http://127.0.0.1/", "__Host-a=1; Path=/", false),
+            ("http://h/", "_Host-a=1", true),
+            ("http://h/", "a=__Host-", true),
+        ] {
+            assert_eq!(jar(at, &[line]).value_for(&url(at), None).is_some(), is_kept, "{at} {line}");
+        }
+        let jar = CookieJar::default();
+        assert_eq!(jar.set(&url("http://h/"), "__Host-a", "1"), Err(CookieError::Prefix));
+        jar.set(&url("https://h/x"), "__Host-a", "1").unwrap();
+        assert_eq!(jar.get(&url("https://h/"), "__Host-a").as_deref(), Some("1"));
+        assert_eq!(jar.get(&url("http://h/"), "__Host-a"), None);
+    }
+
+    #[test]
+    fn a_line_with_a_control_character_sets_no_cookie() {
+        let jar = jar("http://h/", &["a=1\u{1}", "b=2; X=\u{7f}", "c=3\t; Path=/"]);
+        assert_eq!(jar.value_for(&url("http://h/"), None).as_deref(), Some("c=3"));
     }
 
     #[test]

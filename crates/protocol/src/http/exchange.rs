@@ -119,7 +119,8 @@ pub(super) fn note(exchange: &mut Exchange, times: ExchangeTimes) {
 /// Ends an exchange with what was read. A response that was read in part is kept as its answer.
 pub(super) fn conclude(exchange: &mut Exchange, read: Result<(), Failure>, reader: ResponseReader, traits: &Traits) {
     let headers = Headers::from_head(reader.head, reader.sets_cookies);
-    let response = Response { status: reader.status, headers, body: Bytes::from(reader.body), trailers: Headers::default() };
+    let trailers = Headers::from_trailers(&reader.trailers);
+    let response = Response { status: reader.status, headers, body: Bytes::from(reader.body), trailers };
     exchange.result = match read {
         Ok(()) if reader.encoded => decoded(response, traits, exchange),
         Ok(()) => Ok(response),

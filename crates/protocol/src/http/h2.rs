@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::exchange::{QUEUE, decoded, fail, open_to, queue};
 use super::h2_head::{Http2Head, fields_bytes};
-use super::h2_peer::{PeerWatch, WatchedStream, chose_other};
+use super::h2_peer::{Http2Need, PeerWatch, WatchedStream, chose_other};
 use super::headers::Headers;
 use super::message::{Exchange, Request, Response};
 use super::multiplex::{Multiplex, STREAMS_UNKNOWN, StreamPermit};
@@ -59,6 +59,7 @@ pub(crate) struct SharedConnections<'a> {
     pub(crate) network: &'a Rc<Network>,
     pub(crate) pool: &'a Rc<OriginPool>,
     pub(crate) most: usize,
+    pub(crate) need: Http2Need,
 }
 
 /// A request for HTTP/2.
@@ -124,7 +125,7 @@ enum Joined {
 
 /// Joins the shared connection with the fewest streams. While one request opens a connection, the others wait for it.
 async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, always: bool, exchange: &mut Exchange) -> Joined {
-    let SharedConnections { network, pool, most } = *over;
+    let SharedConnections { network, pool, most, need } = *over;
     let mut shared = match pool.shared.try_lock() {
         Ok(shared) => shared,
         Err(_) => match queue(network, pool.shared.lock(), QUEUE, traits.timeout_ns, exchange).await {
@@ -160,12 +161,12 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
         return Joined::Http1;
     }
     if let Some(chosen) = connection.stream.alpn().filter(|chosen| *chosen != b"h2") {
-        let failure = chose_other(chosen);
+        let failure = chose_other(chosen, need);
         fail(network, exchange, failure);
         return Joined::Failed;
     }
     let Connection { stream, timer, counted, .. } = *connection;
-    match shake_hands(stream, counted, &timer).await {
+    match shake_hands(stream, counted, &timer, need).await {
         Ok(multiplex) => {
             match &mut *shared {
                 SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
@@ -181,7 +182,7 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
 }
 
 /// Sends the connection preface, and starts the task that moves the connection's bytes.
-async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer) -> Result<Rc<Multiplex>, Failure> {
+async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer, need: Http2Need) -> Result<Rc<Multiplex>, Failure> {
     let mut builder = Builder::new();
     builder
         .enable_push(false)
@@ -189,7 +190,7 @@ async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer) -> 
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(HEADERS_BYTES_MAX);
-    let peer = PeerWatch::default();
+    let peer = PeerWatch::new(need);
     let watched = WatchedStream::new(stream, peer.clone());
     let shaken = within(timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(watched)).await?;
     let (sender, mut connection) = shaken.map_err(|error| peer.failure(&error))?;

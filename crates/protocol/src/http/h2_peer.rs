@@ -24,8 +24,15 @@ const GOAWAY_FIXED_BYTES: usize = 8;
 /// Limit on the debug data in a message.
 const DEBUG_BYTES_MAX: usize = 200;
 
-/// What to do about a server without HTTP/2.
-const NEEDS_HTTP2: &str = "http2 \"only\" and gRPC need HTTP/2";
+/// Why a connection uses HTTP/2 alone. It decides whose failure a server without HTTP/2 is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Http2Need {
+    /// The test says so. The server may well serve its requests over HTTP/1.1, so that nothing about the server was measured.
+    Chosen,
+    /// The protocol has no other transport.
+    #[default]
+    Protocol,
+}
 
 /// A connection's stream. It notes what the server sends.
 pub(super) struct WatchedStream {
@@ -36,7 +43,10 @@ pub(super) struct WatchedStream {
 
 /// What the server of one connection has sent. Shared with the task that reads it; the lock is taken when such an event occurs, and to word a failure.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PeerWatch(Arc<Mutex<PeerNotes>>);
+pub(crate) struct PeerWatch {
+    need: Http2Need,
+    notes: Arc<Mutex<PeerNotes>>,
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct PeerNotes {
@@ -114,9 +124,24 @@ impl FrameWalker {
     }
 }
 
+impl Http2Need {
+    /// The failure of a server without HTTP/2. `shown`: how it showed that.
+    pub(super) fn failure(self, shown: &str) -> Failure {
+        match self {
+            Self::Chosen => Failure::unsendable(format!("{shown}: http2 \"only\" sends nothing else, so use \"auto\" or \"off\"")),
+            // No HTTP/2 connection came about, so a run in which nothing else happens did not reach its target.
+            Self::Protocol => Failure::new(Outcome::Connect, format!("{shown}, which gRPC needs")),
+        }
+    }
+}
+
 impl PeerWatch {
+    pub(super) fn new(need: Http2Need) -> Self {
+        Self { need, notes: Arc::default() }
+    }
+
     fn notes<T>(&self, with: impl FnOnce(&mut PeerNotes) -> T) -> T {
-        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        with(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn note_goaway(&self, payload: &[u8]) {
@@ -129,8 +154,7 @@ impl PeerWatch {
     pub(crate) fn failure(&self, error: &::h2::Error) -> Failure {
         let PeerNotes { speaks_http1, goaway } = self.notes(|notes| notes.clone());
         if speaks_http1 {
-            // No HTTP/2 connection came about, so a run in which nothing else happens did not reach its target.
-            return Failure::new(Outcome::Connect, format!("the server speaks HTTP/1.1, not HTTP/2: {NEEDS_HTTP2}"));
+            return self.need.failure("the server speaks HTTP/1.1, not HTTP/2");
         }
         // A failed stream ended by itself, even if a GOAWAY came before.
         if let Some(goaway) = goaway.filter(|_| !error.is_reset() && !error.is_library()) {
@@ -155,9 +179,8 @@ impl PeerWatch {
 }
 
 /// TLS negotiated another protocol (ALPN).
-pub(super) fn chose_other(chosen: &[u8]) -> Failure {
-    let chosen = String::from_utf8_lossy(chosen);
-    Failure::new(Outcome::Connect, format!("the server chose {chosen} in the TLS handshake (ALPN), not h2: {NEEDS_HTTP2}"))
+pub(super) fn chose_other(chosen: &[u8], need: Http2Need) -> Failure {
+    need.failure(&format!("the server chose {} in the TLS handshake (ALPN), not HTTP/2", String::from_utf8_lossy(chosen)))
 }
 
 /// `ENHANCE_YOUR_CALM (11)`, the name of RFC 9113, section 7.

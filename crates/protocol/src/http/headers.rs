@@ -45,6 +45,13 @@ impl Headers {
         Self { came: Head::Fields(Box::new(fields)), lines: OnceCell::new(), sets_cookies }
     }
 
+    /// From trailer lines, each with its line feed.
+    pub(crate) fn from_trailers(lines: &[u8]) -> Self {
+        // The first line of a head is its status line.
+        let came = if lines.is_empty() { Head::default() } else { Head::Text([b"\n", lines].concat().into()) };
+        Self { came, lines: OnceCell::new(), sets_cookies: false }
+    }
+
     /// Whether there is a `Set-Cookie` line. Known without splitting the head.
     pub(crate) fn sets_cookies(&self) -> bool {
         self.sets_cookies
@@ -187,6 +194,13 @@ mod tests {
         let head = "HTTP/1.1 200 OK\r\nx-a: one\r\n two\r\n\tthree: 3\r\nx-b:\r\n 1\r\n\r\n";
         let headers = Headers::from_head(Bytes::from(head), false);
         assert_eq!(headers.iter().collect::<Vec<_>>(), [("x-a", "one two three: 3"), ("x-b", "1")]);
+    }
+
+    #[test]
+    fn trailers_are_read_like_header_lines() {
+        let trailers = Headers::from_trailers(b"Digest: x\n y\nB:\xff\n");
+        assert_eq!(trailers.iter().collect::<Vec<_>>(), [("digest", "x y"), ("b", "\u{ff}")]);
+        assert!(Headers::from_trailers(b"").is_empty());
     }
 
     #[test]

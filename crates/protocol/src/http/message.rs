@@ -51,7 +51,7 @@ pub(crate) const FAILED_STATUS_MIN: u16 = 400;
 #[derive(Debug, Clone)]
 pub struct Request {
     pub origin: Rc<Origin>,
-    /// Upper-case method.
+    /// As sent: methods are case-sensitive (RFC 9110, section 9.1).
     pub method: Rc<str>,
     /// Path and query as sent.
     pub path: String,
@@ -73,7 +73,7 @@ pub struct Response {
     pub headers: Headers,
     /// Empty if the body was discarded.
     pub body: Bytes,
-    /// Fields after the body. Only HTTP/2 provides them.
+    /// Fields after the body, of HTTP/2 and of chunked bodies.
     pub trailers: Headers,
 }
 

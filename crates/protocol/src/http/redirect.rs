@@ -28,7 +28,6 @@ pub(super) fn redirected(
         _ => return Some(Err(Failure::protocol("the response redirects to a URL that is not http or https"))),
     };
     let mut next = Request { path: path_of(&url), ..request.clone() };
-    next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
     let becomes_get = match response.status {
         301 | 302 => &*request.method == "POST",
         303 => !matches!(&*request.method, "GET" | "HEAD"),
@@ -39,10 +38,16 @@ pub(super) fn redirected(
         next.body = SharedBody::default();
         next.headers.retain(|(name, _)| !is_about_body(name));
     }
-    if request.origin.serves(&url) {
-        next.headers.extend(original_cookie.map(|value| ("Cookie".to_owned(), value)));
+    let own_cookie = if request.origin.serves(&url) {
+        original_cookie
     } else {
         next.headers.retain(|(name, _)| !is_for_one_origin(name));
+        None
+    };
+    // The caller's cookies keep their place among the headers. Those of the jar are added again.
+    match own_cookie {
+        Some(value) => next.headers.iter_mut().find(|(name, _)| is_cookie(name)).into_iter().for_each(|line| line.1.clone_from(&value)),
+        None => next.headers.retain(|(name, _)| !is_cookie(name)),
     }
     if let Some(value) = basic_authorization(&url) {
         next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
@@ -56,6 +61,10 @@ fn is_about_body(name: &str) -> bool {
     ["content-encoding", "content-language", "content-location", "content-type", "content-length"]
         .iter()
         .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+fn is_cookie(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cookie")
 }
 
 fn is_for_one_origin(name: &str) -> bool {

@@ -153,7 +153,9 @@ impl HttpSession {
 
     /// Continues from the client's response to a prepared request, like [`HttpSession::send`] from a first response.
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
-        self.follow(prepared.request().clone(), None, first, redirects_max).await
+        let request = prepared.request().clone();
+        let original_cookie = own_cookie(&request).map(|position| request.headers[position].1.clone());
+        self.follow(request, original_cookie, first, redirects_max).await
     }
 
     /// Continues from a first response: stores its cookies, and follows its redirects.
@@ -250,7 +252,7 @@ impl HttpSession {
 
     /// Adds the jar's cookies and returns the previous value.
     fn add_cookies(&self, request: &mut Request) -> Option<String> {
-        let position = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        let position = own_cookie(request);
         let original = position.map(|position| request.headers[position].1.clone());
         if self.jar.is_empty() {
             return original;
@@ -272,4 +274,9 @@ impl HttpSession {
             self.jar.take_from(&response.headers, &url);
         }
     }
+}
+
+/// The position of the caller's `Cookie` line.
+fn own_cookie(request: &Request) -> Option<usize> {
+    request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"))
 }

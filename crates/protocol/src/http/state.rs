@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::message::Origin;
 use super::trace::{TraceSeed, Traces};
 use crate::network::Network;
 
@@ -30,13 +31,16 @@ pub struct HttpOptions {
 pub(crate) struct HttpState {
     pub(crate) versions: Versions,
     pub(crate) traces: Option<Traces>,
+    /// The address of the proxy that forwards plain requests.
+    pub(crate) forwarder: Option<Rc<Origin>>,
 }
 
 impl HttpState {
     pub(crate) fn of(network: &Network) -> Rc<Self> {
         network.state(|options| {
             let HttpOptions { versions, traces } = options.protocols.get();
-            Self { versions, traces: traces.map(|seed| Traces::new(seed, options.position.worker)) }
+            let forwarder = options.route.forwards(false).map(|proxy| Rc::new(proxy.origin()));
+            Self { versions, traces: traces.map(|seed| Traces::new(seed, options.position.worker)), forwarder }
         })
     }
 }

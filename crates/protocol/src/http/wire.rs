@@ -10,6 +10,7 @@ use super::message::{BodyUse, Origin, Request};
 use super::trace::TraceParent;
 use crate::failure::Failure;
 use crate::route::Proxy;
+use crate::token::is_token;
 
 /// A longer body is sent from the shared bytes. Each worker would otherwise hold a copy of it.
 const COPIED_BODY_BYTES_MAX: usize = 16 * 1024;
@@ -207,17 +208,12 @@ impl ExplicitHeaders {
     }
 }
 
-/// RFC 9110, section 5.6.2.
-pub(super) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
 /// Whether a header line can be sent. The error names the header, but not its value, which may be a secret.
 ///
 /// # Errors
 /// Why it cannot be sent.
 pub fn check_header(name: &str, value: &str) -> Result<(), String> {
-    if !is_token(name) {
+    if !is_token(name.as_bytes()) {
         return Err(format!("the header name {name:?} is empty, or contains a character that header names cannot have"));
     }
     match value.bytes().find(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
@@ -230,7 +226,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), String> {
 /// Refuses a request whose content would break its framing.
 pub(crate) fn check(request: &Request) -> Result<(), Failure> {
     let refuse = |what: &str| Err(Failure::unsendable(format!("the request cannot be sent: {what}")));
-    if !is_token(&request.method) {
+    if !is_token(request.method.as_bytes()) {
         return refuse(&format!("{:?} is not an HTTP method", request.method));
     }
     if request.path.is_empty() || !request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f) {

@@ -1,6 +1,7 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), read from pieces of any size.
 
 use crate::failure::Failure;
+use crate::token::is_token;
 
 /// Limit on the bytes of chunk extensions in one body, which Loadstone ignores.
 pub(crate) const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
@@ -36,11 +37,20 @@ pub(crate) struct Chunked {
     left: u64,
     extension_bytes: u32,
     trailer_bytes: u32,
+    /// The trailer lines so far, each with its line feed.
+    trailers: Vec<u8>,
+    /// Where the current trailer line begins.
+    line_start: usize,
 }
 
 impl Chunked {
     pub(crate) fn new() -> Self {
-        Self { position: ChunkPosition::SizeStart, left: 0, extension_bytes: 0, trailer_bytes: 0 }
+        Self { position: ChunkPosition::SizeStart, left: 0, extension_bytes: 0, trailer_bytes: 0, trailers: Vec::new(), line_start: 0 }
+    }
+
+    /// The trailer lines, when the body is done.
+    pub(crate) fn take_trailers(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.trailers)
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -100,17 +110,37 @@ impl Chunked {
             (ChunkPosition::TrailerStart, b'\r') => ChunkPosition::EndLineFeed,
             (ChunkPosition::EndLineFeed, b'\n') => ChunkPosition::Done,
             (ChunkPosition::Trailer, b'\r') => ChunkPosition::TrailerLineFeed,
-            (ChunkPosition::TrailerLineFeed, b'\n') => ChunkPosition::TrailerStart,
+            (ChunkPosition::TrailerLineFeed, b'\n') => {
+                if !is_field(&self.trailers[self.line_start..], self.line_start == 0) {
+                    return wrong("a trailer is not a header");
+                }
+                self.trailers.push(b'\n');
+                self.line_start = self.trailers.len();
+                ChunkPosition::TrailerStart
+            }
             (ChunkPosition::TrailerStart | ChunkPosition::Trailer, byte) if byte != b'\n' => {
                 self.trailer_bytes += 1;
                 if self.trailer_bytes > TRAILER_BYTES_MAX {
                     return wrong("its trailers are longer than 64 KiB");
                 }
+                self.trailers.push(byte);
                 ChunkPosition::Trailer
             }
             _ => return wrong("a line end is wrong"),
         })
     }
+}
+
+/// Whether a line without its end is a header field, or continues the one before it. Values are read as those of a head: NUL is refused.
+fn is_field(line: &[u8], is_first: bool) -> bool {
+    if line.contains(&0) {
+        return false;
+    }
+    if matches!(line.first(), Some(b' ' | b'\t')) {
+        return !is_first;
+    }
+    let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+    name.len() < line.len() && is_token(name)
 }
 
 #[cfg(test)]
@@ -157,6 +187,12 @@ mod tests {
             "4;x\nWiki\r\n",
             "0\r\n\n",
             "0\r\nA: b\n\r\n",
+            "0\r\nno header\r\n\r\n",
+            "0\r\n: b\r\n\r\n",
+            "0\r\nA : b\r\n\r\n",
+            "0\r\nA: b\0\r\n\r\n",
+            "0\r\n A: b\r\n\r\n",
+            "0\r\nA: b\r\nno header\r\n\r\n",
             "0\r\n\rx",
         ] {
             assert!(read(wire.as_bytes(), 100).is_err(), "{wire:?}");
@@ -165,6 +201,17 @@ mod tests {
         assert!(read(long.as_bytes(), 100).is_err());
         let long = format!("0\r\n{}\r\n", "a: b\r\n".repeat(20_000));
         assert!(read(long.as_bytes(), 100).is_err());
+    }
+
+    #[test]
+    fn trailers_are_kept_as_they_came() {
+        let wire = b"1\r\na\r\n0\r\nDigest: x\r\n y\r\nB:\xff\r\n\r\n";
+        for piece in 1..=wire.len() {
+            let mut chunked = Chunked::new();
+            wire.chunks(piece).for_each(|part| assert_eq!(chunked.feed(part, |_| Ok(())), Ok(part.len())));
+            assert!(chunked.is_done());
+            assert_eq!(chunked.take_trailers(), b"Digest: x\n y\nB:\xff\n", "pieces of {piece}");
+        }
     }
 
     #[test]

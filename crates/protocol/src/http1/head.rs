@@ -45,6 +45,49 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> R
     if bytes.first().is_some_and(|byte| *byte != b'H') {
         return Err(Failure::protocol(not_http(bytes)));
     }
+    match parse_strictly(bytes, to_head, stream_type) {
+        Err(HeadProblem::Syntax(error @ (httparse::Error::HeaderValue | httparse::Error::Version))) => {
+            // The substitute has the same length, so that the result also describes the original.
+            let Some(substitute) = readable_substitute(bytes) else { return Err(complaint(error, bytes)) };
+            parse_strictly(&substitute, to_head, stream_type)
+        }
+        parsed => parsed,
+    }
+    .map_err(|problem| match problem {
+        HeadProblem::Syntax(error) => complaint(error, bytes),
+        HeadProblem::Content(failure) => failure,
+    })
+}
+
+/// Why a head cannot be read.
+enum HeadProblem {
+    Syntax(httparse::Error),
+    Content(Failure),
+}
+
+impl From<Failure> for HeadProblem {
+    fn from(failure: Failure) -> Self {
+        Self::Content(failure)
+    }
+}
+
+/// A head of the same length that httparse accepts, if only two things are wrong with this one. A higher minor version of HTTP/1 is read as HTTP/1.1
+/// (RFC 9110, section 2.5). Control characters in values are retained (RFC 9110, section 5.5), except for NUL and a lone carriage return.
+fn readable_substitute(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut substitute = bytes[..bytes.len().min(HEAD_BYTES_MAX)].to_vec();
+    let is_higher = |minor: u8| (b'2'..=b'9').contains(&minor);
+    if let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor, ..] = &mut *substitute
+        && is_higher(*minor)
+    {
+        *minor = b'1';
+    }
+    let is_kept = |byte: u8| byte != 0 && byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | b'\n');
+    // A byte that no header name and no number can have.
+    substitute.iter_mut().filter(|byte| is_kept(**byte)).for_each(|byte| *byte = 0xff);
+    (substitute != bytes[..substitute.len()]).then_some(substitute)
+}
+
+fn parse_strictly(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> Result<Option<ResponseHead>, HeadProblem> {
     let mut lines = [const { MaybeUninit::uninit() }; LINES_USUAL_MAX];
     let mut many_lines = Vec::new();
     let mut response = httparse::Response::new(&mut []);
@@ -60,11 +103,11 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> R
     let length = match parsed {
         Ok(Status::Partial) => return Ok(None),
         Ok(Status::Complete(length)) => length,
-        Err(error) => return Err(Failure::protocol(complaint(error))),
+        Err(error) => return Err(HeadProblem::Syntax(error)),
     };
     let status = response.code.unwrap_or_default();
     if status < 100 {
-        return Err(Failure::protocol("the response's status is below 100"));
+        return Err(Failure::protocol("the response's status is below 100").into());
     }
     let version = response.version.unwrap_or_default();
     let found = FramingHeaders::read(response.headers, stream_type)?;
@@ -192,15 +235,26 @@ fn not_http(bytes: &[u8]) -> &'static str {
     }
 }
 
-fn complaint(error: httparse::Error) -> &'static str {
-    match error {
+fn complaint(error: httparse::Error, bytes: &[u8]) -> Failure {
+    Failure::protocol(match error {
         httparse::Error::HeaderName => "the response has a malformed header name",
-        httparse::Error::HeaderValue => "the response has a malformed header value",
+        httparse::Error::HeaderValue => return Failure::protocol(malformed_value(bytes)),
         httparse::Error::NewLine => "the response's head has a malformed line end",
         httparse::Error::Status => "the response's status line is malformed",
         httparse::Error::Token => "the response's head has a character that is not allowed",
         httparse::Error::TooManyHeaders => "the response has more than 4,096 header lines, the limit",
         httparse::Error::Version => "the response does not begin with HTTP/1.",
+    })
+}
+
+/// Names the header whose value has a character that ends or cuts it in other clients.
+fn malformed_value(bytes: &[u8]) -> String {
+    let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut broken = lines.take_while(|line| !line.is_empty()).filter(|line| line.iter().any(|byte| matches!(byte, 0 | b'\r')));
+    let name = broken.next().and_then(|line| line.split(|byte| *byte == b':').next());
+    match name.and_then(|name| std::str::from_utf8(name).ok()).filter(|name| !name.contains(char::is_control)) {
+        Some(name) => format!("the value of the response's header {name} contains a NUL or a lone carriage return"),
+        None => "the response has a malformed header value".to_owned(),
     }
 }
 
@@ -256,6 +310,32 @@ mod tests {
         assert!(!keep("HTTP/1.1 200 OK\r\nConnection: foo, Close\r\n\r\n"));
         assert!(!keep("HTTP/1.0 200 OK\r\n\r\n"));
         assert!(keep("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_higher_minor_version_is_read_as_1_1() {
+        for version in ["1.2", "1.9"] {
+            let head = read(&format!("HTTP/{version} 200 OK\r\nContent-Length: 2\r\n\r\n")).unwrap().unwrap();
+            assert_eq!((head.status, head.framing, head.keep_alive), (200, Framing::Length(2), true), "{version}");
+        }
+        assert_eq!(read("HTTP/1.2 200 OK\r\nContent-"), Ok(None));
+        for version in ["1.x", "2.0", "1.10"] {
+            assert!(read(&format!("HTTP/{version} 200 OK\r\n\r\n")).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_control_character_in_a_value_refuses_no_response() {
+        let head = read("HTTP/1.1 200 OK\r\nX: a\u{1}b\u{7f}\r\nContent-Length: 2\r\n\r\n").unwrap().unwrap();
+        assert_eq!((head.bytes, head.framing), (47, Framing::Length(2)));
+        assert_eq!(read("HTTP/1.1 200 OK\r\nX: a\u{1}b"), Ok(None));
+        for lines in ["Content-Length: 2\u{1}\r\n", "Transfer-Encoding: \u{1}chunked\r\n", "X\u{1}: b\r\n"] {
+            assert!(framing(lines).is_err(), "{lines:?}");
+        }
+        for value in ["a\0b", "a\rb"] {
+            let refused = framing(&format!("X-A: {value}\r\n")).unwrap_err();
+            assert_eq!(refused, "the value of the response's header X-A contains a NUL or a lone carriage return", "{value:?}");
+        }
     }
 
     #[test]

@@ -56,13 +56,15 @@ pub(crate) struct ResponseReader {
     pub(crate) streaming: bool,
     pub(crate) status: u16,
     pub(crate) keep_alive: bool,
-    /// The body has a content coding.
     /// The server has asked for the body of the request (status 100).
     pub(crate) continued: bool,
+    /// The body has a content coding.
     pub(crate) encoded: bool,
     pub(crate) sets_cookies: bool,
     pub(crate) head: Bytes,
     pub(crate) body: Vec<u8>,
+    /// Trailer lines of a chunked body, each with its line feed.
+    pub(crate) trailers: Vec<u8>,
 }
 
 impl ResponseReader {
@@ -82,6 +84,7 @@ impl ResponseReader {
             sets_cookies: false,
             head: Bytes::new(),
             body: Vec::new(),
+            trailers: Vec::new(),
         }
     }
 
@@ -231,6 +234,7 @@ impl ResponseReader {
                 let mut kept = GrowingBody { plan: &self.plan, body: &mut self.body, bytes: &mut self.body_bytes };
                 let used = chunked.feed(bytes, |content| kept.add(content))?;
                 if chunked.is_done() {
+                    self.trailers = chunked.take_trailers();
                     self.state = ReadState::Done;
                 }
                 Ok(used)

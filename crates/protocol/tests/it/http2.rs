@@ -144,8 +144,8 @@ fn failures_are_outcomes() {
         assert_eq!(network.connections().opened, 1);
         let not_http2 = super::support::serve_bytes("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
         let exchange = client.send(&get(not_http2, "/")).await;
-        let needs = "the server speaks HTTP/1.1, not HTTP/2: http2 \"only\" and gRPC need HTTP/2";
-        assert_eq!(failed(&exchange), (Outcome::Connect, needs));
+        let needs = "the server speaks HTTP/1.1, not HTTP/2: http2 \"only\" sends nothing else, so use \"auto\" or \"off\"";
+        assert_eq!(failed(&exchange), (Outcome::Unsendable, needs));
     });
 }
 
@@ -480,8 +480,8 @@ fn a_server_whose_tls_chose_http1_is_named() {
             super::tls::answer_ok(acceptor.accept(stream).await.unwrap()).await;
         });
         let exchange = client(&network, Versions::Http2Always).send(&over_tls(address, "localhost")).await;
-        let message = "the server chose http/1.1 in the TLS handshake (ALPN), not h2: http2 \"only\" and gRPC need HTTP/2";
-        assert_eq!(failed(&exchange), (Outcome::Connect, message));
+        let message = "the server chose http/1.1 in the TLS handshake (ALPN), not HTTP/2: http2 \"only\" sends nothing else, so use \"auto\" or \"off\"";
+        assert_eq!(failed(&exchange), (Outcome::Unsendable, message));
     });
 }
 

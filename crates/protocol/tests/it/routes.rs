@@ -72,7 +72,10 @@ fn a_proxy_forwards_plain_requests() {
             assert!(head.starts_with("GET http://203.0.113.9:8080/x?y=z HTTP/1.1\r\nHost: 203.0.113.9:8080\r\n"), "{head}");
             assert!(head.contains("\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
         }
-        assert_eq!((seen.borrow().len(), network.connections().opened), (2, 1));
+        // Requests to other origins use the same connection.
+        passed(&client.send(&get("203.0.113.10:81".parse().unwrap(), "/")).await);
+        assert!(seen.borrow()[2].starts_with("GET http://203.0.113.10:81/ HTTP/1.1\r\n"), "{}", seen.borrow()[2]);
+        assert_eq!((seen.borrow().len(), network.connections().opened), (3, 1));
     });
 }
 

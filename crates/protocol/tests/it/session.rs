@@ -96,7 +96,14 @@ fn credentials_stay_with_their_origin() {
             session.send(request, 10).await
         };
         let same = send("/to/302//end".to_owned()).await;
-        assert!(seen(&same).contains("Bearer secret") && seen(&same).contains("Cookie: mine=1"));
+        // In the order of the first request.
+        assert!(seen(&same).contains("Authorization: Bearer secret\r\nCookie: mine=1\r\nX-Kept: yes\r\n"), "{}", seen(&same));
+        let mut request = session.request("GET", &url(here, "/to/302//end"));
+        request.headers.push(("Cookie".to_owned(), "mine=1".to_owned()));
+        let prepared = session.prepare(request).unwrap();
+        let first = session.client().send_prepared(&prepared).await;
+        let followed = session.follow_prepared(&prepared, first, 10).await;
+        assert!(seen(&followed).contains("Cookie: mine=1\r\n"), "{}", seen(&followed));
         let other = send(format!("/to/302/http://{there}/end")).await;
         assert!(!seen(&other).contains("Bearer") && !seen(&other).contains("Cookie") && seen(&other).contains("X-Kept: yes"));
         let user = send(format!("/to/302/http://u:p@{there}/end")).await;

@@ -57,7 +57,7 @@ fn retried_requests_are_shown_next_to_failures() {
     let shown = |summary: &Summary| {
         let texts =
             [markdown(summary, &closing(&[])), junit(summary, RunState::Completed, ""), terminal::summary(summary, &closing(&[]), &style)];
-        texts.map(|text| text.contains("1,234 retried after an idle close"))
+        texts.map(|text| text.contains("1,234 unprocessed requests resent"))
     };
     let mut summary = fixtures::summary();
     assert_eq!(shown(&summary), [false; 3]);

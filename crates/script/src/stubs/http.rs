@@ -1,6 +1,7 @@
 //! Stubs of HTTP: the request object that their functions receive, and their answers.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use super::kind::StubKind;
 use super::reply::{delay_ns, fields_of, pairs};
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
-use crate::fields::object_of;
+use crate::fields::{define, object_of};
 use crate::inbound::{StubEndpoint, StubProtocol};
 
 pub(super) static KIND: StubKind = StubKind {
@@ -125,7 +126,7 @@ impl StubRequestObject {
     fn parameters<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let object = Object::new(ctx)?;
         for (name, value) in &self.request.parameters {
-            object.set(name.as_str(), value.as_str())?;
+            define(&object, name, value.as_str())?;
         }
         Ok(object)
     }
@@ -133,10 +134,11 @@ impl StubRequestObject {
     #[qjs(get)]
     fn query<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let object = Object::new(ctx)?;
+        let mut seen = HashSet::new();
         for (name, value) in url::form_urlencoded::parse(self.request.query.as_bytes()) {
             // The first of several values, like `URLSearchParams.get`.
-            if !object.contains_key(&*name)? {
-                object.set(&*name, &*value)?;
+            if seen.insert(name.clone()) {
+                define(&object, &name, &*value)?;
             }
         }
         Ok(object)

@@ -136,6 +136,9 @@ async fn serve(listener: TcpListener) {
                 let own: &[u8] = match path {
                     "/latin1" => b"text/html; charset=iso-8859-1\r\nContent-Length: 4\r\n\r\nCaf\xe9",
                     "/mark" => b"application/json\r\nContent-Length: 13\r\n\r\n\xef\xbb\xbf{\"a\":\"b\"} ",
+                    "/latin1.json" => b"application/json; charset=iso-8859-1\r\nContent-Length: 12\r\n\r\n{\"a\":\"Caf\xe9\"}",
+                    "/proto" => b"text/plain\r\n__proto__: b\r\nX-Odd: a\x01b\r\nContent-Length: 0\r\n\r\n",
+                    "/trailers" => b"text/plain\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 7\r\nx-sum: 8\r\n\r\n",
                     _ => b"",
                 };
                 if !own.is_empty() {
@@ -275,7 +278,7 @@ show(await user.request("report", "/p"));
             r#"["PUT","/p?z=0&q=%C3%A4&n=5","a=b+c&d=1&d=2","application/x-www-form-urlencoded","Bearer t","scenario"]"#,
             r#"["PATCH","/p","raw","text/x","Basic dTpw","scenario"]"#,
             r#"["DELETE","/p","hi",null,null,"scenario"]"#,
-            r#"["REPORT","/p","",null,"Bearer t","scenario"]"#,
+            r#"["report","/p","",null,"Bearer t","scenario"]"#,
         ];
         assert_eq!(worker.texts(), expected);
     });

@@ -143,7 +143,45 @@ fn several_values_of_one_header_are_several_lines() {
     );
     run(&text, async |worker| {
         assert_eq!(worker.iterate(0).await, PASSED);
-        assert_eq!(worker.texts(), ["x-a: 1|X-A: 2"]);
+        assert_eq!(worker.texts(), ["X-A: 1|X-A: 2"]);
+    });
+}
+
+#[test]
+fn a_name_in_two_spellings_is_sent_as_written() {
+    let text = scenario_with(
+        "",
+        "console.log((await user.get('/lines', { headers: { 'X-A': '1', 'X-B': '2', 'x-a': '3' } })).json('$.lines'));
+         console.log((await user.get('/lines', { headers: { 'X-SCENARIO': '1' } })).json('$.lines'));",
+        ", { headers: { 'x-scenario': 'scenario' } }",
+    );
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["x-scenario: scenario|X-A: 1|X-B: 2|x-a: 3", "X-SCENARIO: 1"]);
+    });
+}
+
+#[test]
+fn a_method_is_sent_as_written() {
+    let body = "for (const method of ['patch', 'get', 'pUrGe']) console.log((await user.request(method, '/p')).json('$.method'));";
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["patch", "get", "pUrGe"]);
+    });
+}
+
+#[test]
+fn odd_headers_and_trailers_of_a_response_are_readable() {
+    let body = r#"
+const odd = await user.get("/proto");
+console.log(odd.ok, Object.keys(odd.headers).includes("__proto__"), Object.getOwnPropertyDescriptor(odd.headers, "__proto__")?.value, odd.header("__proto__"));
+console.log(JSON.stringify(odd.headers["x-odd"]));
+const chunked = await user.get("/trailers");
+console.log(chunked.text, JSON.stringify(chunked.trailers), JSON.stringify(odd.trailers));
+"#;
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED, "{:?}", worker.texts());
+        assert_eq!(worker.texts(), ["true true b b", r#""a\u0001b""#, r#"a {"x-sum":"7, 8"} {}"#]);
     });
 }
 
@@ -167,9 +205,11 @@ const page = await user.get("/latin1", { expect: { text: "Café" } });
 console.log(page.text, page.ok, (await user.post("/echo", { form: { q: page.text } })).json("$.body"));
 const marked = await user.get("/mark", { expect: { json: { "$.a": "b" } } });
 console.log(marked.ok, marked.json("$.a"), marked.json().a, marked.jsonAll("$..a")[0], marked.bytes.length);
+const latin = await user.get("/latin1.json", { expect: { json: { "$.a": "Café" } } });
+console.log(latin.ok, latin.json("$.a"), latin.json().a, latin.jsonAll("$..a")[0]);
 "#;
     run(&scenario(body), async |worker| {
         assert_eq!(worker.iterate(0).await, PASSED, "{:?}", worker.texts());
-        assert_eq!(worker.texts(), ["Café true q=Caf%C3%A9", "true b b b 13"]);
+        assert_eq!(worker.texts(), ["Café true q=Caf%C3%A9", "true b b b 13", "true Café Café Café"]);
     });
 }

@@ -101,7 +101,7 @@ impl UrlArgs {
             Some((text, None)) => Bytes::copy_from_slice(text.as_bytes()),
         };
         let default_method = if self.body.is_some() { "POST" } else { "GET" };
-        let method = self.method.as_deref().unwrap_or(default_method).to_ascii_uppercase();
+        let method = self.method.as_deref().unwrap_or(default_method).to_owned();
         if let Some((name, _)) = headers.iter().find(|(name, value)| has_wrong_length(name, value, &body)) {
             return Err(UsageError(format!("--header: {name} is set by Loadstone, from the length of the body: remove it")));
         }

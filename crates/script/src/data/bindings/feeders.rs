@@ -14,6 +14,7 @@ use crate::data::feeder::{Feeder, Strategy};
 use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};
 use crate::exact_json;
+use crate::fields::define;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeRows>::define(data)?;
@@ -54,7 +55,7 @@ impl NativeRows {
             Rows::RowTable(table) => {
                 let object = Object::new(ctx)?;
                 for (column, value) in table.columns().iter().zip(table.row(row as usize)) {
-                    object.set(column.as_str(), value)?;
+                    define(&object, column, value)?;
                 }
                 Ok(object.into_value())
             }

@@ -5,6 +5,7 @@ use loadstone_metrics::Tags;
 use rquickjs::{Ctx, Value};
 
 use super::expect::GrpcExpectation;
+use crate::fields::define;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::http::options::authorization;
 use crate::protocols::messages::options::drops_unread;
@@ -82,7 +83,7 @@ pub(super) fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Res
             None if is_binary => return Err(wrong(ctx, &format!("metadata: `{name}` ends in -bin, so its value must be a Uint8Array"))),
             None => {
                 let one = rquickjs::Object::new(ctx.clone())?;
-                one.set(name, value)?;
+                define(&one, &name, value)?;
                 lines.extend(pairs(ctx, one.as_value(), "metadata")?);
             }
         }

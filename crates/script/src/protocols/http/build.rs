@@ -46,8 +46,8 @@ pub(in crate::protocols) fn build(
         set_header(&mut headers, "Content-Type", content_type);
     }
     for (number, (name, value)) in options.headers.iter().enumerate() {
-        // The first value of a name replaces the scenario's. A list has further values.
-        if options.headers[..number].iter().any(|(earlier, _)| earlier == name) {
+        // The first value of a name replaces the scenario's. A list has further values, and so has a name in two spellings.
+        if options.headers[..number].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
             headers.push((name.clone(), value.clone()));
         } else {
             set_header(&mut headers, name, value);

@@ -1,5 +1,6 @@
 //! Expectations on a response (`expect`): read once from the options, evaluated when the response has arrived.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
@@ -167,7 +168,7 @@ impl ExpectedPart {
             Self::Status(patterns) => return Ok(judge_status(patterns, response.status)),
             Self::Header(name, wanted) => judge_header(ctx, name, wanted, response.headers.get(name))?,
             Self::Text(wanted) => judge_text(ctx, wanted, &charset::text_of(&response.body, || response.headers.get("content-type")))?,
-            Self::Json(expected) => judge_json(ctx, expected, &response.body)?,
+            Self::Json(expected) => judge_json(ctx, expected, &json_of(response))?,
             Self::WithinNs(within_ns) => (elapsed_ns(exchange) > *within_ns)
                 .then(|| format!("the response took longer than {}", loadstone_units::duration::format(*within_ns))),
         };
@@ -197,13 +198,19 @@ impl ExpectedPart {
             Self::Status(_) => response.status.to_string(),
             Self::Header(name, _) => response.headers.get(name).map_or("missing".to_owned(), shown),
             Self::Text(_) => loadstone_units::bytes(response.body.len() as u64),
-            Self::Json(expected) => match expected.path.first(&response.body) {
+            Self::Json(expected) => match expected.path.first(&json_of(response)) {
                 Ok(Some(found)) => cut(&found.to_json()),
                 _ => "nothing there".to_owned(),
             },
             Self::WithinNs(_) => loadstone_units::seconds(elapsed_ns(exchange) as f64 / 1e9),
         }
     }
+}
+
+/// The body as JSON in UTF-8.
+fn json_of(response: &Response) -> Cow<'_, [u8]> {
+    let decoded = charset::json_in_charset(&response.body, || response.headers.get("content-type"));
+    decoded.map_or(Cow::Borrowed(&response.body[..]), |json| Cow::Owned(json.into_bytes()))
 }
 
 fn elapsed_ns(exchange: &Exchange) -> u64 {

@@ -105,10 +105,13 @@ impl HttpScenario {
     }
 }
 
-/// Sets a header, and replaces it under any letter case.
+/// Sets a header, and replaces it under any letter case. The name is sent as written last.
 pub(super) fn set_header(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
     match headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-        Some(line) => value.clone_into(&mut line.1),
+        Some(line) => {
+            name.clone_into(&mut line.0);
+            value.clone_into(&mut line.1);
+        }
         None => headers.push((name.to_owned(), value.to_owned())),
     }
 }

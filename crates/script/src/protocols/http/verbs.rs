@@ -63,7 +63,8 @@ impl Verb for SendAny {
         if method.is_empty() || !method.bytes().all(token) {
             return Err(Exception::throw_type(ctx, &format!("\"{method}\" is not an HTTP method")));
         }
-        let method = RequestMethod::Other(method.to_ascii_uppercase().into());
+        // As written: methods are case-sensitive (RFC 9110, section 9.1).
+        let method = RequestMethod::Other(method.into());
         send::send(ctx, user, method, &arguments.get(1), &arguments.get(2))
     }
 }

@@ -30,7 +30,7 @@ impl EventOptions {
         let mut options = Self::default();
         each(ctx, object, "events(…)", |key, value| {
             match key {
-                "method" => options.method = Some(text(ctx, &value, "method")?.to_ascii_uppercase()),
+                "method" => options.method = Some(text(ctx, &value, "method")?),
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
                 "reconnect" => options.reconnects = Some(switch(ctx, value, "reconnect")?),
                 "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" | "tags" => {
