@@ -26,18 +26,19 @@
 
 use loadstone_metrics::Role;
 
-use crate::finding::Alternative;
-use crate::evidence::next_limit;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
+use crate::Evidence;
+use crate::evidence::next_limit;
 use crate::facts::Facts;
-use crate::finding::{Quantity, QuantityUnit, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{COLLECTING_NAMED_SHARE_MIN, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
 use crate::facts::readings::SignalReadings;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to explain the waiting as well.
@@ -62,10 +63,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
         ExhaustedResource::Descriptors { process, limit } => {
-            let claim =
-                format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open more connections");
-            let text =
-                format!("it was at its limit for {} while {}", loadstone_units::seconds(exhausted.to - exhausted.from), meanwhile(exhausted));
+            let claim = format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open more connections");
+            let text = format!(
+                "it was at its limit for {} while {}",
+                loadstone_units::seconds(exhausted.to - exhausted.from),
+                meanwhile(exhausted)
+            );
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .with(Quantity::count("descriptors", *limit))
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
@@ -105,8 +108,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .with(Quantity::count("queue", *queue))
                 .with(Quantity::share("busy_share", *busy))
                 .try_next(
-                "Find the process that reads or writes (observe.process), and reduce it: commits, logs, a cache that is too small.",
-            )
+                    "Find the process that reads or writes (observe.process), and reduce it: commits, logs, a cache that is too small.",
+                )
         }
     };
     let span = (exhausted.from, exhausted.to);
@@ -186,7 +189,13 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
         );
         found = found.rests_on(began, waiting.columns(), (waiting.from, waiting.to));
     }
-    found = found.rests_on(text, exhausted.series.clone(), span);
+    let evidence = Evidence::new(text, exhausted.series.clone(), span);
+    found = found.rests_on_drawn(levels(&exhausted.resource).into_iter().fold(evidence, |evidence, (index, label, value)| {
+        match exhausted.series.get(index) {
+            Some(series) => evidence.level(series, label, value, span),
+            None => evidence,
+        }
+    }));
     match &exhausted.demand {
         Some(demand) => {
             let most = demand.most.as_ref().map_or_else(String::new, |(name, each)| {
@@ -198,9 +207,22 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
                 loadstone_units::seconds(demand.each_s)
             );
             let found = found.with(Quantity::seconds("cpu_per_request", demand.each_s));
-            found.rests_on(text, vec!["rate/requests".to_owned()], span)
+            let evidence = Evidence::new(text, vec!["rate/requests".to_owned()], span);
+            found.rests_on_drawn(evidence.level("rate/requests", "on average", demand.throughput, span))
         }
         None => found,
+    }
+}
+
+/// Numbers of the sentence in the unit of the series: the index of the series, a label, and the value.
+fn levels(resource: &ExhaustedResource<'_>) -> Vec<(usize, &'static str, f64)> {
+    match resource {
+        ExhaustedResource::Descriptors { limit, .. } => vec![(0, "limit", *limit)],
+        ExhaustedResource::MachineCpu(machine) => vec![(0, "idle cores", machine.cores * (1.0 - machine.used))],
+        ExhaustedResource::Network { used, speed, .. } => vec![(0, "on average", *used), (0, "bandwidth", *speed)],
+        ExhaustedResource::Disk { busy, queue, .. } => vec![(0, "busy", *busy), (1, "queue", *queue)],
+        // Their series are in parts or have another unit.
+        ExhaustedResource::GroupCpu { .. } | ExhaustedResource::Heap { .. } | ExhaustedResource::ProcessCpu(_) => Vec::new(),
     }
 }
 
@@ -244,9 +266,9 @@ fn heap_too_small(
         ),
         None => format!("it collected garbage for {} of the time while {}", loadstone_units::share(collecting), meanwhile(exhausted)),
     };
-    begun(exhausted, "heap", Confidence::High, claim, text).with(Quantity::share("collecting_share", collecting)).try_next(
-        "Increase the heap, or find what fills it (a heap dump). A leak or an unbounded cache would fill a larger heap, too.",
-    )
+    begun(exhausted, "heap", Confidence::High, claim, text)
+        .with(Quantity::share("collecting_share", collecting))
+        .try_next("Increase the heap, or find what fills it (a heap dump). A leak or an unbounded cache would fill a larger heap, too.")
 }
 
 fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
@@ -276,7 +298,9 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         .map(|threads| format!("{} threads of the observed system ran or waited for a core, on average", loadstone_units::number(threads)));
     let (confidence, alternative) = match at_cores {
         Some(threads) if exhausted.resource.is_wanted() => (Confidence::Medium, Alternative::ruled_out(waiting, threads)),
-        Some(threads) => (Confidence::Low, Alternative::not_ruled_out(waiting, format!("only {threads}, and other programs filled the machine"))),
+        Some(threads) => {
+            (Confidence::Low, Alternative::not_ruled_out(waiting, format!("only {threads}, and other programs filled the machine")))
+        }
         None if machine.is_filled_by_others() => {
             (Confidence::Medium, Alternative::not_ruled_out(waiting, "nothing shows whether requests waited for a core"))
         }
@@ -285,9 +309,11 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
             (Confidence::Medium, Alternative::ruled_out(waiting, busy))
         }
     };
-    let found = begun(exhausted, "cpu", confidence, claim, text)
-        .with(Quantity::share("busy_share", used))
-        .with(Quantity::new("cores", cores, QuantityUnit::Cores));
+    let found = begun(exhausted, "cpu", confidence, claim, text).with(Quantity::share("busy_share", used)).with(Quantity::new(
+        "cores",
+        cores,
+        QuantityUnit::Cores,
+    ));
     sampled(found, top, exhausted).weigh(alternative).try_next(
         "Find the process that uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
          request, should raise throughput in proportion.",
@@ -317,12 +343,8 @@ fn to_digits(cores: f64, digits: usize) -> String {
 /// The finding with the evidence of stack samples.
 fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &Exhausted<'_>) -> RankedFinding {
     let Some(top) = top else { return found };
-    let text = format!(
-        "stack samples: {} of {} cores in {}",
-        to_digits(top.cores, top.digits),
-        to_digits(top.all, top.digits),
-        top.place()
-    );
+    let text =
+        format!("stack samples: {} of {} cores in {}", to_digits(top.cores, top.digits), to_digits(top.all, top.digits), top.place());
     found.rests_on(text, vec![top.series], (exhausted.from, exhausted.to))
 }
 
@@ -427,7 +449,10 @@ fn less_or_more(limit: CpuLimit, less: &str) -> String {
 fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
     match (cpu.limit, cpu.run_delay) {
         (CpuLimit::Left(_) | CpuLimit::Starved, Some(delay)) => {
-            format!("threads that wait for something else do not wait for a core, and {} threads did on average", loadstone_units::number(delay))
+            format!(
+                "threads that wait for something else do not wait for a core, and {} threads did on average",
+                loadstone_units::number(delay)
+            )
         }
         (CpuLimit::Served { served, .. }, _) => format!(
             "throughput × the time under low load gives {} requests in service at a time, and {:.2} of them computed",

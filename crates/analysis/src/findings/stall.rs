@@ -18,13 +18,14 @@
 //!
 //! Without a signal that changes at the same time, the rule cannot name the cause.
 
-use crate::finding::Alternative;
+use crate::Evidence;
 use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::stalls::Stalls;
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
@@ -80,19 +81,24 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("pauses", stalls.at.len() as f64));
     let interval = stalls.period.map(|period| period.seconds).or(stalls.apart_s);
     let found = interval.into_iter().fold(found, |found, seconds| found.with(Quantity::seconds("interval", seconds)));
-    let found = found.rests_on(
-        format!(
-            "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
+    let text = format!(
+        "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
              ended in these seconds were slower than usual",
-            stalls.at.len(),
-            at.join(", "),
-            if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
-            loadstone_units::count(stalls.slow),
-            loadstone_units::count(stalls.requests)
-        ),
-        vec!["response/max".to_owned()],
-        (from, to),
+        stalls.at.len(),
+        at.join(", "),
+        if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
+        loadstone_units::count(stalls.slow),
+        loadstone_units::count(stalls.requests)
     );
+    let evidence = Evidence::new(text, vec!["response/max".to_owned()], (from, to));
+    let evidence = if spared.is_empty() { evidence } else { evidence.of_requests(held_up.iter().copied()) };
+    let end = facts.tally.duration_seconds();
+    let found = found.rests_on_drawn(evidence.level("response/max", "longest", stalls.longest_s, (from, to)).level(
+        "response/max",
+        "in other seconds",
+        stalls.usual_longest_s,
+        (0.0, end),
+    ));
     let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, (name, during, others)| {
         let text = format!("{name} changes at the same time: {during} in these seconds, {others} in others");
         found.rests_on(text, vec![name.clone()], (from, to))
@@ -141,9 +147,12 @@ fn by_chance(stalls: &Stalls) -> Alternative {
     const OTHER: &str = "Chance";
     match stalls.period {
         Some(period) => {
-            let chance =
-                format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
-            if period.p_value <= P_MEDIUM_CONFIDENCE_MAX { Alternative::ruled_out(OTHER, chance) } else { Alternative::not_ruled_out(OTHER, chance) }
+            let chance = format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
+            if period.p_value <= P_MEDIUM_CONFIDENCE_MAX {
+                Alternative::ruled_out(OTHER, chance)
+            } else {
+                Alternative::not_ruled_out(OTHER, chance)
+            }
         }
         None => Alternative::ruled_out(
             OTHER,
