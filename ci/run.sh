@@ -5,7 +5,7 @@
 #   TAG        label of these runs: the branch, the version
 #   AGAINST    tag or branch of the baseline; ignored until a run has it
 #   FAIL_IF    conditions such as `p95 worse by 5%`, one per line
-#   ARGUMENTS  further flags of `loadstone run`, separated by spaces
+#   ARGUMENTS  further flags of `loadstone run`, separated by spaces; quotes group words: --header 'Authorization: Bearer x'
 # Results are in $RUNS, JUnit documents in $RUNS/junit. The exit code is that of the first failed run.
 set -eu
 LOADSTONE=${LOADSTONE:-loadstone}
@@ -25,18 +25,19 @@ newline='
 '
 IFS=$newline
 for test in $TEST; do
-  name=$(basename "$test" .load.ts)
+  # Tests of one name in different folders have different documents: tests/eu/shop.load.ts is tests.eu.shop.
+  name=$(printf '%s' "${test%.load.ts}" | sed 's|^\./||; s|^/||; s|/|.|g')
   set -- run "$test" --quiet --runs "$RUNS" --junit "$RUNS/junit/$name.xml"
   [ -z "${TAG:-}" ] || set -- "$@" --tag "$TAG"
   if [ -n "$against" ]; then
     set -- "$@" --against "$AGAINST" --comparison-markdown "$RUNS/junit/$name.md"
     for condition in ${FAIL_IF:-}; do set -- "$@" --fail-if "$condition"; done
   fi
-  IFS=' '
-  # Flags are separated by spaces.
-  for argument in ${ARGUMENTS:-}; do set -- "$@" "$argument"; done
-  echo "loadstone $*"
-  IFS=$newline
+  # xargs reads quotes like a shell, and runs nothing. Patterns in flags are not file names.
+  set -f
+  for argument in $(printf '%s' "${ARGUMENTS:-}" | xargs printf '%s\n'); do set -- "$@" "$argument"; done
+  set +f
+  (IFS=' '; echo "loadstone $*")
   "$LOADSTONE" "$@" || { last=$?; [ "$code" -ne 0 ] || code=$last; }
 done
 exit "$code"

@@ -31,6 +31,14 @@ export function launch(): Promise<Browser> {
 /** The report of an hour, written by the binary. */
 export const HOUR = process.env.LOADSTONE_HOUR ?? fileURLToPath(new URL("../../target/hour/report.html", import.meta.url));
 
+/** The views of recorded runs, written by an example of the report crate. */
+const CORPUS = process.env.LOADSTONE_CORPUS ?? fileURLToPath(new URL("../../target/corpus", import.meta.url));
+
+/** The view of a recorded run. */
+export function recorded(name: string): string {
+  return readFileSync(join(CORPUS, `${name}.json`), "utf8");
+}
+
 const BUILT = new URL("../dist/index.html", import.meta.url);
 
 /** The page with a view, escaped like in Rust. */

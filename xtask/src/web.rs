@@ -33,6 +33,7 @@ pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool>
     let binary = workspace.development_binary();
     let mut command = workspace.command("npm");
     command.args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary).env("LOADSTONE_HOUR", hour(workspace)?);
+    command.env("LOADSTONE_CORPUS", corpus(workspace)?);
     process::stream(&mut command, see)
 }
 
@@ -44,6 +45,14 @@ fn hour(workspace: &Workspace) -> Result<PathBuf> {
     // A run directory of about 60 MB, new every time.
     fs::remove_dir_all(folder.join("runs")).with_context(|| format!("deleting the run in {}", folder.display()))?;
     Ok(folder.join("report.html"))
+}
+
+/// The views of recorded runs, written by another example.
+fn corpus(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.target.join("corpus");
+    let example = workspace.target.join("debug/examples/corpus");
+    process::run(workspace.command(&example.to_string_lossy()).arg(&folder))?;
+    Ok(folder)
 }
 
 /// `npm ci` in a folder, unless its lock file is installed already. Its output goes to standard error.

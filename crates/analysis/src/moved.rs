@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn findings_with_evidence(name: &str) -> Findings {
-        let evidence = Evidence { text: String::new(), series: vec![name.to_owned()], from_seconds: 0.0, to_seconds: 60.0 };
+        let evidence = Evidence::new(String::new(), vec![name.to_owned()], (0.0, 60.0));
         let finding =
             Finding { evidence: vec![evidence], ..Finding::new(RuleId::new("cpu"), Subject::Whole, Confidence::Low, String::new()) };
         Findings { findings: vec![finding], remark: Remark::default() }

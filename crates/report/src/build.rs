@@ -11,7 +11,7 @@ use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
-use crate::timeline::{bins, close_up, own_metrics, panels, spans};
+use crate::timeline::{bins, close_up, figures, own_metrics, panels, spans};
 use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
@@ -112,6 +112,7 @@ impl ViewBuilder {
             distribution: bins::distribution(&self.all),
             sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
             request_charts: self.requests.charts(&summary.requests.iter().map(|row| (&row.key, row.count)).collect::<Vec<_>>()),
+            evidence_charts: figures::of(&self.requests, &summary.verdict.findings.findings),
             slowest: self.slow.clone(),
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             uncertainty_notes: words::uncertainties(summary),

@@ -61,6 +61,19 @@ pub struct ChartColumn {
     pub id: String,
     pub label: String,
     pub values: Vec<Option<f64>>,
+    /// For percentiles of seconds with too few samples: they are pooled, and each pool has one value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
+}
+
+/// How the values of a column are pooled.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub struct Pool {
+    /// Length of a pool. The first begins with the column.
+    pub seconds: f64,
+    /// Number of samples per pool.
+    pub samples: Vec<u64>,
 }
 
 /// One chart on the shared time axis.
@@ -104,6 +117,18 @@ pub struct RequestCharts {
     pub step_seconds: f64,
     /// `rate`, `response`, `failures`, and `spans` if the request's traces were observed. Empty if there are too many requests to draw each.
     pub panels: Vec<Panel>,
+}
+
+/// The requests' own series that one piece of evidence names. Empty if its series are those of the whole run, which the timeline has.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub struct EvidenceCharts {
+    pub step_seconds: f64,
+    /// One for each unit.
+    pub panels: Vec<Panel>,
+    /// Distribution of the requests' response times, like that of the view, if the evidence marks times in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distribution: Vec<(f64, f64, u64)>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -156,6 +181,8 @@ pub struct ReportView {
     pub sparks: Vec<Vec<Option<f64>>>,
     /// Charts per row of `summary.requests`.
     pub request_charts: Vec<RequestCharts>,
+    /// For each finding, and each piece of its evidence: the requests' own series that it rests on.
+    pub evidence_charts: Vec<Vec<EvidenceCharts>>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
     /// Notes per row of `summary.flows`, in sentences.

@@ -1,8 +1,9 @@
 // The uPlot options of a chart on the time axis: scales, axes, series, and the hooks that draw marks, heat and highlight. Read `plotOptions` first.
 // Deliberately absent: Svelte, and any state.
 
-import type uPlot from "uplot";
+import uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
+import { stepAt } from "../data/columns";
 import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
 import type { ChartColumn, HeatMap, Panel, Timeline } from "../generated/report";
@@ -35,6 +36,8 @@ const RIGHT = 20;
 
 const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
 
+const steppedPaths = uPlot.paths.stepped!({ align: 1 });
+
 export const SYNC = "loadstone-time";
 
 export function plotOptions(settings: ChartSettings): uPlot.Options {
@@ -47,6 +50,8 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
     cursor: {
       y: false,
       points: { size: 7, width: 2 },
+      // A value applies from its second on. The legend, the dots and the keys use the same step.
+      dataIdx: (_plot, _series, _closest, at) => stepAt(settings.now().timeline, at),
       drag: { x: true, y: false, setScale: false },
       // Only the position is shared; every chart reads the page's zoom itself.
       sync: { key: SYNC, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
@@ -162,6 +167,8 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     ...(panel.stacked ? { fill: () => faded(base, 0.55 * strength()) } : {}),
     points: { show: true, size: 4, width: 0, fill: () => faded(base, strength()), filter: (plot, index) => alone(plot.data[index] ?? []) },
     spanGaps: false,
+    // A pool of seconds is one bar.
+    ...(panel.columns[index]?.pool ? { paths: steppedPaths } : {}),
   };
 }
 

@@ -21,6 +21,8 @@ export function speaksOf(name: string, columnId: string): boolean {
   if (name === columnId || `signal/${name}` === columnId) return true;
   // `failures/status` refers to every request that failed with a status.
   if (name.startsWith("failures/") && columnId.startsWith(`${name}/`)) return true;
+  // The charts of a request show its response times; those of evidence its service times.
+  if (name === "service/p50" || name === "service/mean") return columnId === "response/p50";
   const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;
   const isOf = (column: string) => column === columnId || columnId.startsWith(`${column}/`);
   return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : isOf(column))) ?? false;

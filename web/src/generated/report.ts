@@ -97,6 +97,8 @@ export interface ChartColumn {
   id: string;
   label: string;
   values: Array<number | null>;
+  /** For percentiles of seconds with too few samples: they are pooled, and each pool has one value. */
+  pool?: Pool;
 }
 
 export interface CheckRow {
@@ -274,6 +276,29 @@ export interface Evidence {
   /** Seconds since the run began. */
   from_seconds: number;
   to_seconds: number;
+  /** Names of the requests whose own series these are, taken together. Empty: the series of the whole run. */
+  requests?: Array<string>;
+  /** The numbers of the sentence, as lines to draw with the series. */
+  lines?: Array<EvidenceLine>;
+}
+
+/** The requests' own series that one piece of evidence names. Empty if its series are those of the whole run, which the timeline has. */
+export interface EvidenceCharts {
+  step_seconds: number;
+  /** One for each unit. */
+  panels: Array<Panel>;
+  /** Distribution of the requests' response times, like that of the view, if the evidence marks times in it. */
+  distribution?: Array<[number, number, number]>;
+}
+
+/** A number of a sentence where a chart shows it: a plateau, a limit, a level before and after a change, a trend. */
+export interface EvidenceLine {
+  /** The series that it is drawn with, in whose unit its values are. `distribution` marks response times in a distribution. */
+  series: string;
+  /** What it shows, in a few words: `stopped at`. */
+  label: string;
+  /** Seconds since the run began, and values. Two points of the same value are a level. */
+  points: Array<[number, number]>;
 }
 
 export interface ExperimentRowView {
@@ -656,6 +681,14 @@ export interface Percentile {
   uncertainty?: number;
 }
 
+/** How the values of a column are pooled. */
+export interface Pool {
+  /** Length of a pool. The first begins with the column. */
+  seconds: number;
+  /** Number of samples per pool. */
+  samples: Array<number>;
+}
+
 export interface ProbeView {
   load: string;
   /** Share of the width. */
@@ -760,6 +793,8 @@ export interface ReportView {
   sparks: Array<Array<number | null>>;
   /** Charts per row of `summary.requests`. */
   request_charts: Array<RequestCharts>;
+  /** For each finding, and each piece of its evidence: the requests' own series that it rests on. */
+  evidence_charts: Array<Array<EvidenceCharts>>;
   /** The slowest requests of the run, slowest first. */
   slowest: Array<SlowSample>;
   /** Notes per row of `summary.flows`, in sentences. */

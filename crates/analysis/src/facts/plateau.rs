@@ -10,6 +10,7 @@ use super::joint_response::{self, JointResponse};
 use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{CALM_REQUESTS_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use super::pace::Evenness;
+use crate::Evidence;
 use crate::instant::named;
 use crate::statistics::{Z_95, Z_95_ONE_SIDED, quantile, student_t};
 
@@ -82,6 +83,8 @@ pub(crate) struct Plateau {
     pub(crate) high: LoadStretch,
     /// Throughput of the plateau over the throughput that the load asks for, going by low load.
     pub(crate) reached: f64,
+    /// Seconds, and the throughput that the load asks for from then on, going by low load.
+    asked: Vec<(f64, f64)>,
 }
 
 /// A request whose times were stable while others were limited.
@@ -326,6 +329,19 @@ impl SlotEstimate {
 }
 
 impl Plateau {
+    /// What shows the plateau: the request's own throughput and times, with what the load asked for.
+    pub(crate) fn evidence(&self, text: String) -> Evidence {
+        let (low, high) = (&self.low, &self.high);
+        let stretch = (high.from, high.to);
+        let series = vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "service/mean".to_owned()];
+        Evidence::new(text, series, stretch)
+            .of_requests([self.name.as_str()])
+            .line("rate/requests", "asked for", self.asked.clone())
+            .level("rate/requests", "stopped at", high.throughput, stretch)
+            .level("service/mean", "low load", low.service, (low.from, low.to))
+            .level("service/mean", "high load", high.service, stretch)
+    }
+
     /// How much longer it takes than under low load. Seconds.
     pub(crate) fn growth(&self) -> f64 {
         self.high.service - self.low.service
@@ -380,6 +396,7 @@ fn with_members(limited: Vec<Plateau>, joint: &JointResponse<'_>) -> Vec<Plateau
             first: first_mean(response),
             high,
             reached: together.reached,
+            asked: asked(response, high.throughput / (together.reached * high.load)),
         })
     };
     let members: Vec<Plateau> = joint.members.iter().filter_map(member).collect();
@@ -472,7 +489,14 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
         first: first_mean(response),
         high,
         reached,
+        asked: asked(response, per_load),
     })
+}
+
+/// The throughput that the load asks for over time.
+fn asked(response: &LoadResponse, per_load: f64) -> Vec<(f64, f64)> {
+    let middle = |block: &LoadBlock| (f64::midpoint(block.from, block.to), per_load * block.load);
+    response.blocks.iter().map(middle).collect()
 }
 
 /// How many requests wait for `places` of which so many are busy: ρ^√(2(k+1)) / (1 − ρ) (Sakasegawa 1977, for random arrivals and times).

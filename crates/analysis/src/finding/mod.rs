@@ -29,6 +29,61 @@ pub struct Evidence {
     /// Seconds since the run began.
     pub from_seconds: f64,
     pub to_seconds: f64,
+    /// Names of the requests whose own series these are, taken together. Empty: the series of the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<String>,
+    /// The numbers of the sentence, as lines to draw with the series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<EvidenceLine>,
+}
+
+/// A number of a sentence where a chart shows it: a plateau, a limit, a level before and after a change, a trend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct EvidenceLine {
+    /// The series that it is drawn with, in whose unit its values are. `distribution` marks response times in a distribution.
+    pub series: String,
+    /// What it shows, in a few words: `stopped at`.
+    pub label: String,
+    /// Seconds since the run began, and values. Two points of the same value are a level.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// The series of an [`EvidenceLine`] that marks a time in the distribution of response times.
+pub(crate) const DISTRIBUTION: &str = "distribution";
+
+impl Evidence {
+    pub fn new(text: String, series: Vec<String>, (from_seconds, to_seconds): (f64, f64)) -> Self {
+        Self { text, series, from_seconds, to_seconds, requests: Vec::new(), lines: Vec::new() }
+    }
+
+    /// Draws the series of these requests alone.
+    #[must_use]
+    pub fn of_requests<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.requests = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    #[must_use]
+    pub fn line(mut self, series: &str, label: &str, points: Vec<(f64, f64)>) -> Self {
+        if points.iter().all(|(at, value)| at.is_finite() && value.is_finite()) {
+            self.lines.push(EvidenceLine { series: series.to_owned(), label: label.to_owned(), points });
+        }
+        self
+    }
+
+    /// A value that applies throughout a stretch.
+    #[must_use]
+    pub fn level(self, series: &str, label: &str, value: f64, (from, to): (f64, f64)) -> Self {
+        self.line(series, label, vec![(from, value), (to, value)])
+    }
+
+    /// A time in the distribution of response times.
+    #[must_use]
+    pub(crate) fn time(self, label: &str, seconds: f64) -> Self {
+        let span = (self.from_seconds, self.to_seconds);
+        self.level(DISTRIBUTION, label, seconds, span)
+    }
 }
 
 /// The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings.

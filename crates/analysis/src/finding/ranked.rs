@@ -80,8 +80,13 @@ impl RankedFinding {
     }
 
     /// Adds evidence: a sentence, the columns or signals that show it, and the stretch in seconds.
-    pub(crate) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
-        self.finding.evidence.push(Evidence { text, series, from_seconds: from, to_seconds: to });
+    pub(crate) fn rests_on(self, text: String, series: Vec<String>, stretch: (f64, f64)) -> Self {
+        self.rests_on_drawn(Evidence::new(text, series, stretch))
+    }
+
+    /// Adds evidence with the numbers that a chart shows.
+    pub(crate) fn rests_on_drawn(mut self, evidence: Evidence) -> Self {
+        self.finding.evidence.push(evidence);
         self
     }
 

@@ -18,6 +18,7 @@
 //!
 //! Without a saturated link that was observed, the rule cannot distinguish a link, a proxy, a bandwidth limit and a server that generates the body slowly.
 
+use crate::Evidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::facts::bandwidth::ByteFlow;
@@ -70,7 +71,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
     };
     let found = RankedFinding::new(Standing::Cause, "bandwidth", Subject::requests(names.iter().copied()), confidence, claim);
-    let found = quantities.into_iter().fold(found, RankedFinding::with).rests_on(
+    let found = quantities.into_iter().fold(found, RankedFinding::with).rests_on_drawn(slower_body(
+        &names,
+        body,
         format!(
             "the body took {} instead of {}, and the first byte {} instead of {}",
             loadstone_units::seconds(body.1),
@@ -78,9 +81,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::seconds(first_byte.1),
             loadstone_units::seconds(first_byte.0)
         ),
-        vec!["phases/body".to_owned(), "rate/received".to_owned()],
         span,
-    );
+    ));
     let link = link(facts, span);
     let found = match &link {
         Some((name, used, speed, series)) => found.rests_on(
@@ -117,4 +119,14 @@ fn link(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<(String, f64, f64, 
         Some((link.part.part.to_owned(), readings.mean(from, to)?, speed, readings.name()))
     });
     used.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))
+}
+
+/// The time that the bodies of these responses take. With several names the numbers are those of the first.
+fn slower_body(names: &[&str], body: (f64, f64), text: String, span: (f64, f64)) -> Evidence {
+    let evidence =
+        Evidence::new(text, vec!["phases/body".to_owned(), "bytes/received".to_owned()], span).of_requests(names.iter().copied());
+    if names.len() > 1 {
+        return evidence;
+    }
+    evidence.level("phases/body", "before", body.0, (0.0, span.0)).level("phases/body", "under load", body.1, span)
 }

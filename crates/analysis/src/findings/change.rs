@@ -26,6 +26,7 @@
 
 use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
+use crate::Evidence;
 use crate::evidence::added_time;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
@@ -145,7 +146,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let found = RankedFinding::new(standing, "change", subject(change, &names), confidence, claim);
     let found = quantities(facts, change, passed).into_iter().fold(found, RankedFinding::with);
-    let mut found = found.rests_on(numbers(change), columns(change), span(change));
+    let mut found = found.rests_on_drawn(drawn(change, numbers(change)));
     // A scenario changes with its request, and often has the same name.
     let added = |of: &Change| of.after.mean - of.before.mean;
     let is_echo = |other: &Change| {
@@ -153,7 +154,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
         other.of.kind().is_some_and(|kind| kind != SeriesKind::Request) && all.iter().any(is_like)
     };
     for other in with.iter().filter(|other| !is_echo(other)) {
-        found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
+        found = found.rests_on_drawn(drawn(other, format!("{}: {}", what(other).trim_end_matches(','), numbers(other))));
     }
     let mut what_to_do = None;
     if let Some(added) = added_time {
@@ -161,7 +162,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
         what_to_do = added.next;
     }
     if let Some(phase) = phase(facts, change) {
-        found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
+        found = found.rests_on_drawn(Evidence::new(phase, vec!["phases/wait".to_owned()], span(change)).of_requests([change.of.name()]));
     }
     found = with_context(facts, change, found);
     if has_backlog {
@@ -269,11 +270,25 @@ fn numbers(change: &Change) -> String {
     )
 }
 
-fn columns(change: &Change) -> Vec<String> {
-    match &change.of {
-        TimelineOf::Flow(name) => vec![format!("flow/{name}/p50")],
-        TimelineOf::Series(_) => vec!["response/p50".to_owned()],
-    }
+/// The series that changed, with its medians before and after.
+fn drawn(change: &Change, text: String) -> Evidence {
+    let (column, requests) = match (&change.of, change.of.kind()) {
+        (TimelineOf::Flow(name), _) => (format!("flow/{name}/p50"), None),
+        (_, Some(SeriesKind::Request)) => ("service/p50".to_owned(), Some(change.of.name())),
+        // The charts have no series of a group or a scenario.
+        _ => return Evidence::new(text, Vec::new(), span(change)),
+    };
+    let (before, after) = match change.shape {
+        Shape::Drift => {
+            let quarter = (change.to - change.from) / 4.0;
+            ((change.from, change.from + quarter), (change.to - quarter, change.to))
+        }
+        _ => ((change.from, change.at), span(change)),
+    };
+    Evidence::new(text, vec![column.clone()], span(change))
+        .of_requests(requests)
+        .level(&column, "before", change.before.median, before)
+        .level(&column, "after", change.after.median, after)
 }
 
 /// The changed stretch, on which the evidence rests.

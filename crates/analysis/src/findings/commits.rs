@@ -23,6 +23,7 @@
 //! The rule cannot distinguish commits of background work from those of the load.
 
 use crate::Confidence;
+use crate::Evidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
@@ -72,8 +73,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("commits_per_iteration", commits.per_iteration))
         .with(Quantity::count("sessions_at_commit", wait.sessions))
         .with(Quantity::count("sessions_active", wait.active))
-        .rests_on(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch)
-        .rests_on(each(wait, commits), vec![commits.series.clone()], stretch);
+        .rests_on_drawn(wait.events.iter().fold(
+            Evidence::new(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch),
+            |evidence, (_, sessions, series)| evidence.level(series, "on average", *sessions, stretch),
+        ))
+        .rests_on_drawn(Evidence::new(each(wait, commits), vec![commits.series.clone()], stretch).level(
+            &commits.series,
+            "on average",
+            commits.rate,
+            (commits.from, commits.to),
+        ));
     let found = acquiring::add_evidence(facts, found, stretch)
         .weigh(examined::computing_sessions(wait))
         .weigh(examined::cpu(facts, wait.from, wait.to))

@@ -26,6 +26,7 @@
 use loadstone_metrics::Role;
 
 use crate::Confidence;
+use crate::Evidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
@@ -96,7 +97,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         None => format!("\"{}\": {} was {size}, the whole pool", pool.name, pool.series[0]),
     };
-    found = found.rests_on(text, pool.series.clone(), span);
+    let (label, level) = pool.waiting.map_or(("all of them", pool.size), |(mean, _)| ("on average", mean));
+    let evidence = Evidence::new(text, pool.series.clone(), span);
+    found = found.rests_on_drawn(pool.series.iter().take(1).fold(evidence, |evidence, series| evidence.level(series, label, level, span)));
     if let Some((before, now)) = pool.held {
         let text = format!(
             "each request holds a {member} for {}, and held it for {} before",

@@ -23,6 +23,7 @@
 use loadstone_metrics::Role;
 
 use crate::Confidence;
+use crate::Evidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
@@ -86,7 +87,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim)
             .with(Quantity::count("sessions", in_claim))
             .with(Quantity::count("sessions_active", wait.active))
-            .rests_on(format!("{sessions:.1} sessions {doing} while {waited} waited"), vec![wait.readings.name()], stretch);
+            .rests_on_drawn(
+                Evidence::new(format!("{sessions:.1} sessions {doing} while {waited} waited"), vec![wait.readings.name()], stretch).level(
+                    &wait.readings.name(),
+                    "on average",
+                    sessions,
+                    stretch,
+                ),
+            );
     if wait.role == Role::SessionsWaitingForLock
         && let Some(blocked) = &wait.blocked
     {
@@ -95,7 +103,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if let Some((statement, running, readings)) = statement
         && wait.role != Role::SessionsOnCpu
     {
-        found = found.rests_on(format!("{running:.1} active sessions were in `{statement}`"), vec![readings.name()], stretch);
+        let text = format!("{running:.1} active sessions were in `{statement}`");
+        let evidence = Evidence::new(text, vec![readings.name()], stretch);
+        found = found.rests_on_drawn(evidence.level(&readings.name(), "on average", *running, stretch));
     }
     let found = acquiring::add_evidence(facts, found, stretch);
     let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(examined::computing_sessions(wait)) };

@@ -157,7 +157,7 @@ fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
         loadstone_units::seconds(plateau.low.service),
         loadstone_units::seconds(plateau.high.service)
     );
-    found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to))
+    found.rests_on_drawn(plateau.evidence(text))
 }
 
 /// How evenly requests passed; `None` where they did not pass evenly.

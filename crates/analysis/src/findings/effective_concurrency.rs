@@ -169,7 +169,9 @@ fn finding(
             loadstone_units::rate(busiest.high.throughput),
             loadstone_units::seconds(busiest.low.service)
         );
-        found = found.rests_on(text, vec!["rate/requests".to_owned()], (busiest.high.from, busiest.high.to));
+        let stretch = (busiest.high.from, busiest.high.to);
+        let evidence = Evidence::new(text, vec!["rate/requests".to_owned()], stretch).of_requests([busiest.name.as_str()]);
+        found = found.rests_on_drawn(evidence.level("rate/requests", "on average", busiest.high.throughput, stretch));
     }
     let found = match sessions {
         Some(busy) => found.rests_on(constant_sessions(busy), busy.series.clone(), (busy.from, busy.to)),
@@ -341,20 +343,15 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
 
 fn evidence(plateau: &Plateau, slots: &str) -> Evidence {
     let Plateau { name, low, high, reached, .. } = plateau;
-    Evidence {
-        text: format!(
-            "\"{}\": throughput stopped at {} ({} of the requested load) while service times grew from {} to {}; throughput × \
+    plateau.evidence(format!(
+        "\"{}\": throughput stopped at {} ({} of the requested load) while service times grew from {} to {}; throughput × \
              service time without waiting = {slots}",
-            name,
-            loadstone_units::rate(high.throughput),
-            loadstone_units::share(*reached),
-            loadstone_units::seconds(low.service),
-            loadstone_units::seconds(high.service)
-        ),
-        series: vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "response/p50".to_owned()],
-        from_seconds: high.from,
-        to_seconds: high.to,
-    }
+        name,
+        loadstone_units::rate(high.throughput),
+        loadstone_units::share(*reached),
+        loadstone_units::seconds(low.service),
+        loadstone_units::seconds(high.service)
+    ))
 }
 
 fn number(value: f64) -> String {

@@ -24,6 +24,7 @@
 
 use loadstone_metrics::{Outcome, SeriesKind};
 
+use crate::Evidence;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::failures::{FailedWhen, Failing};
@@ -122,33 +123,31 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     if let FailedWhen::AboveLoad { load, is_open, .. } = failing.when {
         found = found.with(if is_open { Quantity::rate("load", load) } else { Quantity::count("load", load) });
     }
-    found = found.rests_on(
-        format!(
-            "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
-            loadstone_units::count(failing.while_failing.0),
-            loadstone_units::count(failing.while_failing.1),
-            failing.key.name,
-            when(failing.when),
-            loadstone_units::share(share),
-            loadstone_units::share(low),
-            loadstone_units::share(high)
-        ),
-        columns(failing),
-        span,
+    let text = format!(
+        "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
+        loadstone_units::count(failing.while_failing.0),
+        loadstone_units::count(failing.while_failing.1),
+        failing.key.name,
+        when(failing.when),
+        loadstone_units::share(share),
+        loadstone_units::share(low),
+        loadstone_units::share(high)
     );
+    found = found.rests_on_drawn(drawn(failing, text, span).level("failures/share", "failed", share, span));
     if failing.kinds.len() > 1 {
         let kinds: Vec<String> =
             failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", loadstone_units::count(kind.count), kind.text)).collect();
-        found = found.rests_on(kinds.join(", "), columns(failing), span);
+        found = found.rests_on_drawn(drawn(failing, kinds.join(", "), span));
     }
     if let Some(message) = &failing.message {
-        found = found.rests_on(format!("the first response: \"{message}\""), columns(failing), span);
+        found = found.rests_on(format!("the first response: \"{message}\""), Vec::new(), span);
     }
     if let Some(text) = times(failing) {
-        found = found.rests_on(text, vec!["response/p50".to_owned()], span);
+        found = found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)));
     }
     for other in with.iter().take(LISTED_MAX) {
-        found = found.rests_on(claim_of_other(other), columns(other), span);
+        let evidence = drawn(other, claim_of_other(other), span);
+        found = found.rests_on_drawn(evidence.level("failures/share", "failed", other.share(), span));
     }
     for change in changed_with(facts, failing).into_iter().take(LISTED_MAX) {
         let text = format!(
@@ -157,7 +156,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
             loadstone_units::seconds(change.before.median),
             loadstone_units::seconds(change.after.median)
         );
-        found = found.rests_on(text, vec!["response/p50".to_owned()], span);
+        found = found.rests_on_drawn(changed(change, text, span));
     }
     found = signals(facts, failing, found, span);
     let failed = |name: &str| facts.failing.iter().any(|other| &*other.key.name == name);
@@ -234,11 +233,34 @@ fn span(facts: &Facts<'_>, failing: &Failing<'_>) -> (f64, f64) {
     }
 }
 
-fn columns(failing: &Failing<'_>) -> Vec<String> {
+/// The request's own failures. The charts have no series of a scenario.
+fn drawn(failing: &Failing<'_>, text: String, span: (f64, f64)) -> Evidence {
+    if failing.key.kind != SeriesKind::Request {
+        return Evidence::new(text, vec!["rate/failures".to_owned()], span);
+    }
     let outcome = failing.kinds.first().map(|kind| kind.outcome);
     // The names of outcomes are those of the record.
     let name = outcome.map(|outcome| format!("{outcome:?}").to_lowercase());
-    name.map(|name| format!("failures/{name}")).into_iter().chain(std::iter::once("rate/failures".to_owned())).collect()
+    let kind = name.map(|name| format!("failures/{name}"));
+    let series = kind.into_iter().chain(["rate/failures".to_owned(), "failures/share".to_owned()]);
+    Evidence::new(text, series.collect(), span).of_requests([&*failing.key.name])
+}
+
+/// The times of failed requests and of the others, in the distribution of all.
+fn with_times(failing: &Failing<'_>, evidence: Evidence) -> Evidence {
+    let Some(times) = failing.times.filter(|_| failing.key.kind == SeriesKind::Request) else { return evidence };
+    let evidence = evidence.of_requests([&*failing.key.name]).time("failed", times.median);
+    times.passed.into_iter().fold(evidence, |evidence, passed| evidence.time("the others", passed.median))
+}
+
+/// A request whose times changed with the failures.
+fn changed(change: &Change, text: String, span: (f64, f64)) -> Evidence {
+    let requests = (change.of.kind() == Some(SeriesKind::Request)).then(|| change.of.name());
+    let series = if requests.is_some() { vec!["service/p50".to_owned()] } else { Vec::new() };
+    Evidence::new(text, series, span)
+        .of_requests(requests)
+        .level("service/p50", "before", change.before.median, (change.from, change.at))
+        .level("service/p50", "after", change.after.median, span)
 }
 
 /// Whether failed requests reached a time limit, were rejected early, or waited before they failed.

@@ -11,14 +11,15 @@
 //!
 //! A database that is too busy to answer, or that has no free connection, looks the same to the observer. The observer's error message distinguishes the two.
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
+use crate::Evidence;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["outage"],
@@ -54,16 +55,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::seconds("from", *from))
         .with(Quantity::rate("throughput_before", throughput.0))
         .with(Quantity::rate("throughput", throughput.1));
-    let columns = vec!["rate/failed".to_owned(), "rate/requests".to_owned()];
-    let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on(
-        format!(
-            "requests ended at {} before, and at {} during that time",
-            loadstone_units::rate(throughput.0),
-            loadstone_units::rate(throughput.1)
-        ),
-        vec!["rate/requests".to_owned()],
-        (*from, *to),
+    let columns = vec!["rate/failures".to_owned(), "rate/requests".to_owned()];
+    let text = format!(
+        "requests ended at {} before, and at {} during that time",
+        loadstone_units::rate(throughput.0),
+        loadstone_units::rate(throughput.1)
     );
+    let rates = Evidence::new(text, vec!["rate/requests".to_owned()], (*from, *to))
+        .level("rate/requests", "before", throughput.0, (0.0, *from))
+        .level("rate/requests", "during", throughput.1, (*from, *to));
+    let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on_drawn(rates);
     let memory = filled(facts, outage);
     let found = memory.iter().fold(found, |found, grown| {
         let each = loadstone_units::bytes(grown.each as u64);

@@ -14,17 +14,18 @@
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
-use crate::finding::Alternative;
+use crate::Evidence;
 use crate::evidence::examined;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::called::CalledEndpoint;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::named;
 use crate::statistics::mean_of_batches;
 use crate::{Confidence, SeriesTally};
@@ -143,15 +144,14 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim)
         .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64));
     let found = if rejects_all { found } else { found.with(limit) };
+    let text = format!(
+        "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
+        loadstone_units::count(count)
+    );
+    let series = ["failures/status", "rate/requests", "rate/passed"].map(str::to_owned).to_vec();
+    let evidence = Evidence::new(text, series, (from, to)).of_requests(names.iter().copied());
     let found = found
-        .rests_on(
-            format!(
-                "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
-                loadstone_units::count(count)
-            ),
-            vec!["failures/status".to_owned(), "rate/requests".to_owned()],
-            (from, to),
-        )
+        .rests_on_drawn(evidence.level("rate/passed", "accepted", mean, (from, to)))
         .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it.");
     Some(match refusal {
         Refusal::TooManyRequests => found,
@@ -185,14 +185,18 @@ fn rejected_by_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
             RankedFinding::new(Standing::Cause, "rate-limit", Subject::endpoint(name), Confidence::High, claim)
                 .with(Quantity::rate("limit", mean))
                 .with(Quantity::share("rejected_share", rejected_calls / calls))
-                .rests_on(
-                    format!(
-                        "{} calls per second arrived on average, and {} per second were rejected",
-                        loadstone_units::number(calls),
-                        loadstone_units::number(rejected_calls)
-                    ),
-                    vec![rejected.name(), all.name()],
-                    (*at.first()?, *at.last()?),
+                .rests_on_drawn(
+                    Evidence::new(
+                        format!(
+                            "{} calls per second arrived on average, and {} per second were rejected",
+                            loadstone_units::number(calls),
+                            loadstone_units::number(rejected_calls)
+                        ),
+                        vec![rejected.name(), all.name(), answered.name()],
+                        (*at.first()?, *at.last()?),
+                    )
+                    .level(&answered.name(), "limit", mean, (*at.first()?, *at.last()?))
+                    .level(&rejected.name(), "rejected", rejected_calls, (0.0, end)),
                 )
                 .try_next("Keep the callers below the limit, and honour Retry-After: each rejected call has to be repeated."),
         )

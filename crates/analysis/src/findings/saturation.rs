@@ -27,6 +27,7 @@
 use loadstone_metrics::Role;
 
 use crate::Confidence;
+use crate::Evidence;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
@@ -189,7 +190,13 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
         );
         found = found.rests_on(began, waiting.columns(), (waiting.from, waiting.to));
     }
-    found = found.rests_on(text, exhausted.series.clone(), span);
+    let evidence = Evidence::new(text, exhausted.series.clone(), span);
+    found = found.rests_on_drawn(levels(&exhausted.resource).into_iter().fold(evidence, |evidence, (index, label, value)| {
+        match exhausted.series.get(index) {
+            Some(series) => evidence.level(series, label, value, span),
+            None => evidence,
+        }
+    }));
     match &exhausted.demand {
         Some(demand) => {
             let most = demand.most.as_ref().map_or_else(String::new, |(name, each)| {
@@ -201,9 +208,22 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
                 loadstone_units::seconds(demand.each_s)
             );
             let found = found.with(Quantity::seconds("cpu_per_request", demand.each_s));
-            found.rests_on(text, vec!["rate/requests".to_owned()], span)
+            let evidence = Evidence::new(text, vec!["rate/requests".to_owned()], span);
+            found.rests_on_drawn(evidence.level("rate/requests", "on average", demand.throughput, span))
         }
         None => found,
+    }
+}
+
+/// Numbers of the sentence in the unit of the series: the index of the series, a label, and the value.
+fn levels(resource: &ExhaustedResource<'_>) -> Vec<(usize, &'static str, f64)> {
+    match resource {
+        ExhaustedResource::Descriptors { limit, .. } => vec![(0, "limit", *limit)],
+        ExhaustedResource::MachineCpu(machine) => vec![(0, "idle cores", machine.cores * (1.0 - machine.used))],
+        ExhaustedResource::Network { used, speed, .. } => vec![(0, "on average", *used), (0, "bandwidth", *speed)],
+        ExhaustedResource::Disk { busy, queue, .. } => vec![(0, "busy", *busy), (1, "queue", *queue)],
+        // Their series are in parts or have another unit.
+        ExhaustedResource::GroupCpu { .. } | ExhaustedResource::Heap { .. } | ExhaustedResource::ProcessCpu(_) => Vec::new(),
     }
 }
 

@@ -16,12 +16,13 @@
 //! The rule cannot distinguish a slow instance from something that the service does only for some requests, such as a lookup or a new connection. The
 //! confidence is medium.
 
+use crate::Confidence;
+use crate::Evidence;
+use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::Confidence;
-use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 
 /// Maximum number of requests that the evidence lists.
 const LISTED_MAX: usize = 5;
@@ -55,7 +56,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::seconds(one.slow_s),
             loadstone_units::seconds(one.others_s)
         );
-        found.rests_on(text, vec!["response/p50".to_owned(), "response/p90".to_owned()], whole)
+        let series = vec!["response/p50".to_owned(), "response/p90".to_owned()];
+        let evidence = Evidence::new(text, series, whole).of_requests([one.name.as_str()]);
+        found.rests_on_drawn(evidence.time("the others", one.others_s).time("slow ones", one.slow_s))
     });
     Some(
         found

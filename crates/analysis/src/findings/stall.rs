@@ -23,6 +23,7 @@
 
 use loadstone_metrics::Role;
 
+use crate::Evidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::facts::stalls::{CorrelatedSignal, Stalls};
@@ -90,19 +91,24 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("pauses", stalls.at.len() as f64));
     let interval = stalls.period.map(|period| period.seconds).or(stalls.apart_s);
     let found = interval.into_iter().fold(found, |found, seconds| found.with(Quantity::seconds("interval", seconds)));
-    let found = found.rests_on(
-        format!(
-            "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
+    let text = format!(
+        "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
              ended in these seconds were slower than usual",
-            stalls.at.len(),
-            at.join(", "),
-            if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
-            loadstone_units::count(stalls.slow),
-            loadstone_units::count(stalls.requests)
-        ),
-        vec!["response/max".to_owned()],
-        (from, to),
+        stalls.at.len(),
+        at.join(", "),
+        if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
+        loadstone_units::count(stalls.slow),
+        loadstone_units::count(stalls.requests)
     );
+    let evidence = Evidence::new(text, vec!["response/max".to_owned()], (from, to));
+    let evidence = if spared.is_empty() { evidence } else { evidence.of_requests(held_up.iter().copied()) };
+    let end = facts.tally.duration_seconds();
+    let found = found.rests_on_drawn(evidence.level("response/max", "longest", stalls.longest_s, (from, to)).level(
+        "response/max",
+        "in other seconds",
+        stalls.usual_longest_s,
+        (0.0, end),
+    ));
     let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, signal| {
         let CorrelatedSignal { name, during, others, .. } = signal;
         let text = format!("{name} changes at the same time: {during} while these requests were in progress, {others} otherwise");

@@ -12,12 +12,13 @@
 //! It detects the drop with the step test of [`change`](change.md), at a significance of one in a thousand. It reports nothing within 3 s of a change of
 //! times or of failures, since these findings are more specific. The confidence is medium: the rule cannot see what stalled.
 
+use crate::Confidence;
+use crate::Evidence;
+use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::Confidence;
-use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
 /// Maximum seconds between two instants that count as the same.
@@ -52,20 +53,25 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         loadstone_units::rate(drop.during),
         loadstone_units::rate(drop.before)
     );
+    let span = (drop.at, drop.until.unwrap_or(facts.tally.duration_seconds()));
     let standing = if drop.until.is_some() { Standing::Passing } else { Standing::Symptom };
     Some(
         RankedFinding::new(standing, "throughput", Subject::Whole, Confidence::Medium, claim)
             .with(Quantity::rate("throughput_before", drop.before))
             .with(Quantity::rate("throughput", drop.during))
             .with(Quantity::count("users", drop.users))
-            .rests_on(
-                format!(
-                    "{} requests ended in that time, and {} at other times of this load",
-                    loadstone_units::count(drop.counts.1),
-                    loadstone_units::count(drop.counts.0)
-                ),
-                vec!["rate/requests".to_owned()],
-                (drop.at, drop.until.unwrap_or(facts.tally.duration_seconds())),
+            .rests_on_drawn(
+                Evidence::new(
+                    format!(
+                        "{} requests ended in that time, and {} at other times of this load",
+                        loadstone_units::count(drop.counts.1),
+                        loadstone_units::count(drop.counts.0)
+                    ),
+                    vec!["rate/requests".to_owned()],
+                    span,
+                )
+                .level("rate/requests", "before", drop.before, (0.0, drop.at))
+                .level("rate/requests", "during", drop.during, span),
             )
             .weigh(Alternative::ruled_out(
                 "Users or scripts that pause for longer",
@@ -76,9 +82,6 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 ),
             ))
             .weigh(Alternative::ruled_out("The load generator", "it did not stall in most of these seconds"))
-            .try_next(format!(
-                "Find what stalled in the system at {}: the slowest requests of the report ended then.",
-                clock(drop.at)
-            )),
+            .try_next(format!("Find what stalled in the system at {}: the slowest requests of the report ended then.", clock(drop.at))),
     )
 }

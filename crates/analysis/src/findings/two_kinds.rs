@@ -24,13 +24,14 @@ use std::collections::BTreeMap;
 
 use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::Evidence;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY_BEGIN_PART, between, hump};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
@@ -102,7 +103,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::share("slow_share", hump.count as f64 / all as f64))
         .with(Quantity::seconds("slow", hump.median_ns as f64 / 1e9))
         .with(Quantity::seconds("others", hump.others_ns as f64 / 1e9))
-        .rests_on(
+        .rests_on_drawn(two_humps(
+            &request,
+            &hump,
             format!(
                 "{} of {} took {} or longer, and {} took between half of that and that; the slow ones ended from {} to {}",
                 loadstone_units::count(hump.count),
@@ -112,9 +115,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 clock(seconds.first().map_or(0.0, |slice| slice.start as f64 / 1e9)),
                 clock(seconds.last().map_or(0.0, |slice| slice.end as f64 / 1e9))
             ),
-            vec!["response/p50".to_owned(), "response/max".to_owned()],
             (0.0, facts.tally.duration_seconds()),
-        )
+        ))
         .weigh(Alternative::ruled_out(
             "Pauses of the target or the network, which affect only a few seconds of a run",
             format!("slow requests ended in {} seconds", loadstone_units::count(seconds.len() as u64)),
@@ -128,6 +130,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
              `user.group(product, …)`, and run again: the finding then names the slow group.",
         ),
     })
+}
+
+/// The two humps in the distribution of the request's times.
+fn two_humps(request: &RequestTimes<'_>, hump: &Hump, text: String, whole: (f64, f64)) -> Evidence {
+    Evidence::new(text, vec!["response/p50".to_owned(), "response/max".to_owned()], whole)
+        .of_requests([request.name])
+        .time("the others", hump.others_ns as f64 / 1e9)
+        .time("slow ones", hump.median_ns as f64 / 1e9)
 }
 
 /// The time for a new connection is no second kind of request: a lost SYN is sent again after 1 s, then 2 s and 4 s later (RFC 6298).
@@ -146,15 +156,16 @@ fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Opt
         .with(Quantity::share("slow_share", hump.count as f64 / request.times.count() as f64))
         .with(Quantity::seconds("slow", hump.median_ns as f64 / 1e9))
         .with(Quantity::seconds("others", hump.others_ns as f64 / 1e9))
-        .rests_on(
-        format!(
-            "{} of the {} slow requests spent that time on connecting",
-            loadstone_units::count(slow.min(hump.count)),
-            loadstone_units::count(hump.count)
-        ),
-        vec!["phases/connect".to_owned(), "response/max".to_owned()],
-        whole,
-    );
+        .rests_on_drawn(two_humps(
+            request,
+            hump,
+            format!(
+                "{} of the {} slow requests spent that time on connecting",
+                loadstone_units::count(slow.min(hump.count)),
+                loadstone_units::count(hump.count)
+            ),
+            whole,
+        ));
     let found = if resent > 0 {
         let text =
             format!("the machine sent {} again in that time: the first one was lost or rejected", loadstone_units::counted(resent, "SYN"));

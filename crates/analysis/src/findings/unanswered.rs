@@ -12,14 +12,15 @@
 //! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is
 //! not released, and the claim lists both. The confidence is medium.
 
-use crate::finding::Alternative;
-use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
+use crate::Evidence;
+use crate::evidence::examined;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 
 /// In a queue of any length, requests that end have waited as long as those that are still open.
@@ -68,27 +69,32 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("unanswered", count as f64))
         .with(Quantity::seconds("from", from))
         .with(Quantity::seconds("open", open))
-        .rests_on(
-        format!(
-            "when the run ended, they had been open for up to {}; {}",
-            loadstone_units::seconds(open),
-            if first.longest_s > 0.0 {
-                format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
-            } else {
-                format!("no \"{}\" ended at all", first.name)
-            }
-        ),
-        vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
-        (from, end),
-    );
-    let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
-    Some(
-        found
-            .weigh(long_queue(all))
-            .weigh(examined::cpu(facts, from, end))
-            .try_next(
-                "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
-                 dump of the target. Give every wait a time limit.",
+        .rests_on_drawn(last_answers(
+            all,
+            format!(
+                "when the run ended, they had been open for up to {}; {}",
+                loadstone_units::seconds(open),
+                if first.longest_s > 0.0 {
+                    format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
+                } else {
+                    format!("no \"{}\" ended at all", first.name)
+                }
             ),
-    )
+            (from, end),
+        ));
+    let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
+    Some(found.weigh(long_queue(all)).weigh(examined::cpu(facts, from, end)).try_next(
+        "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
+                 dump of the target. Give every wait a time limit.",
+    ))
+}
+
+/// The slowest responses of the requests that ended, next to all that are open.
+fn last_answers(all: &[Unanswered], text: String, stretch: (f64, f64)) -> Evidence {
+    let series = vec!["in_flight/requests".to_owned(), "response/max".to_owned()];
+    let evidence = Evidence::new(text, series, stretch).of_requests(all.iter().map(|unanswered| unanswered.name.as_str()));
+    match all.first().filter(|first| all.len() == 1 && first.longest_s > 0.0) {
+        Some(first) => evidence.level("response/max", "longest that ended", first.longest_s, (0.0, stretch.1)),
+        None => evidence,
+    }
 }

@@ -9,12 +9,13 @@
 //! The finding is a consequence and ranks after its cause. If it is the only finding, nothing that works off the queue was observed, and the rule cannot name
 //! the limit.
 
+use crate::Evidence;
+use crate::facts::Facts;
+use crate::facts::waiting::WaitingStretch;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
-use crate::facts::waiting::WaitingStretch;
+use crate::finding::{Quantity, Subject};
 use crate::{Confidence, FlowTally};
 
 pub(super) const RULE: Rule = Rule {
@@ -54,16 +55,16 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         .with(Quantity::rate("growth", growth).within(growth - half, growth + half))
         .with(Quantity::rate("started", waiting.started))
         .with(Quantity::rate("finished", waiting.finished))
-        .rests_on(
+        .rests_on_drawn(grown(
+            waiting,
+            growth,
             format!(
                 "it grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",
                 growth - half,
                 growth + half,
                 waiting.backlog
             ),
-            waiting.columns(),
-            (waiting.from, waiting.load_to),
-        )
+        ))
         .rests_on(
             format!(
                 "at {} it takes {} to work off the backlog after the load; {drained}",
@@ -82,4 +83,13 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
              works off the queue: its processes, its database, the endpoints that it calls (as stubs of the test).",
             loadstone_units::rate(waiting.throughput)
         ))
+}
+
+/// The queue, with the growth of the sentence up to the end of the load.
+fn grown(waiting: &WaitingStretch, growth: f64, text: String) -> Evidence {
+    let (from, to) = (waiting.from, waiting.load_to);
+    let columns = waiting.columns();
+    let series = columns[0].clone();
+    let began = (waiting.backlog - growth * (to - from)).max(0.0);
+    Evidence::new(text, columns, (from, to)).line(&series, "grows", vec![(from, began), (to, waiting.backlog)])
 }

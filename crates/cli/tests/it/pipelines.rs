@@ -44,6 +44,18 @@ fn the_first_run_has_no_baseline_and_the_next_is_held_against_it() {
     assert!(code == Some(0) && said.contains("--against release/2"), "{said}");
     let failing = text.replace("status: 200", "status: 418");
     let folder = folder.file("a.load.ts", &failing);
-    let (code, said) = pipeline(&folder, &[("TEST", both), ("ARGUMENTS", "--seed 7 --workers 1")]);
+    let (code, said) = pipeline(&folder, &[("TEST", both), ("ARGUMENTS", "--seed 7 --workers 1 --tag 'two words'")]);
     assert_eq!(code, Some(3), "the second test, which passes, does not hide it: {said}");
+    let listed = folder.run(&["runs"]).stdout;
+    assert!(listed.contains("two words"), "{listed}");
+}
+
+#[test]
+fn tests_of_one_name_in_two_folders_have_a_document_each() {
+    let target = Raw::answering(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]);
+    let text = TEST.replace("TARGET", &target.address).replace("2s", "1s");
+    let folder = Folder::new().file("eu/shop.load.ts", &text).file("us/shop.load.ts", &text);
+    pipeline(&folder, &[("TEST", "./eu/shop.load.ts\nus/shop.load.ts")]);
+    let junit = |name: &str| folder.path().join("runs/junit").join(name);
+    assert!(junit("eu.shop.xml").is_file() && junit("us.shop.xml").is_file());
 }

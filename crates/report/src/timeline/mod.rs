@@ -8,6 +8,7 @@ pub(crate) mod bands;
 pub(crate) mod bins;
 pub(crate) mod close_up;
 pub(crate) mod digest;
+pub(crate) mod figures;
 mod grid;
 pub(crate) mod own_metrics;
 pub(crate) mod panels;
@@ -15,6 +16,8 @@ pub(crate) mod requests;
 pub(crate) mod spans;
 pub(crate) mod sparks;
 pub(crate) mod step;
+
+use loadstone_metrics::Histogram;
 
 use crate::view::ChartColumn;
 
@@ -41,7 +44,13 @@ fn rounded(value: f64, significant: i32) -> f64 {
 /// A column of rounded values.
 pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> ChartColumn {
     let values = values.map(|value| value.filter(|v| v.is_finite()).map(round)).collect();
-    ChartColumn { id: id.into(), label: label.into(), values }
+    ChartColumn { id: id.into(), label: label.into(), values, pool: None }
+}
+
+/// A column of percentiles, which are pooled if the steps have too few samples.
+pub(crate) fn percentile_column(id: impl Into<String>, label: &str, quantile: f64, steps: &[&Histogram], step_seconds: u32) -> ChartColumn {
+    let (values, pool) = grid::values(steps, quantile, f64::from(step_seconds), digest::percentile);
+    ChartColumn { pool, ..column(id, label, values.into_iter()) }
 }
 
 /// Three significant digits: a chart about 200 pixels wide shows no more, and there are thousands of these values.

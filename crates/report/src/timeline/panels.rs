@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use loadstone_metrics::{Histogram, Outcome};
 
 use super::axis::Axis;
-use super::digest::{PERCENTILES, StepDigest, TimeDigest, percentile};
+use super::digest::{PERCENTILES, StepDigest, TimeDigest};
 use super::step::{FailedAs, TimelineFlow, TimelineStep, WorkerTime};
-use super::{column, grid, has_values};
+use super::{column, has_values, percentile_column};
 use crate::view::{ChartColumn, Panel};
 
 /// Maximum number of workers with their own line. With more workers, only the mean and the busiest are shown.
@@ -72,7 +72,7 @@ fn percentiles<'a>(
             let kept = || steps.iter().map(|step| read(step.digest()).and_then(|times| times.percentiles[index]));
             let id = format!("{prefix}/{name}");
             if histograms.iter().zip(kept()).any(|(times, kept)| kept.is_none() && !times.is_empty()) {
-                column(id, name, grid::values(&histograms, quantile, percentile))
+                percentile_column(id, name, quantile, &histograms, axis.step_seconds())
             } else {
                 column(id, name, kept())
             }
@@ -133,7 +133,8 @@ pub(crate) fn outcome_id(outcome: Outcome) -> String {
     serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-const PHASES: [(&str, &str); 6] = [
+/// Ids and labels of the phases of a request, in order.
+pub(super) const PHASES: [(&str, &str); 6] = [
     ("queue", "queue for a connection"),
     ("dns", "name resolution"),
     ("connect", "connect"),

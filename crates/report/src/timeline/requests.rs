@@ -8,9 +8,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use loadstone_metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 
-use super::digest::{PERCENTILES, percentile};
+use super::digest::PERCENTILES;
 use super::panels::outcome_id;
-use super::{column, grid};
+use super::{column, percentile_column};
 use crate::view::{ChartColumn, Panel, RequestCharts};
 
 /// Maximum number of steps of a request's charts.
@@ -21,18 +21,22 @@ const REQUESTS_MAX: usize = 60;
 const BUCKETS_MAX: usize = 200;
 
 #[derive(Debug, Clone, Default)]
-struct RequestStep {
-    response: Histogram,
+pub(super) struct RequestStep {
+    pub(super) response: Histogram,
+    /// `None`: the same as the response times, so that nothing is stored twice.
+    service: Option<Histogram>,
     failures: Vec<(Outcome, u64)>,
+    /// Total time in each phase, in the order of [`PHASES`](super::panels::PHASES). Nanoseconds.
+    pub(super) phase_ns: [u128; 6],
 }
 
 /// The data for the charts of each request. The step length doubles as the run grows, like that of the timeline.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLines {
-    step_seconds: u32,
+    pub(super) step_seconds: u32,
     /// Time that each step covers. Nanoseconds.
-    covered_ns: Vec<u64>,
-    series: HashMap<SeriesKey, Vec<RequestStep>>,
+    pub(super) covered_ns: Vec<u64>,
+    pub(super) series: HashMap<SeriesKey, Vec<RequestStep>>,
 }
 
 impl RequestLines {
@@ -102,7 +106,7 @@ impl RequestLines {
         let times: Vec<&Histogram> = line.iter().map(|step| &step.response).collect();
         let mut response: Vec<ChartColumn> = PERCENTILES
             .iter()
-            .map(|(name, quantile)| column(format!("response/{name}"), *name, grid::values(&times, *quantile, percentile)))
+            .map(|(name, quantile)| percentile_column(format!("response/{name}"), name, *quantile, &times, self.step_seconds))
             .collect();
         let max = times.iter().map(|times| (!times.is_empty()).then(|| times.max() as f64 / 1e9));
         response.push(column("response/max", "max", max));
@@ -128,24 +132,62 @@ impl RequestLines {
 
 impl RequestStep {
     fn add(&mut self, slice: &SeriesSlice) {
+        // Service is never longer than response, so equal sums mean equal times.
+        let is_same = slice.service.sum() == slice.response.sum() && slice.service.count() == slice.response.count();
+        self.merge_service(if is_same { None } else { Some(&slice.service) }, &slice.response);
         self.response.merge(&slice.response);
+        let phases = &slice.phases;
+        let phases = [&phases.queue, &phases.dns, &phases.connect, &phases.tls, &phases.wait, &phases.body];
+        self.phase_ns.iter_mut().zip(phases).for_each(|(mine, theirs)| *mine += theirs.sum());
         for (outcome, count) in slice.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
             self.count(*outcome, *count);
         }
     }
 
     /// Number of ended requests, including those that could not be sent and have no response time.
-    fn requests(&self) -> u64 {
+    pub(super) fn requests(&self) -> u64 {
         let unsent = self.failures.iter().filter(|(outcome, _)| outcome.is_unsent());
         self.response.count() + unsent.map(|(_, count)| count).sum::<u64>()
     }
 
-    fn pack(&mut self) {
-        self.response = self.response.to_packed_within(BUCKETS_MAX);
+    pub(super) fn failed(&self) -> u64 {
+        self.failures.iter().map(|(_, count)| count).sum()
     }
 
-    fn merge(&mut self, other: &RequestStep) {
+    pub(super) fn failed_as(&self, outcome: Outcome) -> u64 {
+        self.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count)
+    }
+
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        self.failures.iter().map(|(outcome, _)| *outcome)
+    }
+
+    pub(super) fn service(&self) -> &Histogram {
+        self.service.as_ref().unwrap_or(&self.response)
+    }
+
+    /// Called before the response times of the same requests are merged.
+    fn merge_service(&mut self, service: Option<&Histogram>, response: &Histogram) {
+        match (&mut self.service, service) {
+            (None, None) => {}
+            (Some(mine), theirs) => mine.merge(theirs.unwrap_or(response)),
+            (mine @ None, Some(theirs)) => {
+                let mut known = self.response.clone();
+                known.merge(theirs);
+                *mine = Some(known);
+            }
+        }
+    }
+
+    fn pack(&mut self) {
+        self.response = self.response.to_packed_within(BUCKETS_MAX);
+        self.service = self.service.take().map(|service| service.to_packed_within(BUCKETS_MAX));
+    }
+
+    pub(super) fn merge(&mut self, other: &RequestStep) {
+        self.merge_service(other.service.as_ref(), &other.response);
         self.response.merge(&other.response);
+        self.phase_ns.iter_mut().zip(other.phase_ns).for_each(|(mine, theirs)| *mine += theirs);
         other.failures.iter().for_each(|(outcome, count)| self.count(*outcome, *count));
     }
 

@@ -489,12 +489,15 @@ pub(crate) fn failed_summary() -> Summary {
             quantities: vec![loadstone_analysis::Quantity::count("places", 8.0).within(7.9, 8.1)],
             claim: "Create ticket runs at most 8 at a time: a pool of 8".to_owned(),
             confidence: Confidence::High,
-            evidence: vec![Evidence {
-                text: "throughput stays at 99–101/s from 20 s on while users grow from 8 to 26".to_owned(),
-                series: vec!["rate/requests".to_owned(), "users/active".to_owned()],
-                from_seconds: 20.0,
-                to_seconds: 60.0,
-            }],
+            evidence: vec![
+                Evidence::new(
+                    "throughput stays at 99–101/s from 20 s on while users grow from 8 to 26".to_owned(),
+                    vec!["rate/requests".to_owned(), "users/active".to_owned()],
+                    (20.0, 60.0),
+                )
+                .of_requests(["Create ticket"])
+                .level("rate/requests", "stopped at", 100.0, (20.0, 60.0)),
+            ],
             next_limit: Some("after it, as far as was observed, the 2 cores of \"shop\" would be the limit, at about 150/s".to_owned()),
             alternatives: vec![Alternative::ruled_out("The CPU", "it was 35 % busy")],
             next: "Look for a pool of 8 (connections, threads) behind POST /v1/tickets/create.".to_owned(),

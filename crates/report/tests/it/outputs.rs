@@ -144,6 +144,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Quantities", "/verdict/findings/findings/0/quantities/0"),
         ("Alternatives", "/verdict/findings/findings/0/alternatives/0"),
         ("Evidence", "/verdict/findings/findings/0/evidence/0"),
+        ("Evidence lines", "/verdict/findings/findings/0/evidence/0/lines/0"),
         ("Remark", "/verdict/findings/remark"),
     ] {
         let mut fields: BTreeSet<String> = at(pointer).as_object().unwrap().keys().cloned().collect();
