@@ -101,8 +101,8 @@ impl DirectHosts {
 
     /// `host`: a name in lower case or an address, without brackets.
     fn contains(&self, host: &str) -> bool {
-        if self.all {
-            return true;
+        if self.all || self.entries.is_empty() {
+            return self.all;
         }
         match host.parse::<IpAddr>() {
             Ok(address) => self.entries.iter().any(|entry| is_address_in(address, entry)),
