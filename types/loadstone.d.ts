@@ -89,6 +89,8 @@ declare module "loadstone" {
      * time. `false`: such a request fails. Default: true.
      */
     retryIdleClose?: boolean;
+    /** When to send failed requests again, as applications do. Each attempt is counted and timed by itself. Default: never. */
+    retry?: RetryPolicy | false;
     /** Accept any TLS certificate. Use it only if the target's certificate does not matter. Default: false. */
     insecure?: boolean;
     /** PEM files of further certificate authorities to trust, relative to the test file. */
@@ -118,10 +120,11 @@ declare module "loadstone" {
      */
     http2?: "off" | "auto" | "only";
     /**
-     * URL of an HTTP proxy, `http://user:password@host:port`. It forwards plain requests; TLS and WebSockets use its tunnels. The environment's proxy is never
-     * used.
+     * URL of an HTTP proxy, `http://user:password@host:port`, or one for each scheme. It forwards plain requests; TLS and WebSockets use its tunnels.
+     * `"environment"` reads the variables that curl reads, on each machine of a fleet: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, the last three
+     * also in capitals. Default: no proxy, whatever the environment contains.
      */
-    proxy?: string;
+    proxy?: string | SchemeProxies;
     /**
      * Maximum number of new connections per second, of all cores together, evenly spaced. This avoids a connection storm during a ramp. A request that needs a
      * connection starts when it may open one, so the wait is in no service time. In open load, the wait counts in the response time of an iteration's first
@@ -754,6 +757,26 @@ declare module "loadstone" {
     clear(): void;
   }
 
+  /**
+   * Proxies by scheme.
+   *
+   * @example
+   * export default test({ load, options: { proxy: { https: "http://proxy.example:3128", noProxy: "localhost,.example.org,10.0.0.0/8" } } });
+   */
+  export interface SchemeProxies {
+    /** For `http` and `ws`. Default: `all`. */
+    http?: string;
+    /** For `https` and `wss`. Default: `all`. */
+    https?: string;
+    /** For everything else, too: Redis, SQL, Kafka and raw TCP. Default: no proxy. */
+    all?: string;
+    /**
+     * Hosts to reach directly, read as curl reads `NO_PROXY`: names with all names below them, addresses, blocks such as `10.0.0.0/8`, or `"*"` for all hosts.
+     * Names are not resolved. Default: none.
+     */
+    noProxy?: string | readonly string[];
+  }
+
   // ───────────────────────────────────────────────────────────────────────────
   // # Requests and responses
 
@@ -779,7 +802,33 @@ declare module "loadstone" {
     expect?: Expectation;
     /** Tags: the request counts under its name, and in the part with these tags. Default: none. */
     tags?: Tags;
+    /** When to send the request again if it fails; `false` never does. Default: the test's `retry`. */
+    retry?: RetryPolicy | false;
   }
+
+  /**
+   * When a failed request is sent again. Each attempt is a request with its own times. The first counts under the request's name, the others under
+   * `NAME retry`. No time includes another attempt, or the wait before it. An attempt that is repeated counts as a failed request, but does not fail its
+   * iteration.
+   *
+   * @example
+   * const order = await user.post("/orders", { name: "Order", json, retry: { times: 2, on: [503, "connection"], wait: "200ms" } });
+   * user.check("at the first attempt", order.attempts === 1);
+   */
+  export interface RetryPolicy {
+    /** Maximum number of retries, from 1 to 10. */
+    times: number;
+    /**
+     * Failures to retry: statuses that the request does not expect, `"connection"` (none was possible, or it was lost) and `"timeout"`. The server may have
+     * processed a request whose connection was lost. Default: `["connection", 429, 502, 503, 504]`.
+     */
+    on?: RetryCause | readonly RetryCause[];
+    /** Wait before the first retry. It doubles before each further one. Default: "100ms". */
+    wait?: Duration;
+  }
+
+  /** A failure to retry. */
+  export type RetryCause = StatusPattern | "connection" | "timeout";
 
   /** Headers of a request. */
   export type RequestHeaders = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>;
@@ -816,6 +865,15 @@ declare module "loadstone" {
     multipart?: Readonly<Record<string, MultipartValue | readonly MultipartValue[]>>;
     /** Sent unchanged: a string, bytes, a {@link file} or a {@link template}. */
     body?: string | Uint8Array | FileContent;
+    /** Compresses the body, and sends the `Content-Encoding` header. The generator compresses it again for each request. Default: not compressed. */
+    compress?: "gzip" | "deflate" | "br" | "zstd";
+    /**
+     * Header fields after the body, announced by a `Trailer` header. Over HTTP/1.1 the body is then sent in chunks.
+     *
+     * @example
+     * await user.post("/upload", { body, trailers: { "Content-Digest": digest } });
+     */
+    trailers?: RequestHeaders;
   }
 
   /**
@@ -853,6 +911,8 @@ declare module "loadstone" {
     readonly status: number;
     /** Why the request failed; `undefined` if it passed. */
     readonly error: string | undefined;
+    /** How often the request was sent, with its retries ({@link RetryPolicy}): 1 without any. */
+    readonly attempts: number;
     /** The final URL, after redirects. */
     readonly url: string;
     /** Headers, names in lower case. Repeated ones are joined with `, `. */

@@ -26,7 +26,8 @@ export function ofRequests(recording, outcomes, defaults) {
     // Boundaries differ in length.
     const framing = boundary && request.framing === `length ${request.body.length}` ? "length of the body" : request.framing;
     all.framing.push(request.incomplete ? `${framing}, incomplete` : framing);
-    all.body.push(short(blank(request.body.toString("latin1"))));
+    const trailers = request.trailers ? `\ntrailers ${request.trailers}` : "";
+    all.body.push(short(blank(request.body.toString("latin1") + trailers)));
   }
   const joined = Object.fromEntries(Object.entries(all).map(([name, values]) => [name, values.join(" | ")]));
   return { ...joined, connections: recording.requests.map((each) => `${each.on}${each.connection}`).join(" "), outcome: outcomes.map(result).join(" | ") };

@@ -1,8 +1,8 @@
 // The table of requests. A row has an id (`kind/name`) and steps, the requests that a client sends in turn.
 //
-// A step: method, url, headers, one of body, json, form, query and multipart, auth, and `redirects`, the number that it follows (default: none). `loadstone`
-// is the source of the options, where the script API can write what the neutral fields cannot. `as` names the call (`get`) instead of `request`. A row:
-// `refused` for options that the script API must refuse, `answers` of the server in order (default: 200), `pauseMs` between steps (default: 60 after the
+// A step: method, url, headers, one of body, json, form, query and multipart, trailers, auth, and `redirects`, the number that it follows (default: none).
+// `loadstone` is the source of the options, where the script API can write what the neutral fields cannot. `as` names the call (`get`) instead of `request`.
+// A row: `refused` for options that the script API must refuse, `answers` of the server in order (default: 200), `pauseMs` between steps (default: 60 after the
 // server closes), `ports` beyond the origin `o`, `cookies` for a cookie jar, `fetch` for Node's fetch instead of its `http`, `options` of Loadstone's test,
 // `only` for the clients that can express the row.
 
@@ -271,6 +271,9 @@ const multiparts = [
 ];
 
 const framed = (name, method, content, ...pairs) => row(`framing/${name}`, { method, body: content, headers: [["Content-Type", "text/plain"], ...pairs] });
+// curl sends trailers from its library alone.
+const trailed = (name, content, ...trailers) =>
+  row(`framing/${name}`, { method: "POST", body: content, headers: [["Content-Type", "text/plain"]], trailers }, { only: ["node", "go"] });
 const framings = [
   framed("length-right", "POST", "hello", ["Content-Length", "5"]), framed("length-right-lower-case", "POST", "hello", ["content-length", "5"]),
   framed("length-too-short", "POST", "hello", ["Content-Length", "3"]),
@@ -287,6 +290,9 @@ const framings = [
   framed("expect-continue", "POST", "hello", ["Expect", "100-continue"]), framed("expect-continue-put", "PUT", "x".repeat(3000), ["expect", "100-Continue"]),
   row("framing/expect-refused", { method: "POST", body: "hello", headers: [["Content-Type", "text/plain"], ["Expect", "100-continue"]] }, { answers: [[answer("417 No", "Connection: close\r\n"), CLOSE]] }),
   row("framing/expect-of-get", one("Expect", "100-continue")),
+  trailed("trailers", "hello", ["X-Sum", "7"], ["X-B", "c; d"]), trailed("trailer-list", "hello", ["X-Sum", "7"], ["X-Sum", "8"]),
+  trailed("trailer-empty-value", "hello", ["X-Sum", ""]), trailed("trailers-of-long-body", "x".repeat(100000), ["X-Sum", "7"]),
+  trailed("trailers-of-empty-body", "", ["X-Sum", "7"]),
 ];
 
 const AT = { answers: [moved(302, "/b"), OK] };

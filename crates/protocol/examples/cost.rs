@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         headers: Vec::new(),
         body: Bytes::new().into(),
         timeout_ns: 30_000_000_000,
+        trailers: None,
         body_use: BodyUse::Discard,
         body_bytes_max: 1 << 20,
         label: loadstone_metrics::span::RequestLabel::default(),

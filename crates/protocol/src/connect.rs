@@ -34,15 +34,19 @@ pub(crate) async fn connect(
     phases: &mut Phases,
 ) -> Result<NetworkStream, Failure> {
     let clock = network.clock();
-    let socket = match network.route() {
-        NetworkRoute::Direct => establish(network, target.host, target.port, limit, phases).await?,
-        NetworkRoute::Unix(path) => {
+    let proxy = match network.route() {
+        NetworkRoute::Proxies(rules) => rules.proxy_for(target.scheme, target.host),
+        _ => None,
+    };
+    let socket = match (network.route(), proxy) {
+        (NetworkRoute::Unix(path), _) => {
             let begun = clock.now();
             let connected = within(limit, "connecting", UnixStream::connect(path)).await;
             phases.connect = clock.now() - begun;
             RawSocket::Unix(connected?.map_err(|error| unix_failure(&error))?)
         }
-        NetworkRoute::Proxy(proxy) => {
+        (_, None) => establish(network, target.host, target.port, limit, phases).await?,
+        (_, Some(proxy)) => {
             let through = |failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message));
             let mut socket = establish(network, &proxy.host, proxy.port, limit, phases).await.map_err(through)?;
             if tunnel::is_needed(target) {

@@ -1,5 +1,6 @@
 //! The destination of a connection.
 
+use crate::proxies::ProxiedScheme;
 use crate::tls::Alpn;
 
 /// The destination of a connection.
@@ -11,4 +12,6 @@ pub(crate) struct ConnectTarget<'a> {
     pub(crate) alpn: Option<Alpn>,
     /// The connection needs a tunnel through a proxy, since it changes its protocol.
     pub(crate) tunnel: bool,
+    /// Selects the proxy.
+    pub(crate) scheme: ProxiedScheme,
 }

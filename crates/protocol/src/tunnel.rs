@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
-use crate::route::Proxy;
+use crate::proxy::Proxy;
 use crate::stream::RawSocket;
 use crate::target::ConnectTarget;
 

@@ -27,6 +27,7 @@ mod module;
 mod natives;
 mod parameters;
 mod protocols;
+mod proxy_setting;
 mod realm;
 mod runtime;
 mod settings;

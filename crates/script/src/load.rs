@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_plan::{Secrets, TestPlan};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
-use loadstone_protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, Proxy, SourceRange};
+use loadstone_protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
@@ -150,7 +150,7 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
     let route = match (plan.target.as_deref().and_then(unix_path), &settings.proxy) {
         (Some(_), Some(_)) => return Err(ScriptError::new("proxy: a Unix socket is not reached through a proxy; leave one of them out")),
         (Some(path), None) => NetworkRoute::Unix(folder.join(path)),
-        (None, Some(proxy)) => NetworkRoute::Proxy(Proxy::parse(proxy).map_err(|problem| ScriptError::new(format!("proxy: {problem}")))?),
+        (None, Some(proxy)) => proxy.rules()?.into(),
         (None, None) => NetworkRoute::Direct,
     };
     let http = HttpOptions {

@@ -5,6 +5,8 @@ use loadstone_plan::Secrets;
 use loadstone_protocol::http::ClientOptions;
 use serde::Deserialize;
 
+use crate::proxy_setting::ProxySetting;
+
 /// Credentials as written in the script.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -62,6 +64,14 @@ pub(crate) struct ScenarioSettings {
     pub(crate) measures_start_and_end: bool,
 }
 
+/// When failed requests are sent again.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RetrySetting {
+    pub(crate) times: u32,
+    pub(crate) on: Option<Vec<String>>,
+    pub(crate) wait_ns: Option<u64>,
+}
+
 /// When HTTP/2 is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -87,6 +97,7 @@ pub(crate) struct Settings {
     /// Per origin, for every version of HTTP. `None`: 6 for HTTP/1.1, and 1 for HTTP/2.
     pub(crate) connections_per_user: Option<usize>,
     pub(crate) retry_idle_close: bool,
+    pub(crate) retry: Option<RetrySetting>,
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
     pub(crate) client_certificate: Option<ClientCertificate>,
@@ -95,8 +106,7 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<String>,
     pub(crate) name_servers: Vec<String>,
     pub(crate) http2: Http2Use,
-    /// URL of an HTTP proxy.
-    pub(crate) proxy: Option<String>,
+    pub(crate) proxy: Option<ProxySetting>,
     pub(crate) connections_per_second: Option<f64>,
     pub(crate) traceparent: bool,
     /// Servers are asked to describe the services that no file declares.
@@ -123,7 +133,7 @@ impl Settings {
         let headers = self.headers.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.headers));
         headers.for_each(|(name, value)| secrets.learn_header(name, value));
         self.auth.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.auth)).for_each(|auth| auth.learn_secrets(secrets));
-        let urls = self.proxy.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.target));
-        urls.for_each(|url| secrets.learn_urls(url));
+        let targets = scenarios.iter().filter_map(|scenario| scenario.target.clone());
+        targets.chain(self.proxy.iter().flat_map(ProxySetting::urls)).for_each(|url| secrets.learn_urls(&url));
     }
 }

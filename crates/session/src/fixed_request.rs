@@ -88,6 +88,7 @@ impl FixedRequestUsers {
             path,
             headers,
             body: request.body.clone().into(),
+            trailers: None,
             timeout_ns: options.request_timeout_ns,
             body_use: BodyUse::Discard,
             body_bytes_max: options.body_bytes_max,

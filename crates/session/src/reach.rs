@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loadstone_plan::TestPlan;
-use loadstone_protocol::{NetworkOptions, NetworkRoute};
+use loadstone_protocol::{NetworkOptions, NetworkRoute, Proxy};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -37,23 +37,31 @@ pub enum Unreachable {
 /// [`Unreachable`]
 pub fn reach(plan: &TestPlan, network: &NetworkOptions) -> Result<(), Unreachable> {
     match &network.route {
-        // Only the test's own name servers may know the name.
-        NetworkRoute::Direct if !network.name_servers.is_empty() => Ok(()),
-        NetworkRoute::Direct => direct(plan, &network.sources),
+        NetworkRoute::Direct => direct(plan, network),
         NetworkRoute::Unix(path) => {
             UnixStream::connect(path).map(drop).map_err(|source| Unreachable::Socket { path: path.clone(), source })
         }
-        NetworkRoute::Proxy(proxy) => {
-            let (host, port) = proxy.authority();
+        NetworkRoute::Proxies(rules) => {
+            let target = target(plan);
+            let proxy = target.as_ref().map_or(rules.all.as_ref(), |url| rules.proxy_to(url));
+            let Some((host, port)) = proxy.map(Proxy::authority) else { return direct(plan, network) };
             first_to_answer(host, port, format!("the proxy {host}:{port}"), &network.sources)
         }
     }
 }
 
-fn direct(plan: &TestPlan, sources: &[IpAddr]) -> Result<(), Unreachable> {
-    let Some(url) = plan.target.as_deref().and_then(|target| url::Url::parse(target).ok()) else { return Ok(()) };
+fn target(plan: &TestPlan) -> Option<url::Url> {
+    plan.target.as_deref().and_then(|target| url::Url::parse(target).ok())
+}
+
+fn direct(plan: &TestPlan, network: &NetworkOptions) -> Result<(), Unreachable> {
+    // Only the test's own name servers may know the name.
+    if !network.name_servers.is_empty() {
+        return Ok(());
+    }
+    let Some(url) = target(plan) else { return Ok(()) };
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Ok(()) };
-    first_to_answer(host.trim_matches(['[', ']']), port, url.origin().ascii_serialization(), sources)
+    first_to_answer(host.trim_matches(['[', ']']), port, url.origin().ascii_serialization(), &network.sources)
 }
 
 fn first_to_answer(host: &str, port: u16, whom: String, sources: &[IpAddr]) -> Result<(), Unreachable> {

@@ -37,6 +37,7 @@ type step struct {
 	Multipart []part
 	Auth      []string
 	Redirects int
+	Trailers  [][2]string
 }
 
 type row struct {
@@ -173,6 +174,14 @@ func build(step step) (*http.Request, error) {
 	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
+	}
+	for _, trailer := range step.Trailers {
+		if request.Trailer == nil {
+			request.Trailer = http.Header{}
+			// Of unknown length, which makes it chunked.
+			request.ContentLength = -1
+		}
+		request.Trailer[trailer[0]] = append(request.Trailer[trailer[0]], trailer[1])
 	}
 	if step.Auth != nil {
 		request.SetBasicAuth(step.Auth[0], step.Auth[1])

@@ -106,6 +106,7 @@ function settings(row, step, files, folder) {
   if (step.form) all.form = gather(step.form);
   if (step.json !== undefined) all.json = step.json;
   if (step.body !== undefined) all.body = step.body;
+  if (step.trailers) all.trailers = gather(step.trailers);
   if (step.auth) all.auth = { username: step.auth[0], password: step.auth[1] };
   if (step.multipart) {
     const parts = step.multipart.map((part) => {

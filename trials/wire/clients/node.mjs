@@ -56,6 +56,11 @@ function byHttp(step, agent) {
       given.set(name.toLowerCase(), values);
     }
     for (const [name, values] of given.values()) request.setHeader(name, values.length > 1 ? values : values[0]);
+    if (step.trailers) {
+      request.setHeader("Transfer-Encoding", "chunked");
+      request.setHeader("Trailer", [...new Set(step.trailers.map(([name]) => name))].join(", "));
+      request.addTrailers(step.trailers);
+    }
     request.end(step.body === undefined ? undefined : Buffer.from(step.body, "base64"));
   });
 }

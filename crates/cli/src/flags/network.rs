@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
-use loadstone_protocol::{NetworkOptions, NetworkRoute, Proxy, SourceRange};
+use loadstone_protocol::{DirectHosts, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http2Flag {
@@ -16,6 +16,14 @@ pub(crate) enum Http2Flag {
 fn connection_rate(text: &str) -> Result<f64, String> {
     let rate = loadstone_units::rate::parse(text).map_err(|error| error.to_string())?;
     if rate > 0.0 { Ok(rate) } else { Err("must be above 0".to_owned()) }
+}
+
+fn proxy(text: &str) -> Result<ProxyRules, String> {
+    if text == "environment" {
+        let rules = ProxyRules::from_environment(|name| std::env::var(name).ok());
+        return rules.map_err(|(name, problem)| format!("the environment variable {name}: {problem}"));
+    }
+    Proxy::parse(text).map(ProxyRules::from).map_err(|problem| problem.to_string())
 }
 
 /// Network settings, in addition to those of a script.
@@ -46,9 +54,12 @@ pub(crate) struct NetworkArgs {
     /// Use HTTP/2 where TLS negotiates it (auto), or always, even without TLS (only).
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub(crate) http2: Option<Http2Flag>,
-    /// HTTP proxy, as http://user:password@host:port. The environment's proxy is never used.
-    #[arg(long, value_name = "URL", value_parser = Proxy::parse)]
-    pub(crate) proxy: Option<Proxy>,
+    /// HTTP proxy, as http://user:password@host:port, or "environment" for the variables that curl reads. Default: none.
+    #[arg(long, value_name = "URL", value_parser = proxy)]
+    pub(crate) proxy: Option<ProxyRules>,
+    /// Hosts to reach without the proxy, as in NO_PROXY: "localhost,.example.org,10.0.0.0/8".
+    #[arg(long, value_name = "HOSTS", requires = "proxy")]
+    pub(crate) no_proxy: Option<String>,
     /// Unix socket to connect to, for every host.
     #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
     pub(crate) unix: Option<PathBuf>,
@@ -101,7 +112,11 @@ impl NetworkArgs {
             }
         });
         if let Some(proxy) = &self.proxy {
-            network.route = NetworkRoute::Proxy(proxy.clone());
+            let mut rules = proxy.clone();
+            if let Some(hosts) = &self.no_proxy {
+                rules.direct = DirectHosts::parse(hosts);
+            }
+            network.route = rules.into();
         }
         if let Some(path) = &self.unix {
             network.route = NetworkRoute::Unix(path.clone());

@@ -100,6 +100,40 @@ fn requests_pass_through_a_proxy() {
 }
 
 #[test]
+fn the_environments_proxies_are_only_used_on_request() {
+    let (port, heads, _) = tcp();
+    let run = |folder: &Folder, arguments: &[&str]| {
+        let mut command = folder.command(arguments);
+        command
+            .env("http_proxy", format!("me:secret@127.0.0.1:{port}"))
+            .env("https_proxy", "http://127.0.0.1:1")
+            .env("NO_PROXY", "127.0.0.0/8");
+        folder.start_command(command).ended()
+    };
+    let direct = format!("http://127.0.0.1:{port}/x");
+    for (url, proxy, line) in [
+        ("http://203.0.113.9/x", &["--proxy", "environment"][..], "GET http://203.0.113.9/x HTTP/1.1\r\n"),
+        (&direct, &["--proxy", "environment"], "GET /x HTTP/1.1\r\n"),
+        (&direct, &[], "GET /x HTTP/1.1\r\n"),
+    ] {
+        run(&Folder::new(), &[&["run", url, "--rate", "5", "--for", "1s"], proxy].concat()).passes().does_not_say("secret");
+        let seen = std::mem::take(&mut *heads.lock().expect("no panic"));
+        assert!(!seen.is_empty() && seen.iter().all(|head| head.starts_with(line)), "{url} {proxy:?} {seen:?}");
+    }
+    let folder = script("target: \"http://203.0.113.9\", options: { proxy: \"environment\" }", "once()");
+    run(&folder, &["run", "t.load.ts"]).passes().does_not_say("secret");
+    let by_scheme =
+        format!("target: \"http://127.0.0.1:{port}\", options: {{ proxy: {{ http: \"http://127.0.0.1:1\", noProxy: [\"127.0.0.1\"] }} }}");
+    script(&by_scheme, "once()").run(&["run", "t.load.ts"]).passes();
+    script("target: \"http://h\", options: { proxy: { htp: \"x\" } }", "once()").run(&["run", "t.load.ts"]).code(2).says("htp");
+    script("target: \"http://h\", options: { proxy: { https: \"socks5://u:p@h\" } }", "once()")
+        .run(&["run", "t.load.ts"])
+        .code(2)
+        .says("proxy.https: socks5: proxies must use HTTP");
+    Folder::new().run(&["run", "http://h/", "--no-proxy", "h"]).code(2).says("--proxy");
+}
+
+#[test]
 fn http2_shares_a_connection_of_each_user() {
     let address = server::http2();
     let ended = Folder::new().run(&["run", address, "--http2=only", "--users", "3", "--for", "1s"]).passes();

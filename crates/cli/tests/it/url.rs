@@ -156,7 +156,7 @@ fn http2_only_against_a_server_of_http1_is_no_valid_run() {
     let summary = ended.code(4).says("the server speaks HTTP/1.1, not HTTP/2").summary();
     // Nothing was measured of the target, so nothing is counted or found about it.
     assert_eq!((&summary["totals"]["requests"], &summary["totals"]["requests_failed"]), (&0.into(), &0.into()));
-    assert_eq!(summary["verdict"]["findings"].as_array().map(Vec::len), Some(0), "{}", summary["verdict"]);
+    assert_eq!(summary["verdict"]["findings"]["findings"].as_array().map(Vec::len), Some(0), "{}", summary["verdict"]);
 }
 
 #[test]

@@ -269,7 +269,13 @@ impl Rewrite<'_, '_> {
                     }
                 },
                 Some("jar") => Some("a user has one cookie jar"),
-                Some("compression") => Some("bodies are sent without compression"),
+                Some("compression") => match self.tree.string(value).as_deref() {
+                    Some(coding @ ("gzip" | "deflate" | "br" | "zstd")) => {
+                        entries.push(format!("compress: {}", quoted(coding)).into());
+                        None
+                    }
+                    _ => Some("a body has one compression: `compress: \"gzip\"`"),
+                },
                 None if property.spread => {
                     if let Some(initial) = self.tree.symbol(self.tree.strip(value)).and_then(|symbol| self.tree.initial(symbol)) {
                         self.declared_params(initial);

@@ -23,6 +23,7 @@ fn steps_have_loadstones_words() {
         ("http.post('/a', null, { timeout: 500 });", "await user.post('/a', { timeout: \"500ms\" });"),
         ("http.post('/a', { x: 1 });", "await user.post('/a', { form: { x: 1 } });"),
         ("http.post('/a', 'text');", "await user.post('/a', { body: 'text' });"),
+        ("http.post('/a', 'x', { compression: 'gzip' });", "await user.post('/a', { body: 'x', compress: \"gzip\" });"),
         ("http.put('/a', JSON.stringify([1]));", "await user.put('/a', { json: [1] });"),
         ("http.request('PATCH', '/a', 'x');", "await user.patch('/a', { body: 'x' });"),
         ("http.get('http://ann:pw@a.test/x');", "await user.get(\"http://a.test/x\", { auth: { username: \"ann\", password: \"pw\" } });"),

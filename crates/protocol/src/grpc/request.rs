@@ -45,6 +45,7 @@ impl PreparedGrpcCall {
             path: call.path.to_string(),
             headers: lines(&call),
             body: SharedBody::default(),
+            trailers: None,
             timeout_ns,
             body_use: BodyUse::Keep,
             body_bytes_max: call.message_bytes_max.saturating_add(PREFIX_BYTES),

@@ -81,7 +81,7 @@ impl<'a> RequestForm<'a> {
     }
 
     fn outgoing(&self, network: &Network, added: AddedLines) -> Result<OutgoingRequest<'a>, Failure> {
-        let proxy = network.route().forwards(self.origin().tls);
+        let proxy = network.route().forwards(self.origin());
         match self {
             Self::Prepared(request) if proxy.is_none() && added.is_empty() => Ok(OutgoingRequest {
                 head: RequestHead::Prepared(&request.wire),
@@ -105,7 +105,7 @@ impl<'a> RequestForm<'a> {
                 write_head(request, proxy, added, &mut head)?;
                 Ok(OutgoingRequest {
                     head: RequestHead::Built(head),
-                    body: &request.body,
+                    body: request.framed_body(),
                     sent: 0,
                     expects_continue: expects_continue(request),
                 })
@@ -217,7 +217,7 @@ impl Client {
     /// The connections for a request. A proxy forwards plain requests to all origins over the same ones.
     fn pool_for(&self, origin: &Rc<Origin>) -> Rc<OriginPool> {
         match &self.state.forwarder {
-            Some(proxy) if !self.tries_http2(origin) && self.network.route().forwards(origin.tls).is_some() => self.pool.to(proxy),
+            Some(proxy) if !self.tries_http2(origin) && self.network.route().forwards(origin).is_some() => self.pool.to(proxy),
             _ => self.pool.to(origin),
         }
     }

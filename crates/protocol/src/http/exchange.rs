@@ -16,6 +16,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::ResponseReader;
 use crate::network::Network;
+use crate::proxies::ProxiedScheme;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 
@@ -76,7 +77,13 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
 
 /// Opens a connection for an exchange. `None`: this failed, and so did the exchange.
 pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
-    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: false };
+    let target = ConnectTarget {
+        host: &origin.host,
+        port: origin.port,
+        alpn: origin.tls.then_some(ALPN),
+        tunnel: false,
+        scheme: ProxiedScheme::of_http(origin.tls),
+    };
     open_to(network, target, traits.timeout_ns, exchange).await
 }
 
@@ -155,7 +162,7 @@ pub(super) fn decoded(mut response: Response, traits: &Traits, exchange: &mut Ex
 
 /// A proxy that forwards a request answers 407 itself. The target has not received the request.
 pub(super) fn check_proxy(network: &Network, origin: &Origin, exchange: &mut Exchange) {
-    if let Some(proxy) = network.route().forwards(origin.tls)
+    if let Some(proxy) = network.route().forwards(origin)
         && exchange.result.as_ref().is_ok_and(|response| response.status == PROXY_AUTHENTICATION_REQUIRED)
     {
         exchange.fail_answered(proxy.wants_credentials());

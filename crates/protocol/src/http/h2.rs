@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use ::h2::client::{Builder, ResponseFuture};
 use ::h2::{Reason, RecvStream, SendStream};
-use ::http::StatusCode;
+use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -32,6 +32,7 @@ use crate::connection::{Connection, Counted};
 use crate::failure::Failure;
 use crate::http1::too_large;
 use crate::network::Network;
+use crate::proxies::ProxiedScheme;
 use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
@@ -151,7 +152,13 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
         return Joined::Failed;
     }
     let origin = &request.origin;
-    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: true };
+    let target = ConnectTarget {
+        host: &origin.host,
+        port: origin.port,
+        alpn: origin.tls.then_some(ALPN),
+        tunnel: true,
+        scheme: ProxiedScheme::of_http(origin.tls),
+    };
     let Some(connection) = open_to(network, target, traits.timeout_ns, exchange).await else {
         return Joined::Failed;
     };
@@ -239,13 +246,14 @@ async fn stream(
 ) -> Result<Response, BrokenStream> {
     let network = multiplex.counted.network();
     let clock = network.clock();
-    let OpenStream { response, upload, permit: _permit } =
-        begin_stream(multiplex, outgoing, added, outgoing.body.iter().all(Bytes::is_empty), timer, exchange).await?;
+    let trailers = outgoing.head()?.trailers();
+    let ends = trailers.is_none() && outgoing.body.iter().all(Bytes::is_empty);
+    let OpenStream { response, upload, permit: _permit } = begin_stream(multiplex, outgoing, added, ends, timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
     let peer = &multiplex.peer;
     let answered = {
-        let upload = pin!(send_body(upload, outgoing.body, &mut uploaded));
+        let upload = pin!(send_body(upload, outgoing.body, trailers, &mut uploaded));
         let both = async {
             match select(response, upload).await {
                 // An early response ends the upload.
@@ -337,7 +345,12 @@ pub(crate) async fn open(
     }
 }
 
-async fn send_body(mut stream: SendStream<Bytes>, pieces: &[Bytes], sent: &mut u64) -> Result<(), ::h2::Error> {
+async fn send_body(
+    mut stream: SendStream<Bytes>,
+    pieces: &[Bytes],
+    trailers: Option<&HeaderMap>,
+    sent: &mut u64,
+) -> Result<(), ::h2::Error> {
     let mut pieces = pieces.iter().filter(|piece| !piece.is_empty()).peekable();
     while let Some(piece) = pieces.next() {
         let (mut rest, is_last) = (piece.clone(), pieces.peek().is_none());
@@ -347,8 +360,12 @@ async fn send_body(mut stream: SendStream<Bytes>, pieces: &[Bytes], sent: &mut u
             let Some(granted) = granted.transpose()? else { return Ok(()) };
             let frame = rest.split_to(granted.min(rest.len()));
             *sent += frame.len() as u64;
-            stream.send_data(frame, is_last && rest.is_empty())?;
+            stream.send_data(frame, trailers.is_none() && is_last && rest.is_empty())?;
         }
+    }
+    if let Some(trailers) = trailers {
+        *sent += fields_bytes(trailers);
+        stream.send_trailers(trailers.clone())?;
     }
     Ok(())
 }

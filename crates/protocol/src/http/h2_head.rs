@@ -1,6 +1,6 @@
 //! The head of a request in HTTP/2 form.
 
-use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
+use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, TRAILER};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use super::content;
@@ -12,6 +12,8 @@ use crate::failure::Failure;
 #[derive(Debug, Clone)]
 pub(crate) struct Http2Head {
     head: ::http::Request<()>,
+    /// Sent after the body.
+    trailers: Option<HeaderMap>,
     /// Size of its fields before compression, its method and its path.
     bytes: u64,
 }
@@ -41,11 +43,21 @@ impl Http2Head {
         if !request.body.is_empty() {
             head.headers_mut().entry(CONTENT_LENGTH).or_insert(HeaderValue::from(request.body.len()));
         }
+        let trailers = request.trailers.as_ref().map(|trailers| trailers.fields()).transpose().map_err(|error| refused(&error))?;
+        if let Some(announcement) = request.trailers.as_ref().map(|trailers| trailers.announcement()) {
+            // The names are tokens, which are always valid.
+            head.headers_mut().entry(TRAILER).or_insert(HeaderValue::from_str(&announcement).map_err(|error| refused(&error.into()))?);
+        }
         let scheme = if request.origin.tls { "https" } else { "http" };
         let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(&*request.path);
         *head.uri_mut() = uri.build().map_err(|error| refused(&error))?;
         let bytes = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
-        Ok(Self { head, bytes })
+        Ok(Self { head, trailers, bytes })
+    }
+
+    /// The fields after the body.
+    pub(super) fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
     }
 
     /// A copy to send, and its size in bytes. `added`: a header that is not part of the original request.

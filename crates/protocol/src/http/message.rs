@@ -8,6 +8,7 @@ use loadstone_metrics::{Nanos, Phases};
 
 use super::body::SharedBody;
 use super::headers::Headers;
+use super::request_trailers::RequestTrailers;
 use super::trace::TraceParent;
 use crate::failure::Failure;
 
@@ -58,6 +59,8 @@ pub struct Request {
     /// Header lines in order. `Host`, `Content-Length` and `Accept-Encoding` are added if missing.
     pub headers: Vec<(String, String)>,
     pub body: SharedBody,
+    /// Fields after the body. HTTP/1.1 then sends the body in chunks.
+    pub trailers: Option<Rc<RequestTrailers>>,
     /// Time limit from the start to the last byte. Nanoseconds.
     pub timeout_ns: u64,
     pub body_use: BodyUse,
@@ -65,6 +68,13 @@ pub struct Request {
     pub body_bytes_max: u64,
     /// Identifies the request in its trace ids, if the network generates them.
     pub label: RequestLabel,
+}
+
+impl Request {
+    /// What HTTP/1.1 sends after the head.
+    pub(crate) fn framed_body(&self) -> &SharedBody {
+        self.trailers.as_ref().map_or(&self.body, |trailers| trailers.chunked())
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -36,6 +36,7 @@ pub(super) fn redirected(
     if becomes_get {
         next.method = "GET".into();
         next.body = SharedBody::default();
+        next.trailers = None;
         next.headers.retain(|(name, _)| !is_about_body(name));
     }
     let own_cookie = if request.origin.serves(&url) {
@@ -56,9 +57,9 @@ pub(super) fn redirected(
     Some(Ok((next, url)))
 }
 
-/// "Request-body-header name" of the fetch standard, and the length.
+/// "Request-body-header name" of the fetch standard, the length, and what announces trailers.
 fn is_about_body(name: &str) -> bool {
-    ["content-encoding", "content-language", "content-location", "content-type", "content-length"]
+    ["content-encoding", "content-language", "content-location", "content-type", "content-length", "trailer"]
         .iter()
         .any(|other| name.eq_ignore_ascii_case(other))
 }

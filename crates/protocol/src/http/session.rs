@@ -108,6 +108,7 @@ impl HttpSession {
             path: path_of(url),
             headers,
             body: SharedBody::default(),
+            trailers: None,
             timeout_ns: self.options.timeout_ns,
             body_use: self.options.body_use,
             body_bytes_max: self.options.body_bytes_max,

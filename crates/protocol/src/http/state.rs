@@ -39,7 +39,7 @@ impl HttpState {
     pub(crate) fn of(network: &Network) -> Rc<Self> {
         network.state(|options| {
             let HttpOptions { versions, traces } = options.protocols.get();
-            let forwarder = options.route.forwards(false).map(|proxy| Rc::new(proxy.origin()));
+            let forwarder = options.route.forwarder().map(|proxy| Rc::new(proxy.origin()));
             Self { versions, traces: traces.map(|seed| Traces::new(seed, options.position.worker)), forwarder }
         })
     }

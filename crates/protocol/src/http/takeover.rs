@@ -14,6 +14,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
+use crate::proxies::ProxiedScheme;
 use crate::target::ConnectTarget;
 
 /// A connection that was taken over.
@@ -47,7 +48,7 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
     let trace_choice = TraceChoice::by(request, HttpState::of(network).traces.as_ref());
     exchange.trace = trace_choice.parent().map(Box::new);
     let mut head = network.take_send_buffer();
-    let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
+    let proxy = if upgrade { None } else { network.route().forwards(&request.origin) };
     let added = AddedLines { trace: trace_choice.added(), close: false };
     if let Err(failure) = write_head(request, proxy, added, &mut head) {
         exchange.ended = exchange.started;
@@ -55,7 +56,13 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
         return (exchange, None);
     }
     let origin = &request.origin;
-    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: upgrade };
+    let target = ConnectTarget {
+        host: &origin.host,
+        port: origin.port,
+        alpn: origin.tls.then_some(ALPN),
+        tunnel: upgrade,
+        scheme: ProxiedScheme::of_http(origin.tls),
+    };
     let Some(mut connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else { return (exchange, None) };
     let plan = ReadPlan {
         to_head: false,
@@ -66,7 +73,7 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
         keep_from: None,
         body_bytes_max: traits.body_bytes_max,
     };
-    let out = OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0, expects_continue: false };
+    let out = OutgoingRequest { head: RequestHead::Built(head), body: request.framed_body(), sent: 0, expects_continue: false };
     let mut in_flight = InFlightRequest::new(network, &mut connection, out, ResponseReader::new(plan), exchange.started);
     let result = poll_fn(|context| in_flight.poll(context)).await;
     note(&mut exchange, in_flight.times);

@@ -9,7 +9,7 @@ use super::h2_head::Http2Head;
 use super::message::{BodyUse, Origin, Request};
 use super::trace::TraceParent;
 use crate::failure::Failure;
-use crate::route::Proxy;
+use crate::proxy::Proxy;
 use crate::token::is_token;
 
 /// A longer body is sent from the shared bytes. Each worker would otherwise hold a copy of it.
@@ -44,12 +44,13 @@ impl PreparedRequest {
         write_head(request, None, AddedLines::default(), &mut wire)?;
         let lines_bytes = wire.len() - 2;
         let expects_continue = expects_continue(request);
-        let is_shared = expects_continue || request.body.len() > COPIED_BODY_BYTES_MAX;
+        let body = request.framed_body();
+        let is_shared = expects_continue || body.len() > COPIED_BODY_BYTES_MAX;
         if !is_shared {
-            request.body.pieces().iter().for_each(|piece| wire.extend_from_slice(piece));
+            body.pieces().iter().for_each(|piece| wire.extend_from_slice(piece));
         }
         Ok(Self {
-            tail: if is_shared { request.body.clone() } else { SharedBody::default() },
+            tail: if is_shared { body.clone() } else { SharedBody::default() },
             closes: closes(request),
             expects_continue,
             origin: Rc::clone(&request.origin),
@@ -161,7 +162,12 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     }
     // RFC 9110, section 8.6: methods that define a meaning for a body declare an empty one.
     let expects_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    if !explicit.length && (!request.body.is_empty() || expects_body) {
+    if let Some(trailers) = &request.trailers {
+        line(out, "Transfer-Encoding", "chunked");
+        if !explicit.trailer {
+            line(out, "Trailer", &trailers.announcement());
+        }
+    } else if !explicit.length && (!request.body.is_empty() || expects_body) {
         let mut digits = [0; 20];
         line_bytes(out, b"Content-Length", decimal(request.body.len() as u64, &mut digits));
     }
@@ -193,12 +199,14 @@ struct ExplicitHeaders {
     length: bool,
     accept_encoding: bool,
     connection: bool,
+    trailer: bool,
 }
 
 impl ExplicitHeaders {
     fn note(&mut self, name: &str) {
         match name.len() {
             4 => self.host |= name.eq_ignore_ascii_case("host"),
+            7 => self.trailer |= name.eq_ignore_ascii_case("trailer"),
             10 => self.connection |= name.eq_ignore_ascii_case("connection"),
             14 => self.length |= name.eq_ignore_ascii_case("content-length"),
             15 => self.accept_encoding |= name.eq_ignore_ascii_case("accept-encoding"),
@@ -232,15 +240,25 @@ pub(crate) fn check(request: &Request) -> Result<(), Failure> {
     if request.path.is_empty() || !request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f) {
         return refuse("its path is empty, or has a blank or a control character");
     }
+    let trailers = request.trailers.as_ref().map(|trailers| trailers.lines()).unwrap_or_default();
+    if let Some(problem) = trailers.iter().find_map(|(name, value)| check_header(name, value).err()) {
+        return refuse(&problem);
+    }
+    if let Some(name) = request.trailers.as_ref().and_then(|trailers| trailers.misplaced()) {
+        return refuse(&format!("{name} cannot be a trailer"));
+    }
     for (name, value) in &request.headers {
         if let Err(problem) = check_header(name, value) {
             return refuse(&problem);
+        }
+        if name.eq_ignore_ascii_case("content-length") && request.trailers.is_some() {
+            return refuse("a body with trailers is sent in chunks: remove the Content-Length header");
         }
         if name.eq_ignore_ascii_case("content-length") && value.trim().parse() != Ok(request.body.len()) {
             return refuse("its Content-Length differs from the length of its body");
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
-            return refuse("bodies are sent with their length: remove the Transfer-Encoding header");
+            return refuse("Loadstone frames bodies itself: remove the Transfer-Encoding header");
         }
     }
     Ok(())
@@ -274,6 +292,7 @@ mod tests {
     use loadstone_metrics::span::RequestLabel;
 
     use super::*;
+    use crate::http::RequestTrailers;
 
     fn request(method: &str, headers: &[(&str, &str)], body: &'static str) -> Request {
         Request {
@@ -282,6 +301,7 @@ mod tests {
             path: "/a?b".to_owned(),
             headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             body: body.into(),
+            trailers: None,
             timeout_ns: 1,
             body_use: BodyUse::Keep,
             body_bytes_max: 1,
@@ -332,6 +352,25 @@ mod tests {
         assert!(refused.message.contains("header name \"x a\""), "{}", refused.message);
         assert!(wire("GET /", &[], "").is_err());
         assert!(PreparedRequest::new(&Request { path: "/a b".to_owned(), ..request("GET", &[], "") }).is_err());
+    }
+
+    #[test]
+    fn trailers_follow_a_chunked_body() {
+        let with = |headers: &[(&str, &str)], trailers: &[(&str, &str)]| {
+            let lines = trailers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let request = request("POST", headers, "body");
+            let trailers = Some(Rc::new(RequestTrailers::new(lines, &request.body)));
+            PreparedRequest::new(&Request { trailers, ..request }).map(|prepared| String::from_utf8(prepared.wire).unwrap())
+        };
+        let wire = with(&[("Accept-Encoding", "br")], &[("X-Sum", "7")]).unwrap();
+        let head = "POST /a?b HTTP/1.1\r\nHost: [::1]:8080\r\nAccept-Encoding: br\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n";
+        assert_eq!(wire, format!("{head}4\r\nbody\r\n0\r\nX-Sum: 7\r\n\r\n"));
+        assert_eq!(with(&[("trailer", "own")], &[("X-Sum", "7")]).unwrap().matches("railer: ").count(), 1);
+        let refused = |headers, trailers| with(headers, trailers).unwrap_err().message;
+        assert!(refused(&[], &[("x a", "1")]).contains("header name \"x a\""));
+        assert!(refused(&[], &[("X", "a\nb")]).contains("a line break"));
+        assert!(refused(&[], &[("Content-Length", "4")]).ends_with("Content-Length cannot be a trailer"));
+        assert!(refused(&[("Content-Length", "4")], &[("X", "1")]).ends_with("remove the Content-Length header"));
     }
 
     #[test]

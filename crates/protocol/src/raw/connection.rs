@@ -15,6 +15,7 @@ use crate::connect::{connect, within};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::network::Network;
+use crate::proxies::ProxiedScheme;
 use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
@@ -70,7 +71,13 @@ impl RawConnection {
         if network.limits_connections() {
             Box::pin(network.enter()).await;
         }
-        let to = ConnectTarget { host: &target.host, port: target.port, alpn: target.tls.then_some(NO_ALPN), tunnel: true };
+        let to = ConnectTarget {
+            host: &target.host,
+            port: target.port,
+            alpn: target.tls.then_some(NO_ALPN),
+            tunnel: true,
+            scheme: ProxiedScheme::Other,
+        };
         let opened = connect(network, to, &timer, &mut times.phases).await;
         times.ended = network.clock().now();
         let connection = Connection::new(network, opened?, timer);

@@ -7,7 +7,9 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use loadstone_metrics::{Nanos, Outcome};
-use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
+use loadstone_protocol::http::{
+    BodyUse, Client, ClientOptions, HttpOptions, PreparedRequest, Request, RequestTrailers, TraceSeed, Versions,
+};
 use loadstone_protocol::{Network, NetworkOptions, ProtocolOptions};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -36,6 +38,7 @@ pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + '
                     let response = http::Response::builder()
                         .status(if parts.uri.path() == "/fail" { 503 } else { 200 })
                         .header("x-method", parts.method.as_str())
+                        .header("x-trailers", shown(body.trailers().await.unwrap(), &parts.headers))
                         .header("x-traceparent", parts.headers.get("traceparent").map_or("", |value| value.to_str().unwrap()))
                         .header("x-authority", parts.uri.authority().unwrap().as_str())
                         .header("set-cookie", "a=1")
@@ -64,6 +67,13 @@ pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + '
     }
 }
 
+/// The request's trailers behind what announced them.
+fn shown(trailers: Option<http::HeaderMap>, headers: &http::HeaderMap) -> String {
+    let Some(trailers) = trailers else { return String::new() };
+    let lines = trailers.iter().map(|(name, value)| format!(" {name}={}", value.to_str().unwrap())).collect::<String>();
+    format!("{}:{lines}", headers["trailer"].to_str().unwrap())
+}
+
 async fn plain() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -78,6 +88,22 @@ async fn plain() -> SocketAddr {
 
 fn client(network: &Rc<Network>, versions: Versions) -> Client {
     Client::new(Rc::clone(network), ClientOptions::default()).with_versions(versions)
+}
+
+#[test]
+fn trailers_follow_the_body_of_a_request() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        for body in ["", "hello"] {
+            let plain = request("POST", address, "/", body);
+            let lines = [("X-Sum", "1"), ("x-sum", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let trailers = Some(Rc::new(RequestTrailers::new(lines.to_vec(), &plain.body)));
+            let exchange = client.send(&Request { trailers, ..plain }).await;
+            let response = passed(&exchange);
+            assert_eq!((&response.body[..], response.headers.get("x-trailers")), (body.as_bytes(), Some("X-Sum: x-sum=1 x-sum=2")));
+        }
+    });
 }
 
 #[test]

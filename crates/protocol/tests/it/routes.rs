@@ -1,12 +1,13 @@
 //! Unix sockets and HTTP proxies.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use loadstone_metrics::Outcome;
 use loadstone_metrics::clock::{Clock, Monotonic};
 use loadstone_protocol::http::{Origin, PreparedRequest, Request, resolve};
 use loadstone_protocol::ws::{SocketOptions, open};
-use loadstone_protocol::{Network, NetworkOptions, NetworkRoute, Proxy};
+use loadstone_protocol::{DirectHosts, Network, NetworkOptions, NetworkRoute, Proxy, ProxyRules};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpStream, UnixListener};
 
@@ -63,7 +64,7 @@ fn a_proxy_forwards_plain_requests() {
         })
         .await;
         let url = resolve(None, &format!("http://me:secret@{proxy}")).unwrap();
-        let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
+        let network = routed(NetworkOptions::default(), Proxy::of(&url).unwrap().into());
         let client = client(&network);
         let request = get("203.0.113.9:8080".parse().unwrap(), "/x?y=z");
         passed(&client.send(&request).await);
@@ -76,6 +77,40 @@ fn a_proxy_forwards_plain_requests() {
         passed(&client.send(&get("203.0.113.10:81".parse().unwrap(), "/")).await);
         assert!(seen.borrow()[2].starts_with("GET http://203.0.113.10:81/ HTTP/1.1\r\n"), "{}", seen.borrow()[2]);
         assert_eq!((seen.borrow().len(), network.connections().opened), (3, 1));
+    });
+}
+
+#[test]
+fn proxies_apply_by_scheme_and_not_to_direct_hosts() {
+    run(|_| async move {
+        let (proxied, direct) = (shared::<String>(), shared::<String>());
+        let recording = |seen: &Rc<RefCell<Vec<String>>>| {
+            let seen = Rc::clone(seen);
+            serve(move |mut peer, _| {
+                let seen = Rc::clone(&seen);
+                async move {
+                    while let Some(head) = peer.request().await {
+                        seen.borrow_mut().push(head.lines().next().unwrap_or_default().to_owned());
+                        peer.send(OK).await;
+                    }
+                }
+            })
+        };
+        let (proxy, target) = (recording(&proxied).await, recording(&direct).await);
+        let proxy = Proxy::parse(&format!("http://{proxy}")).unwrap();
+        let send = async |rules: ProxyRules| {
+            let network = routed(NetworkOptions::default(), rules.into());
+            passed(&client(&network).send(&get(target, "/")).await);
+            (proxied.take().len(), direct.take())
+        };
+        let through = |rules: ProxyRules| ProxyRules { all: rules.all.or_else(|| Some(proxy.clone())), ..rules };
+        assert_eq!(send(through(ProxyRules::default())).await, (1, vec![]));
+        assert_eq!(send(ProxyRules { http: Some(proxy.clone()), ..ProxyRules::default() }).await, (1, vec![]));
+        let of_tls = ProxyRules { https: Some(proxy.clone()), ..ProxyRules::default() };
+        // In origin form, since no proxy forwards it.
+        assert_eq!(send(of_tls).await, (0, vec!["GET / HTTP/1.1".to_owned()]));
+        let excluded = ProxyRules { direct: DirectHosts::parse("127.0.0.0/8"), ..ProxyRules::default() };
+        assert_eq!(send(through(excluded)).await, (0, vec!["GET / HTTP/1.1".to_owned()]));
     });
 }
 
@@ -99,7 +134,7 @@ fn tls_and_sockets_go_through_a_tunnel() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run(|_| async {
-        let network = routed(trusting(&authority), NetworkRoute::Proxy(tunneller().await));
+        let network = routed(trusting(&authority), tunneller().await.into());
         let acceptor = acceptor(certificate.der().clone(), &key, None, &[]);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -130,12 +165,12 @@ fn a_proxy_that_refuses_is_named() {
             let address = serve_bytes(answer).await;
             let message = &*format!("the proxy {address} {message}");
             let url = resolve(None, &format!("http://{address}")).unwrap();
-            let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
+            let network = routed(NetworkOptions::default(), Proxy::of(&url).unwrap().into());
             let exchange = client(&network).send(&over_tls("127.0.0.1:1".parse().unwrap(), "localhost")).await;
             assert_eq!(failed(&exchange), (Outcome::Connect, message));
         }
         let proxy = Proxy::of(&resolve(None, "http://127.0.0.1:1").unwrap()).unwrap();
-        let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(proxy));
+        let network = routed(NetworkOptions::default(), proxy.into());
         let exchange = client(&network).send(&get("127.0.0.1:2".parse().unwrap(), "/")).await;
         assert_eq!(failed(&exchange), (Outcome::Refused, "proxy: connection refused"));
     });
@@ -152,7 +187,7 @@ fn a_proxy_that_wants_credentials_is_named_also_for_plain_requests() {
         ] {
             let address = serve_bytes(WANTED).await;
             let url = resolve(None, &format!("http://{user}{address}")).unwrap();
-            let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
+            let network = routed(NetworkOptions::default(), Proxy::of(&url).unwrap().into());
             let exchange = client(&network).send(&get("127.0.0.1:1".parse().unwrap(), "/")).await;
             assert_eq!(failed(&exchange), (Outcome::Connect, &*format!("the proxy {address} {problem} (status 407)")));
             let response = exchange.response().unwrap();

@@ -146,6 +146,7 @@ pub(crate) fn request(method: &str, address: SocketAddr, path: &str, body: impl 
         path: path.to_owned(),
         headers: Vec::new(),
         body: body.into().into(),
+        trailers: None,
         timeout_ns: 20_000_000_000,
         body_use: BodyUse::Keep,
         body_bytes_max: 64 << 20,

@@ -12,7 +12,7 @@ import { known, knownIn, members, name as nameOf, nanoseconds, perSecond, show, 
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "retryIdleClose", "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy",
+  "retryIdleClose", "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy", "retry",
   "connectionsPerSecond", "traceparent", "grpcReflection"];
 
 class Test {
@@ -59,6 +59,25 @@ function texts(value: any, what: string): string[] {
 function http2(value: unknown): string {
   if (value === undefined || value === "off" || value === "auto" || value === "only") return value ?? "off";
   throw new TypeError(`http2: ${show(value)} is not "off", "auto" or "only"`);
+}
+
+function proxy(value: any): unknown {
+  if (typeof value === "string") return nameOf(value, "proxy");
+  if (value === null || typeof value !== "object") throw new TypeError(`proxy: ${show(value)} is not a URL, "environment", or an object of URLs`);
+  knownIn(value, ["http", "https", "all", "noProxy"], "proxy");
+  const url = (key: string) => (value[key] === undefined ? null : nameOf(value[key], `proxy.${key}`));
+  const hosts = typeof value.noProxy === "string" ? value.noProxy : texts(value.noProxy, "proxy.noProxy").join(",");
+  return { http: url("http"), https: url("https"), all: url("all"), no_proxy: hosts };
+}
+
+function retry(value: any): unknown {
+  if (value === null || typeof value !== "object") throw new TypeError(`retry: ${show(value)} is not an object such as { times: 2 }, or false`);
+  knownIn(value, ["times", "on", "wait"], "retry");
+  return {
+    times: whole(value.times, "retry.times", 1),
+    on: value.on === undefined ? null : [value.on].flat().map(String),
+    wait_ns: value.wait === undefined ? null : nanoseconds(value.wait, "retry.wait"),
+  };
 }
 
 function flag(value: unknown, what: string): boolean {
@@ -121,6 +140,7 @@ export function test(definition: any): Test {
     keep_alive: options.keepAlive ?? true,
     connections_per_user: options.connectionsPerUser === undefined ? null : whole(options.connectionsPerUser, "connectionsPerUser", 1),
     retry_idle_close: options.retryIdleClose === undefined ? true : flag(options.retryIdleClose, "retryIdleClose"),
+    retry: options.retry === undefined || options.retry === false ? null : retry(options.retry),
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
     client_certificate: options.clientCertificate ?? null,
@@ -129,7 +149,7 @@ export function test(definition: any): Test {
     sources: texts(options.sources, "sources"),
     name_servers: texts(options.nameServers, "nameServers"),
     http2: http2(options.http2),
-    proxy: options.proxy === undefined ? null : nameOf(options.proxy, "proxy"),
+    proxy: options.proxy === undefined ? null : proxy(options.proxy),
     traceparent: flag(options.traceparent, "traceparent"),
     grpc_reflection: flag(options.grpcReflection, "grpcReflection"),
     connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),

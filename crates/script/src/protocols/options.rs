@@ -64,10 +64,10 @@ pub(super) fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rqui
 }
 
 /// Header names and values. A list yields several lines. `null` and `undefined` are errors: a header that is missing by mistake changes the test.
-pub(super) fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
+pub(super) fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
     let mut list = Vec::new();
-    named_values(ctx, value, "headers", |name, value| {
-        list.push((name.to_owned(), value_text(ctx, &value, &format!("headers[\"{name}\"]"))?));
+    named_values(ctx, value, what, |name, value| {
+        list.push((name.to_owned(), value_text(ctx, &value, &format!("{what}[\"{name}\"]"))?));
         Ok(())
     })?;
     Ok(list)

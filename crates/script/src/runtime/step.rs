@@ -138,6 +138,16 @@ impl MeasuredStep {
         }
     }
 
+    /// Records a failed attempt after which the step is tried again. It does not fail its iteration.
+    pub(crate) fn record_retried(&self, user: &UserState, sample: &Sample, failure: &str, answer: Option<impl FnOnce() -> FailureSample>) {
+        let mut recorder = user.worker.recorder.borrow_mut();
+        self.count(&mut recorder, sample);
+        match answer {
+            Some(answer) => recorder.failed_with(self.series, sample, failure, answer),
+            None => recorder.failed(self.series, sample, failure),
+        }
+    }
+
     /// Records one that failed although it was answered. The first few of a kind are stored with their answer.
     pub(crate) fn record_failed(&self, user: &UserState, sample: &Sample, failure: &str, answer: impl FnOnce() -> FailureSample) {
         let mut recorder = user.worker.recorder.borrow_mut();

@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener) {
     while let Ok((mut socket, _)) = listener.accept().await {
         tokio::spawn(async move {
             let mut buffer = Vec::new();
-            loop {
+            for number in 1.. {
                 let head = loop {
                     if let Some(end) = find(&buffer, b"\r\n\r\n") {
                         break String::from_utf8_lossy(&buffer[..end]).into_owned();
@@ -148,6 +148,7 @@ async fn serve(listener: TcpListener) {
                 if path == "/hang" {
                     std::future::pending::<()>().await;
                 }
+                let path = if path == "/flaky" && number < 3 { "/status/503" } else { path };
                 let status = path.strip_prefix("/status/").map_or(if path == "/redirect" { "302" } else { "200" }, |s| s);
                 let more = match path {
                     "/set" => "Set-Cookie: seen=yes; Path=/\r\n",

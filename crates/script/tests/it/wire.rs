@@ -186,6 +186,78 @@ console.log(chunked.text, JSON.stringify(chunked.trailers), JSON.stringify(odd.t
 }
 
 #[test]
+fn a_compressed_body_names_its_coding() {
+    let body = r#"
+for (const compress of ["gzip", "deflate", "br", "zstd"]) {
+  const r = await user.post("/p", { json: "x".repeat(1000), compress });
+  const { headers } = r.json();
+  console.log(headers["content-encoding"], headers["content-type"], Number(headers["content-length"]) < 100);
+}
+for (const options of [{ body: "x", compress: "gzip", headers: { "content-encoding": "br" } }, { compress: "br" }, { body: "x", compress: "lz4" }])
+  try { await user.post("/p", options); } catch (error) { console.log(error.message); }
+"#;
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED, "{:?}", worker.texts());
+        let sent = ["gzip", "deflate", "br", "zstd"].map(|name| format!("{name} application/json true"));
+        let refused = [
+            "compress: remove the Content-Encoding header: Loadstone sends it",
+            "compress: the request has no body",
+            "compress: expected \"gzip\", \"deflate\", \"br\" or \"zstd\"",
+        ];
+        assert_eq!(worker.texts(), [&sent[..], &refused.map(str::to_owned)].concat());
+    });
+}
+
+#[test]
+fn each_attempt_of_a_retried_request_is_a_request() {
+    let body = r#"
+const wait = "10ms";
+const seen = (r) => console.log(r.ok, r.status, r.attempts);
+seen(await user.get("/flaky", { name: "F", retry: { times: 3, wait: "500ms" } }));
+seen(await user.get("/status/500", { name: "S", retry: { times: 3, wait } }));
+seen(await user.get("/status/404", { name: "T", retry: { times: 2, on: "4xx", wait } }));
+seen(await user.get("/status/404", { name: "E", expect: { status: 404 }, retry: { times: 2, on: 404, wait } }));
+for (const retry of [{ times: 0 }, { times: 1, on: "often" }, { times: 11 }, {}])
+  try { await user.get("/", { retry }); } catch (error) { console.log(error.message.slice(0, 40)); }
+"#;
+    run(&scenario(body), async |worker| {
+        worker.iterate(0).await;
+        let texts = worker.texts();
+        assert_eq!(texts[..4], ["true 200 3", "false 500 1", "false 404 3", "true 404 1"], "{texts:?}");
+        let times = "retry.times: expected the number of retr";
+        assert_eq!(texts[4..], [times, "retry.on: expected a status, a class suc", times, times]);
+        let snapshot = worker.drain();
+        let counted = |name: &str| {
+            let series = snapshot.series.iter().find(|series| series.key.kind == SeriesKind::Request && &*series.key.name == name);
+            series.map(|series| (series.count, series.failed, series.response.count()))
+        };
+        assert_eq!((counted("F"), counted("F retry")), (Some((1, 1, 1)), Some((2, 1, 2))));
+        assert_eq!((counted("S"), counted("S retry")), (Some((1, 1, 1)), None));
+        assert_eq!((counted("T"), counted("T retry")), (Some((1, 1, 1)), Some((2, 2, 2))));
+        assert_eq!((counted("E"), counted("E retry")), (Some((1, 0, 1)), None));
+        // No attempt's time includes a wait.
+        let slowest =
+            snapshot.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.response.max()).max();
+        assert!(slowest < Some(500_000_000), "{slowest:?}");
+    });
+}
+
+#[test]
+fn a_repeated_attempt_does_not_fail_its_iteration() {
+    let text =
+        scenario_with("", "await user.get('/flaky', { name: 'F' });\nawait user.get('/status/503', { name: 'N', retry: false });", "");
+    let with = |options: &str| text.replace("export default test({", &format!("export default test({{ options: {{ {options} }},"));
+    run(&with("retry: { times: 2, wait: '1ms' }"), async |worker| {
+        assert_eq!(worker.iterate(0).await, IterationEnd::Ended(Outcome::Step));
+        let names: Vec<_> = worker.drain().series.iter().map(|series| (series.key.name.to_string(), series.count, series.failed)).collect();
+        assert!(names.contains(&("F retry".to_owned(), 2, 1)) && names.contains(&("N".to_owned(), 1, 1)), "{names:?}");
+        assert!(!names.iter().any(|(name, ..)| name == "N retry"), "{names:?}");
+    });
+    let passing = with("retry: { times: 2, wait: '1ms' }").replace("await user.get('/status/503', { name: 'N', retry: false });", "");
+    run(&passing, async |worker| assert_eq!(worker.iterate(0).await, PASSED));
+}
+
+#[test]
 fn cookies_and_timers_refuse_what_they_would_change() {
     let body = "for (const act of [() => user.cookies.set('q', 'a;b'), () => setTimeout(() => {}, 3e9), () => setInterval(() => {}, Infinity)])\n\
                   try { act(); user.log('accepted'); } catch (error) { user.log(error.message); }";

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use loadstone_metrics::span::RequestLabel;
-use loadstone_protocol::http::{BodyUse, Origin, Request, add_query, basic_authorization, path_of, resolve};
+use loadstone_protocol::http::{BodyUse, Origin, Request, RequestTrailers, add_query, basic_authorization, path_of, resolve};
 use rquickjs::{Ctx, Exception, Value};
 use url::Url;
 
@@ -58,6 +58,7 @@ pub(in crate::protocols) fn build(
         method,
         path,
         headers,
+        trailers: (!options.trailers.is_empty()).then(|| Rc::new(RequestTrailers::new(options.trailers.clone(), &options.body))),
         body: options.body.clone(),
         timeout_ns: options.timeout_ns.unwrap_or(user.scenario.timeout_ns),
         body_use: options.body_use.unwrap_or(BodyUse::Keep),

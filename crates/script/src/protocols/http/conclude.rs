@@ -8,7 +8,7 @@ use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::calls::PreparedCall;
 use super::expect::{Expectation, JudgedPart, Judgement, examine_one, judge_one};
-use super::response::{ResponseObject, SentRequest};
+use super::response::{ResponseObject, SentRequest, SentResponse};
 use super::state::HttpRealm;
 use super::trace::{TracedEnd, trace};
 use crate::runtime::step::MeasuredStep;
@@ -29,12 +29,24 @@ pub(super) enum ExpectedResponse {
     Full(Box<Expectation>),
 }
 
+impl ExpectedResponse {
+    /// Checks the status alone.
+    pub(super) fn judge_status(&self, status: u16) -> Judgement {
+        match self {
+            Self::Status(expected) => judge_one(*expected, status),
+            Self::Full(expectation) => expectation.judge_status(status),
+        }
+    }
+}
+
 /// The state of a request in progress, for the record when it ends.
 pub(super) struct IssuedRequest {
     pub(super) step: MeasuredStep,
     pub(super) expected: ExpectedResponse,
     /// The request, if it was sent as prepared.
     pub(super) prepared: Option<Rc<PreparedCall>>,
+    /// How often it was sent.
+    pub(super) attempts: u32,
 }
 
 /// Judges and records a response and creates its object.
@@ -47,7 +59,7 @@ pub(super) fn conclude<'js>(
     issued: IssuedRequest,
     sent: SentExchange,
 ) -> rquickjs::Result<Value<'js>> {
-    let IssuedRequest { step, expected, prepared } = issued;
+    let IssuedRequest { step, expected, prepared, attempts } = issued;
     let (request, exchange, before) = match (sent, prepared) {
         (SentExchange::Prepared(exchange), Some(prepared)) => (SentRequest::Prepared(prepared), exchange, Vec::new()),
         (SentExchange::Hops(hops), _) => {
@@ -86,7 +98,7 @@ pub(super) fn conclude<'js>(
         trace(user, &step.name(user), &before, end);
     }
     let error = judgement?.map(|(_, error)| error);
-    let response = ResponseObject::new(Rc::clone(&user.worker), step.series, request, exchange, sample, error);
+    let response = ResponseObject::new(Rc::clone(&user.worker), step.series, SentResponse { request, exchange, attempts }, sample, error);
     let realm = user.realm(ctx)?;
     let prototype = realm.parts.get::<HttpRealm>().response_prototype.clone().restore(ctx)?;
     Class::instance_proto(response, prototype).map(Class::into_value)

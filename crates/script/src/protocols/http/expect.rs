@@ -42,7 +42,7 @@ impl fmt::Display for StatusPattern {
 }
 
 impl StatusPattern {
-    fn holds(self, status: u16) -> bool {
+    pub(super) fn holds(self, status: u16) -> bool {
         match self {
             StatusPattern::Exact(exact) => status == exact,
             StatusPattern::Class(class) => status / 100 == class,
@@ -122,6 +122,13 @@ impl Expectation {
         }
         parts.sort_by_key(ExpectedPart::rank);
         Ok(Self(parts))
+    }
+
+    /// Checks the status alone.
+    pub(super) fn judge_status(&self, status: u16) -> Judgement {
+        let patterns =
+            self.0.iter().find_map(|part| if let ExpectedPart::Status(patterns) = part { Some(patterns.as_slice()) } else { None });
+        judge_status(patterns.unwrap_or_default(), status)
     }
 
     /// The first expectation that fails.

@@ -15,6 +15,8 @@ pub(super) mod opening;
 pub(super) mod options;
 mod own_names;
 pub(super) mod response;
+mod retry;
+mod retry_policy;
 mod send;
 pub(super) mod state;
 mod trace;

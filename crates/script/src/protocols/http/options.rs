@@ -1,10 +1,11 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into the parts of the request.
 
 use loadstone_metrics::Tags;
-use loadstone_protocol::http::{BodyUse, Multipart, SharedBody, form};
+use loadstone_protocol::http::{BodyUse, Coding, Multipart, SharedBody, form};
 use rquickjs::{Ctx, FromJs, Object, Value};
 
 use super::expect::{EXPECT, Expectation};
+use super::retry_policy::{RETRY, RetryPolicy};
 use crate::data::bindings::texts::FileHandle;
 use crate::exact_json;
 use crate::globals::bytes::bytes_of;
@@ -23,6 +24,9 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) body: SharedBody,
     /// The body has parts with a boundary, which its content type names.
     has_parts: bool,
+    pub(in crate::protocols) trailers: Vec<(String, String)>,
+    /// The body is compressed.
+    compress: Option<(&'static str, Coding)>,
     /// Sent unless the request has a header of that name.
     pub(in crate::protocols) content_type: Option<String>,
     /// `Some(None)`: no limit.
@@ -33,10 +37,13 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) body_use: Option<BodyUse>,
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
     pub(in crate::protocols) tags: Tags,
+    /// `Some(None)`: off, whatever the test's policy is.
+    pub(in crate::protocols) retry: Option<Option<RetryPolicy>>,
 }
 
 /// Of a request.
-pub(super) static REQUEST: OptionSet = OptionSet { of: "a request", known: KNOWN, within: &[("expect", &EXPECT), ("auth", &AUTH)] };
+pub(super) static REQUEST: OptionSet =
+    OptionSet { of: "a request", known: KNOWN, within: &[("expect", &EXPECT), ("auth", &AUTH), ("retry", &RETRY)] };
 
 pub(in crate::protocols) static AUTH: OptionSet = OptionSet::new("auth", &["bearer", "username", "password"]);
 
@@ -58,6 +65,9 @@ const KNOWN: &[&str] = &[
     "form",
     "multipart",
     "body",
+    "compress",
+    "trailers",
+    "retry",
 ];
 
 impl RequestOptions {
@@ -71,7 +81,22 @@ impl RequestOptions {
                 "multipart: remove the Content-Type header: Loadstone sends it, with the boundary that separates the parts",
             ));
         }
+        options.compress_body(ctx)?;
         Ok(options)
+    }
+
+    /// Compresses the body, and adds the header that says so.
+    fn compress_body(&mut self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let Some((name, coding)) = self.compress else { return Ok(()) };
+        if self.body.is_empty() {
+            return Err(wrong(ctx, "compress: the request has no body"));
+        }
+        if self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-encoding")) {
+            return Err(wrong(ctx, "compress: remove the Content-Encoding header: Loadstone sends it"));
+        }
+        self.body = coding.encode(&self.body).map_err(|error| wrong(ctx, &format!("compress: {error}")))?;
+        self.headers.push(("Content-Encoding".to_owned(), name.to_owned()));
+        Ok(())
     }
 
     /// Reads one option.
@@ -84,7 +109,7 @@ impl RequestOptions {
     ) -> rquickjs::Result<()> {
         match key {
             "name" => self.name = Some(text(ctx, &value, "name")?),
-            "headers" => self.headers = headers(ctx, &value)?,
+            "headers" => self.headers = headers(ctx, &value, "headers")?,
             "query" => self.query = pairs(ctx, &value, "query")?,
             "auth" => self.authorization = Some(authorization(ctx, &value)?),
             "timeout" => self.timeout_ns = Some(duration(ctx, &value, "timeout")?),
@@ -99,6 +124,7 @@ impl RequestOptions {
                 let path_of = |path: &str| user.worker.compiled.borrow_mut().json(path).map_err(|error| wrong(ctx, &error.to_string()));
                 self.expect = Some(Box::new(Expectation::read(ctx, wanted, path_of)?));
             }
+            "retry" => self.retry = Some(RetryPolicy::read(ctx, &value)?),
             "tags" => self.tags = tags::read(ctx, &value, &"a request")?,
             "json" => {
                 let json = exact_json::stringify(ctx, value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
@@ -116,6 +142,12 @@ impl RequestOptions {
                 self.has_parts = true;
             }
             "body" => self.take_body(ctx, &value)?,
+            "compress" => {
+                let wanted = text(ctx, &value, "compress")?;
+                let known = Coding::NAMES.into_iter().find(|(name, _)| *name == wanted);
+                self.compress = Some(known.ok_or_else(|| wrong(ctx, "compress: expected \"gzip\", \"deflate\", \"br\" or \"zstd\""))?);
+            }
+            "trailers" => self.trailers = headers(ctx, &value, "trailers")?,
             other => return Err(not_in(ctx, other, &REQUEST)),
         }
         Ok(())

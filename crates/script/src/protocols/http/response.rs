@@ -25,9 +25,18 @@ pub(crate) struct ResponseObject {
     request: SentRequest,
     #[qjs(skip_trace)]
     exchange: Box<Exchange>,
+    attempts: u32,
     #[qjs(skip_trace)]
     sample: Sample,
     error: Option<String>,
+}
+
+/// A request with its exchange.
+pub(super) struct SentResponse {
+    pub(super) request: SentRequest,
+    pub(super) exchange: Box<Exchange>,
+    /// How often it was sent.
+    pub(super) attempts: u32,
 }
 
 /// The request that it answers.
@@ -49,12 +58,11 @@ impl ResponseObject {
     pub(super) fn new(
         worker: Rc<WorkerState>,
         series: SeriesId,
-        request: SentRequest,
-        exchange: Box<Exchange>,
+        SentResponse { request, exchange, attempts }: SentResponse,
         sample: Sample,
         error: Option<String>,
     ) -> Self {
-        Self { worker, series, request, exchange, sample, error }
+        Self { worker, series, request, exchange, attempts, sample, error }
     }
 
     fn response(&self) -> Option<&http::Response> {
@@ -108,6 +116,11 @@ impl ResponseObject {
             Some(error) => error.as_str().into_js(&ctx),
             None => Ok(Value::new_undefined(ctx)),
         }
+    }
+
+    #[qjs(get)]
+    fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     #[qjs(get)]

@@ -11,7 +11,8 @@ use super::conclude::{ExpectedResponse, IssuedRequest, SentExchange, conclude};
 use super::methods::RequestMethod;
 use super::name;
 use super::options::RequestOptions;
-use super::state::{HttpRealm, HttpUser};
+use super::retry::{RetriedRequest, retry};
+use super::state::{HttpRealm, HttpScenario, HttpUser};
 use crate::protocols::options::wrong;
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
@@ -31,9 +32,10 @@ pub(super) fn send<'js>(
     let options = Some(options).filter(|value| !value.is_undefined());
     let realm = user.realm(ctx)?;
     let http: &HttpRealm = realm.parts.get();
+    let policy = HttpScenario::of(user).retry.as_ref();
     let found = match &method {
-        RequestMethod::Known(method) => http.calls.look(ctx, realm.realm.constants(), user, *method, url, options)?,
-        RequestMethod::Other(_) => CallLookup::Unknown,
+        RequestMethod::Known(method) if policy.is_none() => http.calls.look(ctx, realm.realm.constants(), user, *method, url, options)?,
+        RequestMethod::Known(_) | RequestMethod::Other(_) => CallLookup::Unknown,
     };
     if let CallLookup::Found(prepared) = found {
         return send_prepared(ctx, user, object.group(), prepared);
@@ -62,8 +64,20 @@ pub(super) fn send<'js>(
     let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
     step.note_place(ctx, user);
     let expected = options.expect.map_or(ExpectedResponse::Status(0), ExpectedResponse::Full);
+    if let Some(policy) = options.retry.unwrap_or_else(|| policy.cloned()) {
+        let (sender, without_cookies) = (Rc::clone(user), options.without_cookies);
+        let attempt = async move |step: &MeasuredStep| {
+            Box::new(perform(step.in_flight(&sender), HttpUser::of(&sender), request.clone(), redirects, without_cookies).await)
+        };
+        let work = retry(Rc::clone(user), step, expected, (policy, options.tags), attempt);
+        let promise = user.promise(ctx, work, |ctx, user, RetriedRequest { step, expected, hops, attempts }| {
+            conclude(ctx, user, IssuedRequest { step, expected, prepared: None, attempts }, SentExchange::Hops(hops))
+        })?;
+        return Ok(promise.into_value());
+    }
     let work = perform(step.in_flight(user), HttpUser::of(user), request, redirects, options.without_cookies);
-    let issued = IssuedRequest { step, expected, prepared: None };
+    let work = async move { SentExchange::Hops(Box::new(work.await)) };
+    let issued = IssuedRequest { step, expected, prepared: None, attempts: 1 };
     let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
     Ok(promise.into_value())
 }
@@ -80,7 +94,7 @@ fn send_prepared<'js>(
     };
     let step = step.with_tags(user, &prepared.tags);
     let work = perform_prepared(step.in_flight(user), HttpUser::of(user), Rc::clone(&prepared));
-    let issued = IssuedRequest { step, expected: ExpectedResponse::Status(prepared.status), prepared: Some(prepared) };
+    let issued = IssuedRequest { step, expected: ExpectedResponse::Status(prepared.status), prepared: Some(prepared), attempts: 1 };
     let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
     Ok(promise.into_value())
 }
@@ -126,7 +140,7 @@ async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared
     SentExchange::Hops(Box::new(hops))
 }
 
-async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> SentExchange {
+async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> Hops {
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
         Box::pin(session.client().admit(&request.origin)).await;
@@ -139,5 +153,5 @@ async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request,
         session.send(request, redirects).await
     };
     flight.end(hops.last.exchange.ended);
-    SentExchange::Hops(Box::new(hops))
+    hops
 }

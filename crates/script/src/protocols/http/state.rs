@@ -9,6 +9,7 @@ use url::Url;
 use super::calls::PreparedCalls;
 use super::methods::METHODS;
 use super::response::ResponseObject;
+use super::retry_policy::RetryPolicy;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
 use crate::natives::unix_path;
@@ -77,6 +78,8 @@ pub(crate) struct HttpScenario {
     pub(crate) authorization: Option<String>,
     pub(crate) redirects: u32,
     pub(crate) body_bytes_max: u64,
+    /// The test's policy.
+    pub(super) retry: Option<RetryPolicy>,
 }
 
 impl HttpScenario {
@@ -101,6 +104,7 @@ impl HttpScenario {
             authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()).or(of_target),
             redirects: test.redirects,
             body_bytes_max: loaded.plan.options.body_bytes_max,
+            retry: test.retry.as_ref().map(RetryPolicy::of).transpose()?,
         })
     }
 }

@@ -33,7 +33,7 @@ impl WebSocketOptions {
         each(ctx, object, "ws(…)", |key, value| {
             match key {
                 "name" => options.request.name = Some(text(ctx, &value, "name")?),
-                "headers" => options.request.headers = headers(ctx, &value)?,
+                "headers" => options.request.headers = headers(ctx, &value, "headers")?,
                 "auth" => options.request.authorization = Some(authorization(ctx, &value)?),
                 "timeout" => options.request.timeout_ns = Some(duration(ctx, &value, "timeout")?),
                 "protocols" => options.protocols = protocols(ctx, &value)?,
