@@ -92,7 +92,7 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Reader::run`].
-    pub fn run_as_kept(self) -> Result<Run, RunError> {
+    pub fn run_unfolded(self) -> Result<Run, RunError> {
         self.gathered(Folding::Never, false)
     }
 

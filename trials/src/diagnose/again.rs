@@ -73,7 +73,7 @@ mod tests {
         let finding = json!({ "rule": "effective-concurrency", "confidence": "low", "claim": claim });
         let findings = if claim.is_empty() { json!([]) } else { json!([finding]) };
         let verdict =
-            json!({ "findings": { "findings": findings, "remark": { "kind": "no_limit", "text": "Nothing limits it at this load." } } });
+            json!({ "findings": { "findings": findings, "remark": { "kind": "no_limit", "text": "No limit was reached at this load." } } });
         CellConclusion::of(cell, &json!({ "id": "r1", "verdict": verdict }), "", "")
     }
 

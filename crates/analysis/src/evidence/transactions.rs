@@ -19,7 +19,7 @@ pub(crate) fn in_passing(facts: &Facts<'_>) -> Option<String> {
     many(facts).map(|(commits, each)| commits_in_passing(facts, commits, each)).or_else(|| statements_in_passing(facts))
 }
 
-const IN_PASSING: &str = "each one is a round trip for the request, but it limits nothing at this load.";
+const IN_PASSING: &str = "each one is a round trip for the request, but no request became slower at this load.";
 
 fn commits_in_passing(facts: &Facts<'_>, commits: &Commits, each: f64) -> String {
     let statement = most_seen(facts, (commits.from, commits.to)).and_then(|(_, readings)| readings.label("statement"));

@@ -20,6 +20,9 @@ const GROWTH_PART_MIN: f64 = 0.5;
 const SECONDS_SHARE_MIN: f64 = 0.75;
 /// Part of a request's time by which the spans of a stretch may take longer than its requests.
 const MISMATCH_PART_MAX: f64 = 0.05;
+/// Calls for each request from which they count as repeated, and the minimum of their share of its time.
+const REPEATED_CALLS_MIN: f64 = 10.0;
+const REPEATED_SHARE_MIN: f64 = 0.3;
 
 /// A part of a request's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,8 +224,6 @@ fn is_seen_all_along(
 
 /// Calls that each request makes at least ten times, one after another, and that take a considerable part of its time; the longest first.
 pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
-    const CALLS_MIN: f64 = 10.0;
-    const SHARE_MIN: f64 = 0.3;
     /// Part of their time during which calls must hold up the request. Concurrent calls hold it up only for the longest of them.
     const ONE_BY_ONE: f64 = 0.5;
     let traces = &run.traces;
@@ -240,8 +241,8 @@ pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
             let held_up = (all.critical_below(traces, path) + span.lead_ns) as f64;
             let one_by_one = (held_up / (span.total.sum() as f64).max(1.0)).min(1.0);
             let share = held_up / whole;
-            let is_many = count >= TRACES_MIN && what.kind == SpanKind::Client && calls >= CALLS_MIN;
-            (is_many && one_by_one >= ONE_BY_ONE && share >= SHARE_MIN).then(|| RepeatedCall {
+            let is_many = count >= TRACES_MIN && what.kind == SpanKind::Client && calls >= REPEATED_CALLS_MIN;
+            (is_many && one_by_one >= ONE_BY_ONE && share >= REPEATED_SHARE_MIN).then(|| RepeatedCall {
                 request: &traces.paths[request as usize].name,
                 span: what,
                 parent: what.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request),

@@ -11,6 +11,7 @@ pub struct Rule {
     pub title: &'static str,
     /// One line of the overview: what the rule reports.
     pub says: &'static str,
+    pub example: Example,
     /// Observers without which it finds nothing, as in `observe.NAME`. Empty: the load alone is enough.
     pub needs: &'static [&'static str],
     /// Words of settings that change what the finding explains: `pool`, `workers`. An experiment matches its knobs against them.
@@ -19,6 +20,13 @@ pub struct Rule {
     /// outside.
     pub precedence: u16,
     pub(crate) find: FindingSearch,
+}
+
+/// A finding of the rule, as its page shows it. The test `examples` compares it with the conclusions of the current code.
+pub struct Example {
+    /// The folder of the recorded run, in crates/analysis/tests.
+    pub run: &'static str,
+    pub claim: &'static str,
 }
 
 /// How a rule finds.

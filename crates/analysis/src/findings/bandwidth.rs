@@ -1,20 +1,17 @@
 //! Response bytes that arrive no faster, however many are requested: the network link, a proxy or a bandwidth limit is saturated.
 //!
-//! *The response bytes of "Catalogue" arrive at 11.8 MB/s however many are requested: the network link is saturated, or a proxy or a bandwidth limit delays
-//! them.*
-//!
-//! The rule reports one of two cases. In both, at least 60 % of the added time lies between the first byte of a response and its last.
+//! The rule reports one of two cases. In both, at least {BODY_PART_MIN:%} of the added time lies between the first byte of a response and its last.
 //!
 //! | case | limits |
 //! |---|---|
-//! | throughput stopped as under [`effective-concurrency`](effective-concurrency.md) | 100 kB/s or more; both halves of the stretch differ by 10 % at most |
-//! | a request became slower, and throughput still follows the load | 1.5 times the mean time; more than 14.6 kB, as one round trip carries that much |
+//! | throughput stopped, as under [`effective-concurrency`](effective-concurrency.md) | {BYTES_PER_SECOND_MIN:kB}/s or more, the same in both halves |
+//! | a request became slower, and throughput still follows the load | {load_response::SLOWER_FACTOR_MIN} times the time; more than {INITIAL_WINDOW_BYTES:kB} |
 //!
 //! The second case covers users who wait together and then pause together, so that the link is idle in between. Its confidence is medium. One round trip
 //! carries ten segments ([RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)).
 //!
 //! The first case has high confidence if all alternatives are ruled out: the CPU, the load generator's reading, and other parts of the network path.
-//! `observe.host` reads the speed of the links. From 85 % of its speed on, a link rules out the other parts.
+//! `observe.host` reads the speed of the links. From {SATURATED_PART_MIN:%} of its speed on, a link rules out the other parts.
 //!
 //! Without a saturated link that was observed, the rule cannot distinguish a link, a proxy, a bandwidth limit and a server that generates the body slowly.
 
@@ -24,7 +21,7 @@ use crate::facts::Facts;
 use crate::facts::bandwidth::ByteFlow;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::named;
 use crate::{Confidence, ResourceKind};
@@ -36,6 +33,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["bandwidth"],
     title: "The network path is saturated",
     says: "response bytes arrive no faster, however many are requested",
+    example: Example {
+        run: "corpus/chain.large-bodies.gross.ramp.nothing.1",
+        claim: "The response of \"List\" arrives more slowly under load: its 103 kB take 11.9 s instead of 176 ms, so a network link, a proxy or a \
+                bandwidth limit delays them",
+    },
     needs: &[],
     settings: &["bandwidth", "limit"],
     precedence: 60,

@@ -1,32 +1,28 @@
-//! Calls to a dependency of which only so many are in progress at a time, and the limit behind that number: a lock, a pool or the number of workers.
+//! Calls to a dependency of which only so many are in progress at a time, and the limit behind that number.
 //!
-//! *Calls to "subscriber" go out 5 at a time, though 20 workers have one to make: a pool of 5 connections is too small for the workers that share it.*
-//!
-//! While work waits, every free worker takes some of it. If the calls in a stub then reach the same number every second and never exceed it, that number
-//! is a limit of the callers. With a bottleneck before the callers, the number of calls varies.
+//! If calls in a stub reach the same number every second while work waits, and never exceed it, the callers have that limit.
 //!
 //! | condition | limit |
 //! |---|---|
-//! | seconds with waiting work | 10 or more |
-//! | seconds that peak at the ceiling | 80 % or more |
-//! | seconds above the ceiling | 2 % or less |
-//! | mean number of calls | half of the ceiling or more |
-//! | requests of the load that wait for the stub's response | 1.5 times the ceiling or more; with fewer, the load is the limit |
+//! | seconds with waiting work | {calls_at_once::SECONDS_MIN} or more |
+//! | seconds that peak at the ceiling | {calls_at_once::AT_CEILING_SHARE_MIN:%} or more |
+//! | seconds above the ceiling | {calls_at_once::ABOVE_CEILING_SHARE_MAX:%} or less |
+//! | mean number of calls | {calls_at_once::BUSY_SHARE_MIN:%} of the ceiling or more |
+//! | requests that wait for the stub | {calls_at_once::WAITING_PER_CALL_MIN} times the ceiling or more; with fewer, the load is the limit |
 //!
 //! With `observe.postgres`, the finding names the limit:
 //!
 //! | finding | condition |
 //! |---|---|
 //! | `lock` | the ceiling is 1, and sessions wait for a lock |
-//! | `connection-pool` | 25 % more open, idle transactions than calls to all stubs: workers hold work and wait for a connection |
-//! | `workers` | as many open, idle transactions as calls, within 15 % |
-//! | `effective-concurrency` | otherwise: the number, and the signals that had this number throughout |
+//! | `connection-pool` | {POOL_WORKERS_PER_CALL_MIN} times as many open, idle transactions as calls: workers wait for a connection |
+//! | `workers` | as many open, idle transactions as calls, within {BUSY_WORKERS_DIFFERENCE_MAX:%} |
+//! | `effective-concurrency` | otherwise |
 //!
-//! `workers` cannot distinguish busy workers from an exhausted database pool of the same size. The pool's own metrics can; without them, confidence is medium.
-//! The number of workers that the load needs is calls · arrival rate / throughput.
+//! Only the pool's own metrics distinguish busy workers from an exhausted pool of the same size. The load needs calls · arrival rate / throughput workers.
 //!
-//! Calls that take 80 % of the callers' time rule out a busy CPU, disk or database. If they take less, and another resource was exhausted for half of the
-//! stretch, `workers` and `effective-concurrency` rank behind it: additional callers would share that resource.
+//! If calls take less than {calls_at_once::NEARLY_ALL_BUSY_SHARE_MIN:%} of the callers' time, a resource that was exhausted for {EXHAUSTED_PART_MIN:%} of the
+//! stretch ranks first.
 
 use loadstone_metrics::Role;
 
@@ -37,7 +33,7 @@ use crate::facts::exhausted::Exhausted;
 use crate::facts::sessions::DatabaseSessions;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
@@ -58,6 +54,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["lock", "connection-pool", "workers", "effective-concurrency"],
     title: "Calls to a dependency are limited",
     says: "only so many calls to a dependency are in progress at a time, and why",
+    example: Example {
+        run: "examples/call-ceiling",
+        claim: "Calls to \"subscriber\" go out 5 at a time, though 20 workers have one to make: a pool of 5 connections is too small for the \
+                workers that share it",
+    },
     needs: &[],
     settings: &["pool", "connection", "worker", "thread", "lock", "concurrency"],
     precedence: 120,

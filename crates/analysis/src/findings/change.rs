@@ -1,28 +1,24 @@
 //! Times that changed while the load was constant, or by more than the load explains: a step, a drift, or a share of the requests.
 //!
-//! *"Ingredients" went from 400 µs to 401 ms at 0:20 while the load was constant (30/s).*
+//! The rule examines the median, p90 and mean per second of each request, group, scenario and flow. A change has a factor of at least
+//! {changes::CHANGE_FACTOR_MIN} and {changes::CHANGE_MIN_S:ms}.
 //!
-//! The rule examines the median, p90 and mean per second of each request, group, scenario and flow. A change has at least 25 % and 1 ms.
-//!
-//! | load | method | false discovery rate |
+//! | load | method | false discoveries |
 //! |---|---|---|
-//! | constant within 3 % for 15 s | steps: circular binary segmentation (Olshen et al. 2004); drifts: Theil–Sen, Mann–Kendall (Hamed and Rao 1998) | 0.3 % |
-//! | changing | the same on what a monotone load response leaves (isotonic regression, Barlow et al. 1972) | 0.5 % |
+//! | constant for {load_stretches::SECONDS_MIN} s | binary segmentation (Olshen 2004), Mann–Kendall, Theil–Sen | {changes::FALSE_DISCOVERY_SHARE_MAX:%} |
+//! | changing | the same, after isotonic regression on the load (Barlow 1972) | {changing_load::FALSE_DISCOVERY_SHARE_MAX:%} |
 //!
-//! The rates are those of Benjamini and Hochberg (1995), per run. A changing load needs one of these in addition:
+//! A changing load needs one of these in addition:
 //!
-//! - **slower for a while**: at equal load, the request was 25 % faster at other times
-//! - **a drift**: eight instants of the first third have one of equal load (10 %) in the last third, and were faster
+//! - **slower for a while**: at equal load, the request was faster at other times
+//! - **a drift**: {changing_load::PAIRS_MIN} instants of the first third were faster than instants of equal load in the last third
 //! - **a step** at a load that was never reached before, while throughput still follows the load
 //!
-//! Where more requests are due than end during a drift, the finding gives the rate that ends: that is a limit, and nothing need have changed.
+//! High confidence needs a factor of {SURE_FACTOR_MIN}, p ≤ {SURE_P_VALUE_MAX}, {SURE_LAG_FACTOR_MIN} times the generator's lag and, for a drift,
+//! {SURE_DRIFT_MIN_S} s. The evidence names the phase with {PHASE_PART_MIN:%} of the added time.
 //!
-//! High confidence needs a factor of 1.5, p ≤ 0.001, ten times the generator's lag and, for a drift, 30 s. The evidence names the phase with 60 % of the
-//! added time, signals that changed at the same instant, and requests that remained stable. Database sessions that explain 60 to 170 % of the added time
-//! (Little's law) appear in the claim.
-//!
-//! While the load only rises, the rule cannot distinguish a drift from the load response and reports nothing. A slow start of at most a third of the run and
-//! a minute is a warm-up, which the remark reports. Near its limit, a queue grows and shrinks by itself (Kingman 1962); the finding then lists it.
+//! While the load only rises, a drift looks like the load response, and the rule reports nothing. A slow start is a warm-up, which the remark reports. Near
+//! its limit, a queue grows and shrinks by itself (Kingman 1962); the finding then lists that alternative.
 
 use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
@@ -35,7 +31,7 @@ use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::{clock, named};
 use crate::remark::load_shape::{self, WantedLoad};
@@ -69,6 +65,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["change"],
     title: "Times changed",
     says: "times changed while the load was constant, or by more than the load explains",
+    example: Example {
+        run: "examples/change",
+        claim: "\"Buy\" went from 8.15 ms to 2.01 s at 0:12 while the load was constant (8/s)",
+    },
     needs: &[],
     settings: &[],
     precedence: 20,

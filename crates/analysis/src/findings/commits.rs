@@ -1,11 +1,9 @@
 //! Many commits per iteration of the load, and database sessions that wait for them: auto-commit, where one transaction would do.
 //!
-//! *At least 25.9 commits for each iteration hold up the work: 17.9 of 18.1 active sessions of the database wait at commit, on average.*
-//!
 //! The rule reports this instead of [`database-waits`](database-waits.md) if both of these hold:
 //!
 //! - database sessions wait for their commit: for the log on disk, the binary log or a replica. Consecutive wait events of a commit count as one wait.
-//! - the database commits three times or more per iteration of the load, without the observer's own commits.
+//! - the database commits {session_waits::MANY_COMMITS_MIN} times or more per iteration of the load, without the observer's own commits.
 //!
 //! The rule counts commits where nearly all iterations that had begun had also ended. Without such a stretch, the number is a lower bound ("at least").
 //!
@@ -17,8 +15,8 @@
 //! | alternative | ruled out if |
 //! |---|---|
 //! | the database's CPU | fewer sessions compute than wait at commit |
-//! | missing indexes, or too little memory | computing and reading sessions are at most 25 % of those at commit |
-//! | too few connections | half of the pool's connections or more wait at commit |
+//! | missing indexes, or too little memory | computing and reading sessions are at most {READING_PART_MAX:%} of those at commit |
+//! | too few connections | {WAITING_CONNECTIONS_PART_MIN:%} of the pool's connections or more wait at commit |
 //!
 //! The rule cannot distinguish commits of background work from those of the load.
 
@@ -34,7 +32,7 @@ use crate::facts::pools::PoolShortage;
 use crate::facts::session_waits::SessionWait;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use loadstone_metrics::Role;
 
@@ -47,6 +45,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["commits"],
     title: "Each iteration commits many times",
     says: "database sessions wait for many commits per iteration",
+    example: Example {
+        run: "corpus/jvm.many-commits.plain.ramp.all.1",
+        claim: "At least 25.9 commits for each iteration hold up the work: 17.9 of 18.1 active sessions of the database wait at commit, on average",
+    },
     needs: &["postgres"],
     settings: &["commit", "batch", "synchronous"],
     precedence: 270,

@@ -1,27 +1,23 @@
 //! A pool of connections or threads that is used up, as the service's own metrics show. What holds its members ranks before its size.
 //!
-//! *All 2 connections of a pool are in use, and 24 operations are waiting for one on average.*
+//! The rule reads `observe.prometheus`, `observe.json` or `observe.statsd`. No member is idle, and for {pools::READINGS_MIN} readings or more, one of these
+//! conditions is true:
 //!
-//! The rule reads `observe.prometheus`, `observe.json` or `observe.statsd`. No member is idle, at most a fifth is missing from those in use, and one of these
-//! holds for ten readings or more:
-//!
-//! - a gauge of waiting operations (`hikaricp_connections_pending`, `db_pool_waiting`) is 1 or more in 80 % of the readings, and another gauge gives the size.
-//!   Where a client only counts the seconds spent waiting (Go's `database/sql`), seconds per second are the number that waits.
-//! - the pool does not count waiting operations, all members are in use, work is held up, and the system has 1.5 times as many requests as the pool has
-//!   members.
+//! - **Waiting operations**: a gauge (`hikaricp_connections_pending`) is 1 or more in {pools::WAITING_SHARE_MIN:%} of the readings, and another gives the
+//!   size. Go's `database/sql` counts seconds of waiting instead.
+//! - **No count of waiting operations**: all members are in use, and the system has {pools::REQUESTS_PER_MEMBER_MIN} times as many requests as members.
 //!
 //! By the utilisation law, a request holds a member for members in use / throughput:
 //!
 //! | observation | finding | confidence |
 //! |---|---|---|
-//! | members in use grew steadily under constant load until 70 % were in use | some are never returned (a leak) | high |
-//! | an outage, an exhausted CPU or heap, or database waits in the same stretch | that finding ranks first, the pool follows | low |
-//! | a request holds its member 3 times as long as before | the operations have become slow | low |
-//! | at most 1.5 times as long | the size is the limit | high |
-//! | none of these | the size, unless CPU or database may be busy | high; otherwise medium |
+//! | members in use grew under constant load until {pools::FILLED_PART_MIN:%} were in use | some are never returned (a leak) | high |
+//! | an outage, a full CPU or heap, database waits | that finding ranks first | low |
+//! | a request holds its member {LONGER_HOLD_FACTOR_MIN} times as long as before | the operations have become slow | low |
+//! | at most {SIMILAR_HOLD_FACTOR_MAX} times as long | the size is the limit | high |
+//! | otherwise | the size, unless CPU or database may be busy | high; then medium |
 //!
-//! The evidence also compares the wait for a connection with the statement that ran most, where both are measured: a statement may look slow only because
-//! its time includes that wait.
+//! The evidence compares the wait with the statement that ran most, whose time may include that wait.
 
 use loadstone_metrics::Role;
 
@@ -36,7 +32,7 @@ use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
@@ -49,6 +45,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["connection-pool", "workers"],
     title: "A pool is used up",
     says: "the service's own metrics show that a pool of connections or threads is used up",
+    example: Example {
+        run: "examples/connection-pool",
+        claim: "All 10 connections of a pool are in use, and 191 operations are waiting for one on average",
+    },
     needs: &["prometheus"],
     settings: &["pool", "connection", "thread", "worker"],
     precedence: 130,

@@ -1,20 +1,18 @@
 //! The function in which a request's CPU time grows while work waits.
 //!
-//! *While work waits, a request takes more CPU time of "shop" (3.1 → 9.8 ms), and 82 % of the growth is in `send`.*
-//!
 //! The rule computes a differential profile (Gregg 2014) from the profiles of [runtimes](../observers.md#runtimes). A function's cores in use divided by the
 //! requests that end per second are its CPU time per request (utilisation law). A higher load alone therefore makes no difference.
 //!
-//! Work waits in the seconds in which requests took 1.5 times as long as at best, and at least 5 ms longer. The rule compares these with the seconds in which
-//! requests took less than 1.5 times as long.
+//! Work waits in the seconds in which requests took {strain::HELD_UP_FACTOR_MIN} times as long as at best, and at least {strain::HELD_UP_BY_MIN_S:ms} longer.
+//! The rule compares these with the seconds in which requests took less than {strain::HELD_UP_FACTOR_MIN} times as long.
 //!
 //! | condition | limit |
 //! |---|---|
-//! | CPU time per request, all functions | 1.25 times as much while work waits |
-//! | the function's part of that growth | 40 %; medium confidence from 75 % on |
-//! | readings | 5 with waiting and 5 without; 75 % of those with waiting exceed the mean without |
-//! | CPU time seen in the function while work waited | 0.5 s, about 50 samples |
-//! | requests | 30 with waiting and 30 without |
+//! | CPU time per request, all functions | {GROWTH_FACTOR_MIN} times as much while work waits |
+//! | the function's part of that growth | {GROWTH_PART_MIN:%}; medium confidence from {MEDIUM_CONFIDENCE_PART_MIN:%} on |
+//! | readings | {search::READINGS_MIN} with waiting and {search::READINGS_MIN} without; {READINGS_SHARE_MIN:%} of those with waiting exceed the mean without |
+//! | CPU time seen in the function while work waited | {SAMPLED_MIN_S} s, about 50 samples |
+//! | requests | {profiles::REQUESTS_MIN} with waiting and {profiles::REQUESTS_MIN} without |
 //!
 //! The finding ranks after causes and never has high confidence: stack samples cannot distinguish a function that causes the queue from one that costs more
 //! because of the queue.
@@ -23,7 +21,7 @@ use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 
 /// Part of the growth in one function from which the finding has medium confidence.
@@ -33,6 +31,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["cpu-growth"],
     title: "A function takes more CPU time per request",
     says: "in which function the CPU time grows while work waits",
+    example: Example {
+        run: "examples/cpu-growth",
+        claim: "While work waits, a request takes more CPU time of \"node:80\" (3 ms → 5.7 ms), and 83 % of the growth is in `lookup node:dns` ← \
+                `send statsd.mjs:4` ← `decide shop.mjs:9`",
+    },
     needs: &["native"],
     settings: &[],
     precedence: 330,

@@ -1,18 +1,20 @@
 //! Database sessions that hold up work: most active sessions wait for one thing, or compute.
 //!
-//! *The database is holding up the work: 14.7 of 15.9 active sessions wait for Lock:transactionid, on average.*
-//!
 //! | case | limits |
 //! |---|---|
-//! | work is held up | for 5 readings or more, at least one session and 40 % of the active ones wait for the same thing, except the client or a timer |
-//! | only the top of the load shows it | 2 readings; the sessions in this wait grew by 60 to 170 % of the requests that were added to the system |
-//! | nothing is held up | 60 % of the active sessions, and half as many as there are requests in the system, wait for one thing at high load |
-//! | sessions compute | 60 % of the active ones, and they fill the machine's cores, 70 % of a used-up pool, or half of the requests in the system |
+//! | work is held up | for {search::READINGS_MIN} readings, {session_waits::WAITING_SHARE_MIN:%} of the active sessions wait for the same thing |
+//! | only the top of the load shows it | {session_waits::TOP_READINGS_MIN} readings; the added sessions in this wait explain the added requests |
+//! | nothing is held up | {session_waits::COMPUTING_SHARE_MIN:%} of the active sessions, and half as many as requests in the system, wait for one thing |
+//! | sessions compute | {session_waits::COMPUTING_SHARE_MIN:%} of the active ones; they fill the cores, a pool, or half of the requests in the system |
 //!
-//! Requests that take ΔR longer at X per second are X·ΔR more in the system (Little 1961). Growth that follows throughput does not count.
+//! Waits for the client or for a timer do not count.
 //!
-//! The evidence names the statement that half of the sessions run. If samples show none, it names the statement whose total time grew most, if that is half of
-//! the growth of all statements (`pg_stat_statements`, the performance schema).
+//! Requests that take ΔR longer at X per second are X·ΔR more in the system (Little 1961). The added sessions must be
+//! {session_waits::SESSIONS_PER_ADDED_REQUEST.0:%} to {session_waits::SESSIONS_PER_ADDED_REQUEST.1:%} of these. Growth that follows throughput does not
+//! count.
+//!
+//! The evidence names the statement that {session_waits::STATEMENT_SHARE_MIN:%} of the sessions run. If samples show none, it names
+//! the statement whose total time grew most, if that is half of the growth of all statements (`pg_stat_statements`, the performance schema).
 //!
 //! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
 //! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
@@ -30,7 +32,7 @@ use crate::evidence::next_limit;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
@@ -38,6 +40,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
     title: "Database sessions wait or compute",
     says: "what the sessions of a database wait for, or that they compute",
+    example: Example {
+        run: "corpus/node.row-lock.gross.ramp.all.1",
+        claim: "The database is holding up the work: 14.7 of 15.9 active sessions wait for Lock:transactionid, on average",
+    },
     needs: &["postgres"],
     settings: &["lock", "session", "connection"],
     precedence: 280,

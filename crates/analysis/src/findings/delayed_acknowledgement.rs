@@ -1,19 +1,16 @@
 //! The rest of each response arrives 40 ms after its first byte: the server sends it in two writes, and the second waits for an acknowledgement.
 //!
-//! *The rest of "List" arrives 42.9 ms after its first byte: the server sends a response in two writes, and the second waits for a delayed acknowledgement
-//! of the first.*
-//!
 //! Nagle's algorithm ([RFC 896](https://www.rfc-editor.org/rfc/rfc896)) holds back a small segment while another is unacknowledged. The receiver delays an
 //! acknowledgement that it cannot send with data ([RFC 1122](https://www.rfc-editor.org/rfc/rfc1122), 4.2.3.2), on Linux by at least 40 ms. The delay
 //! therefore appears between the first byte and the last, has nearly the same length each time, and does not depend on the load.
 //!
 //! | condition | limit |
 //! |---|---|
-//! | responses of the request | 20 or more |
-//! | time from the first byte to the last (10th percentile and median) | 38 to 50 ms |
+//! | responses of the request | {REQUESTS_MIN} or more |
+//! | time from the first byte to the last (10th percentile and median) | {DELAY_RANGE_NS.0:ms} to {DELAY_RANGE_NS.1:ms} |
 //! | responses with such a time | 90 % or more |
-//! | 10th to 90th percentile | 8 ms apart at most |
-//! | mean response size | 14.6 kB at most: ten segments, the first flight ([RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)) |
+//! | 10th to 90th percentile | {DELAY_WIDTH_MAX_NS:ms} apart at most |
+//! | mean response size | {BYTES_MAX:kB} at most: ten segments, the first flight ([RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)) |
 //!
 //! A slow network or a slowly generated response is ruled out, since neither takes nearly the same time for every response.
 
@@ -22,7 +19,7 @@ use loadstone_metrics::SeriesKind;
 use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::named;
 use crate::{Confidence, SeriesTally};
@@ -39,6 +36,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["delayed-acknowledgement"],
     title: "The rest of a response waits 40 ms",
     says: "the end of a response waits for a delayed acknowledgement",
+    example: Example {
+        run: "examples/delayed-acknowledgement",
+        claim: "The rest of \"List\" arrives 41.9 ms after its first byte: the server sends a response in two writes, and the second waits for a \
+                delayed acknowledgement of the first",
+    },
     needs: &[],
     settings: &["nodelay"],
     precedence: 170,

@@ -1,21 +1,18 @@
 //! Requests that stop at a rate, but not at a whole number at a time: a rate limit that delays, or a lock or pool that is held for part of the request.
 //!
-//! *The throughput of "Buy" stops at 50/s, however high the load is: the cause is a lock that each holds for 20.0 ms of its 45.0 ms, or a rate limit that
-//! delays.*
-//!
-//! The rule starts from throughput × service time without waiting, as [`effective-concurrency`](effective-concurrency.md) computes it:
+//! The rule computes how many requests are served at a time, as [`effective-concurrency`](effective-concurrency.md) does:
 //!
 //! | number at a time | cause |
 //! |---|---|
-//! | below one | a rate limit that delays: one place that is held for the whole request would let more through |
+//! | below one | a rate limit that delays |
 //! | not whole, at an even pace | a rate limit that delays, or a lock or pool that each request holds for the same part of its time |
 //! | unknown, at an even pace | places that each request holds for the same time, or a rate limit that delays |
 //! | not whole otherwise | a lock or pool held for part of the request, or a rate limit that delays |
 //!
-//! By the utilisation law, k places that are held for a share *s* of the service time let k/s requests through at a time, which need not be whole.
+//! By the utilisation law, k places that are held for a share *s* of the time let k/s requests through.
 //!
-//! The rule reports nothing if the generator is invalid, another limit explains the plateau, or other requests wait as well and cannot be counted. Unless the
-//! pace is even, as many requests must remain fast as became slow, or an observed CPU must be idle.
+//! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed CPU
+//! must be idle.
 //!
 //! Confidence is medium at most, and low where no control group was observed: a CPU quota looks the same.
 
@@ -26,7 +23,7 @@ use crate::facts::Facts;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::{Confidence, Grade};
 
@@ -47,6 +44,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["rate-limit"],
     title: "A rate limit delays",
     says: "requests are let through at an even rate",
+    example: Example {
+        run: "examples/delaying-limit",
+        claim: "The throughput of \"List\" stops at 25.2/s, at an even pace, however high the load is: the cause is a lock that each holds for \
+                39.7 ms of its 58.1 ms, or a rate limit that delays",
+    },
     needs: &[],
     settings: &["rate", "limit", "quota"],
     precedence: 230,

@@ -1,30 +1,25 @@
 //! A request that is served only so many at a time: throughput stops while the load grows.
 //!
-//! *"Check out" is served about 4 at a time: a pool, lock or limit of that size is in the request path.*
-//!
-//! Behind a pool of k places with service time S₀, throughput cannot exceed k / S₀. By Little's law, `k = X_max · S₀`: the throughput of the plateau times the
-//! service time under low load.
+//! By Little's law, the number of places is `k = X_max · S₀`: the throughput of the plateau times the service time under low load.
 //!
 //! | condition | limit |
 //! |---|---|
-//! | throughput | below 90 % of the requested load, and flat within 15 % while the load grows, for 4 blocks of time |
-//! | times | 1.5 times as long; 3 times for high confidence |
-//! | requests in the system | 0.9 or more on average |
-//! | failed requests of the plateau | 20 % at most |
-//! | k | its 95 % interval holds a whole number, or one is within 10 %; its ends differ by a factor of 2 at most |
-//! | other resources | none exhausted or waited for in the same stretch |
+//! | throughput | below {plateau::REACHED_PART_MAX:%} of the load, and grows {plateau::FLAT_GROWTH_FACTOR_MAX} times at most while the load grows |
+//! | times | {load_response::SLOWER_FACTOR_MIN} times as long; {plateau::STRONG_GROWTH_FACTOR_MIN} times for high confidence |
+//! | requests in the system | {plateau::ONE_SLOT_MIN} or more on average |
+//! | failed requests | {plateau::FAILED_SHARE_MAX:%} at most |
+//! | k | a whole number, by its 95 % interval or within {plateau::NEAR_WHOLE_WITHIN:%} |
+//! | other resources | none is exhausted or waited for |
 //!
-//! S₀ is the mean under the lowest load, 50 requests or more, or 8 before queueing begins. The wait under low load is subtracted (Sakasegawa 1977).
-//! Requests of one scenario that became slower together count as one queue, and their k adds up.
+//! Requests that become slower together count as one queue. If S₀ is unknown, the finding gives an upper bound.
 //!
-//! - **Unknown S₀**: with low confidence, the finding gives an upper bound instead.
-//! - **Database sessions**: if exactly k sessions were in use in 80 % of the readings, and never more, each place holds a session.
-//! - **CPU**: as many requests that remained as fast (within a factor of 1.25) rule it out, as does an observed idle process. Otherwise confidence is low.
-//! - **Rate limit**: an uneven pace (chi-squared, 1 %), or a number that is whole by chance in 25 % of cases at most, rules it out. If requests with
-//!   different service times leave evenly, the claim names it.
+//! - **Database sessions**: exactly k sessions were in use in {busy_sessions::EQUAL_READINGS_SHARE_MIN:%} of the readings.
+//! - **CPU**: requests that remained fast (within a factor of {plateau::UNAFFECTED_INFLATION_MAX}) or an idle process rule it out. Otherwise, confidence is
+//!   low.
+//! - **Rate limit**: an uneven pace rules it out, or a k that is whole by chance in {WHOLE_UNDER_RATE_LIMIT_MAX:%} of cases at most.
 //!
-//! X · S₀ cannot distinguish k places from fewer places that are held for part of the request (utilisation law). The claim names both, unless k would be
-//! whole by chance in 10 % of cases at most.
+//! Fewer places that are held for part of the request allow the same throughput. The claim names both, unless k would be whole by chance in
+//! {WHOLE_UNDER_PARTIAL_HOLD_MAX:%} of cases at most.
 
 use crate::evidence::examined;
 use crate::evidence::next_limit;
@@ -35,7 +30,7 @@ use crate::facts::path::PathResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::{Confidence, Evidence, Grade, ResourceKind};
 
@@ -54,6 +49,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["effective-concurrency"],
     title: "Only so many at a time",
     says: "a request is served only so many at a time",
+    example: Example {
+        run: "examples/effective-concurrency",
+        claim: "\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size is in the request path",
+    },
     needs: &[],
     settings: &["pool", "connection", "worker", "thread", "lock", "limit", "semaphore", "concurrency"],
     precedence: 320,

@@ -1,42 +1,20 @@
 //! An event loop without time left, and the function that takes most of it.
 //!
-//! *The event loop of "shop" has no time left: it has work 99.1 % of the time, and spends 71 % of it in `render`.*
-//!
 //! The rule reads [runtimes](../observers.md#runtimes). An event loop does one thing at a time. As a single server, its utilisation is the share of the time
 //! in which it has work. Work waits without bound as that share approaches one (utilisation law).
 //!
 //! | condition | limit |
 //! |---|---|
-//! | readings while work was held up | 5 or more |
-//! | share of the time in which the loop has work | 93 % or more |
-//! | a function's share of the loop's time, for the finding to name it | 25 % or more |
-//! | CPU time of the process, as a part of the loop's busy time, for high confidence | 85 % or more |
+//! | readings while work was held up | {search::READINGS_MIN} or more |
+//! | share of the time in which the loop has work | {search::FULL_PART_MIN:%} or more |
+//! | a function's share of the loop's time, for the finding to name it | {FUNCTION_SHARE_MIN:%} or more |
+//! | CPU time of the process, as a part of the loop's busy time, for high confidence | {COMPUTED_PART_MIN:%} or more |
 //!
 //! With less CPU time, the loop may have waited for a core that other programs used, or for a CPU limit. Confidence is then medium.
 //!
 //! The evidence gives the stack samples of the function, and how late due work starts.
 //!
-//! ## Other findings about runtimes
-//!
-//! [`runtime-work`](runtime-work.md) reports one type of work that queues for the runtime's threads. Node, for example, looks up two names at a time.
-//!
-//! | condition | limit |
-//! |---|---|
-//! | work in progress | 1.5 times the threads, and a third of what is in the system |
-//! | high confidence | half of what is in the system, or as many requests are served at a time as there are threads |
-//!
-//! [`thread-waits`](thread-waits.md) reports threads that wait in one place: for a lock, a pool, or something else of the process. By Little's law, the mean
-//! number of threads in a place is its throughput times the time that it takes.
-//!
-//! | condition | limit |
-//! |---|---|
-//! | waiting threads, in 5 readings or more while work was held up | 1.5, a fifth of the maximum, and 40 % of the threads at work |
-//! | waiting threads, compared with what is in the system | 30 to 150 %; more belong to something else |
-//! | waiting threads under low load | half as many at most |
-//! | high confidence | a lock or pool with 60 % of the threads at work |
-//!
-//! It names the call, the service's function below which most threads wait, and what the other threads do meanwhile. Database sessions that hold up the work
-//! rank first.
+//! [`runtime-work`](runtime-work.md) reports work that a runtime does outside of its loop, and [`thread-waits`](thread-waits.md) reports threads that wait.
 
 use loadstone_metrics::Role;
 
@@ -48,7 +26,7 @@ use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 
 /// Share of the loop's time from which a function is named.
@@ -60,6 +38,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["event-loop"],
     title: "The event loop has no time left",
     says: "an event loop is always busy, and in which function",
+    example: Example {
+        run: "examples/event-loop",
+        claim: "The event loop of \"node:80\" has no time left: it has work 99.0 % of the time, and spends 80 % of it in `hash shop.mjs:3` below \
+                `login shop.mjs:9`",
+    },
     needs: &["node"],
     settings: &["worker", "thread"],
     precedence: 80,

@@ -1,22 +1,18 @@
 //! Requests that fail: which ones, how, since when, and what share.
 //!
-//! *100 % of "Ingredients" failed from 0:20 on (status 500).*
+//! The rule reports a request with {FAILED_MIN} failures or {SHARE_MIN:%} of failed samples. It ignores requests that the generator could not send, and
+//! requests that a [rate limit](rate-limit.md) rejected. Requests that begin to fail within {SAME_INSTANT_MAX_S} s of each other are one finding.
 //!
-//! The rule reports a request with three failures or 1 % of failed samples. It ignores requests that the generator could not send, and requests that a
-//! [rate limit](rate-limit.md) rejected (429, in gRPC RESOURCE_EXHAUSTED). Requests that begin to fail within 3 s of each other are one finding.
-//!
-//! | part of the finding | method and limits |
+//! | part of the finding | meaning |
 //! |---|---|
-//! | since when | the likeliest stretch (scan statistic, Kulldorff 1997): 3 times the share elsewhere, 10,000 times as likely as one share |
+//! | since when | the likeliest stretch (scan statistic, Kulldorff 1997), with {failures::STRETCH_SHARE_FACTOR_MIN} times the share elsewhere |
 //! | "above 50/s" | the load was never as high outside of that stretch |
-//! | "throughout the run" | no stretch; the failing seconds lie as close together by chance in 5 % of runs |
-//! | "all of them between" | no stretch; otherwise |
-//! | share | with its 95 % interval (Wilson) |
-//! | first response | `detail`, `message`, `error` or `title` of its JSON body, or plain text of up to 200 characters |
-//! | times | all of one length: a time limit; at most half of the other requests' median: rejected early |
+//! | "throughout the run" | there is no stretch, and the failures are spread over the run |
+//! | "all of them between" | there is no stretch, and the failures are not spread over the run |
+//! | first response | `detail`, `message`, `error` or `title` of its JSON body, or plain text of up to {failures::MESSAGE_CHARS_MAX} characters |
+//! | times | of one length: a time limit. At most {REJECTED_FACTOR_MAX:%} of the other requests' median: rejected early |
 //!
-//! Requests that are too rare for a stretch are examined together if they fail in the same way. The evidence lists times and signals that changed at the same
-//! instant. For time-outs that is when the requests were sent.
+//! The evidence lists times and signals that changed at the same instant.
 //!
 //! Failures above a load that the system could not carry, or that began while work was waiting, rank after the limit. All others rank first.
 //!
@@ -30,7 +26,7 @@ use crate::facts::changes::Change;
 use crate::facts::failures::{FailedWhen, Failing};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
@@ -58,6 +54,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
     title: "Requests fail",
     says: "which request failed, how, and since when or above which load",
+    example: Example {
+        run: "corpus/python.errors-later.gross.ramp.nothing.1",
+        claim: "100 % of \"Buy\" failed above 23.4/s, from 0:13 on (status 500); \"Item\", \"Login\", \"Report\" and 1 more with it",
+    },
     needs: &[],
     settings: &["timeout", "limit"],
     precedence: 10,

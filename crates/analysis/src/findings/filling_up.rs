@@ -1,24 +1,20 @@
 //! A queue that grows under constant load while requests are still fast, or that had grown before requests began to wait.
 //!
-//! *Requests wait from 2:03 on, after 110 s at the same load: by then 15,400 look-ups of names had piled up in "decisions 1".*
-//!
-//! If more work arrives than ends, a queue grows without bound (Kleinrock, *Queueing Systems*, 1975). Requests that do not need it remain fast until a
-//! resource that they need waits in it. The rule examines work for a runtime's threads, jobs in queues, and operations that wait for a pool.
+//! If more work arrives than ends, a queue grows without bound (Kleinrock, *Queueing Systems*, 1975). The rule examines work for a runtime's threads, jobs in
+//! queues, and operations that wait for a pool.
 //!
 //! | condition | limit |
 //! |---|---|
-//! | constant load before anything waited | 35 s and 24 readings |
-//! | growth | its 95 % interval is above zero; 6 of 7 steps between eighths rise; the second half grows at least half as much as the first |
-//! | length at the end | 50, and 3 times that of the first eighth |
+//! | constant load before anything waited | {growing::LENGTH_MIN_S} s and {growing::READINGS_MIN} readings |
+//! | growth | its 95 % interval is above zero; {growing::RISES_MIN} of 7 steps between eighths rise; it does not level off |
+//! | length at the end | {growing::FINAL_LENGTH_MIN}, and {growing::GROWTH_FACTOR_MIN} times that of the first eighth |
 //!
 //! | finding | condition | confidence |
 //! |---|---|---|
-//! | `late-onset` | requests began to wait after it, and the queue was at least half as long as the number of requests in the system | high |
+//! | `late-onset` | requests began to wait after it; the queue had {SURE_QUEUE_PART_MIN:%} of the requests in the system | high |
 //! | `late-onset` | the same with a shorter queue | medium |
-//! | `late-onset` | no second of the load was slow, but ten requests that ended later took 1 s and five times as long as any before | medium |
-//! | `growing-backlog` | requests did not wait, nor journeys for half of that time: the run is too short to show that the system carries the load | high |
-//!
-//! Where the test's own name server answered, the finding gives the wait in the queue (Little's law) and when it reaches the time limit of a request.
+//! | `late-onset` | {growing::STUCK_REQUESTS_MIN} requests that ended after the load took {growing::STUCK_FACTOR_MIN} times as long as any before | medium |
+//! | `growing-backlog` | requests did not wait, nor journeys for {WAITING_JOURNEYS_PART_MIN:%} of the time: the run is too short | high |
 //!
 //! The rule cannot distinguish a queue that requests will wait for from one that only takes memory; a longer run can.
 
@@ -27,7 +23,7 @@ use crate::facts::Facts;
 use crate::facts::growing::{GrowingBacklog, StuckRequests};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
@@ -44,6 +40,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["late-onset", "growing-backlog"],
     title: "A queue grows before requests wait",
     says: "a queue grows while requests are still fast, or requests wait only after it has grown",
+    example: Example {
+        run: "examples/filling-up",
+        claim: "Requests wait from 1:58 on, after 1 min 57 s at the same load: by then 4,642 look-ups of names had piled up in \"node:80\"",
+    },
     needs: &["prometheus"],
     settings: &[],
     precedence: 90,

@@ -1,7 +1,5 @@
 //! The load generator at its limit: it sent less load than the test specifies, or most measured times may be due to its lateness.
 //!
-//! *The load generator reached its limit: the target received less load than the test specifies.*
-//!
 //! | case | confidence |
 //! |---|---|
 //! | the generator did not generate the requested load | high |
@@ -19,13 +17,17 @@
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::{Confidence, Grade};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["generator"],
     title: "The load generator limits the results",
     says: "the load generator itself limits the results",
+    example: Example {
+        run: "corpus/node.healthy.plain.constant.nothing.1",
+        claim: "Most measured times may be due to the load generator, not the target",
+    },
     needs: &[],
     settings: &[],
     precedence: 340,

@@ -1,22 +1,20 @@
 //! Requests cost many database transactions or statements each (N+1), and each one is a round trip.
 //!
-//! *Requests need too many database round trips: the database commits 911 transactions per iteration, 179 per request; "Report" takes most of the time.*
-//!
-//! The rule reports this if an observed database committed at least 10 transactions per request (50 for high confidence) and something slowed down or was
-//! used up. It does not count the observer's transactions. If more journeys of a flow end than requests, it counts transactions per journey.
+//! The rule reports this if an observed database committed at least {transactions::TRANSACTIONS_MIN} transactions per request ({EACH_HIGH_CONFIDENCE_MIN} for
+//! high confidence) and something slowed down or was used up. It does not count the observer's transactions. For flows, it counts transactions per journey.
 //!
 //! Some databases count no transactions that only read (MySQL, MariaDB), and some services run all statements in one transaction. The rule then reports the
-//! `SELECT` that runs most often, if its rate follows the iterations.
+//! `SELECT` that runs most often, if its rate follows the iterations. Some servers only count all commands (Redis); the rule then reports that count with low
+//! confidence.
 //!
-//! **Which request.** The rule fits executions to each request's completions (least squares) over about a dozen stretches of the run. It names a request, with
-//! the slope as the number, if three conditions hold:
+//! **Which request.** The rule fits executions to each request's completions (least squares) over {repeated_statements::STRETCHES} stretches of the run. It
+//! names a request, with the slope as the number, if three conditions hold:
 //!
-//! - the request's rate varied (coefficient of variation of 0.2)
-//! - the rate explains 90 % of how the executions varied
-//! - the fit leaves at most a quarter of the variation that a fit to all iterations leaves
+//! - the request's rate varied (coefficient of variation of {repeated_statements::REQUEST_VARIATION_MIN})
+//! - the rate explains {repeated_statements::EXPLAINED_MIN:%} of how the executions varied
+//! - the fit leaves at most {repeated_statements::UNEXPLAINED_PART_MAX:%} of the variation that a fit to all iterations leaves
 //!
-//! A ramp of one request next to others provides this: *`SELECT name FROM hotels WHERE id = ?` is executed 30 times per "My bookings"*. Some servers only
-//! count all commands (Redis, MariaDB without its performance schema). The rule then reports that count with low confidence.
+//! A ramp of one request next to others provides this.
 //!
 //! **A habit is no cause of a change.** A system needs as many round trips per request before a change as after it. The finding ranks after causes and
 //! symptoms, and lists the other cause, in two cases:
@@ -24,22 +22,22 @@
 //! - A resource was used up while less than one session of the database was active on average.
 //! - Requests began to take longer at an instant, with as many round trips per request before it as after it (within a quarter).
 //!
-//! If sessions wait for commits, [`database-waits`](database-waits.md) reports that instead. If nothing slowed down, this is no finding: the remark mentions
-//! it as a cost that limits nothing at this load.
+//! If sessions wait for commits, [`database-waits`](database-waits.md) reports that instead. If nothing slowed down, the remark
+//! mentions the cost.
 
 use loadstone_metrics::Role;
 
 use crate::Confidence;
 use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::commits::Commits;
 use crate::facts::repeated_statements::RepeatedStatement;
 use crate::facts::session_waits::SessionWait;
 use crate::facts::unchanged_count;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 
 /// Transactions per request from which the confidence is high.
@@ -51,6 +49,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["many-transactions"],
     title: "Requests need too many database round trips",
     says: "requests that cost many database transactions or statements each",
+    example: Example {
+        run: "examples/many-transactions",
+        claim: "Requests need too many database round trips: the database commits 185 transactions per iteration, 91 per request; \"Register\" \
+                takes most of the time",
+    },
     needs: &["postgres"],
     settings: &[],
     precedence: 240,

@@ -1,19 +1,18 @@
 //! Memory limits the number of clients, because the service allocates much memory for each connection.
 //!
-//! *"process:8081" uses 310 kB of memory per connection: 2,000 connections take 620 MB.*
+//! The rule needs `observe.process`. While the load opens at least {CONNECTIONS_MIN} connections, it fits the memory of each observed process to the number
+//! of open connections (least squares). It reports a process if all of these hold:
 //!
-//! The rule needs `observe.process`. While the load opens at least 100 connections, it fits the memory of each observed process to the number of open
-//! connections (least squares). It reports a process if all of these hold:
-//!
-//! - the slope is at least 100 kB per connection; most runtimes need 10 to 60 kB
-//! - all connections together take at least 100 MB
-//! - the number of connections explains at least 80 % of the variance of the memory
+//! - the slope is at least {EACH_MIN_BYTES:kB} per connection; most runtimes need 10 to 60 kB
+//! - all connections together take at least {ALL_MIN_BYTES:MB}
+//! - the number of connections explains at least {EXPLAINED_MIN:%} of the variance of the memory
 //!
 //! Two alternatives must be ruled out:
 //!
-//! - **A leak** continues to grow after all clients have connected. At least 8 readings must show the constant number of connections, and memory must grow by
-//!   at most 30 % of the earlier growth. If the number of connections never becomes constant, the rule cannot distinguish the two and reports nothing.
-//! - **A backlog** of requests also takes memory. The rule reports nothing if half of the connections or more have a request in progress.
+//! - **A leak** continues to grow after all clients have connected. At least {LEVEL_READINGS_MIN} readings must show the constant number of connections, and
+//!   memory must grow by at most {LATER_GROWTH_PART_MAX:%} of the earlier growth. If the number of connections never becomes constant, the rule cannot
+//!   distinguish the two and reports nothing.
+//! - **A backlog** of requests also takes memory. The rule reports nothing if {BUSY_PART_MIN:%} of the connections or more have a request in progress.
 
 use loadstone_metrics::Role;
 
@@ -22,7 +21,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, QuantityUnit, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::statistics::LeastSquaresLine;
 
@@ -45,6 +44,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["memory-per-connection"],
     title: "Each connection costs memory",
     says: "each connection takes a lot of memory",
+    example: Example {
+        run: "examples/memory-per-connection",
+        claim: "\"process:8081\" uses 299 kB of memory per connection: 2000 connections take 598 MB",
+    },
     needs: &["process"],
     settings: &["connection", "memory"],
     precedence: 160,

@@ -1,16 +1,14 @@
 //! The target closes connections after a response or two, so that opening new ones takes much of the requests' time.
 //!
-//! *The target closes its connections: 1.0 were opened per request, and TLS handshakes took 70.6 % of the time of all requests.*
-//!
 //! A new user opens one connection, or a few if it sends several requests at once. If many more are opened per iteration, the target closed the earlier ones.
 //! A handshake costs CPU time; with RSA keys, the target pays most of it.
 //!
 //! The rule reports this if all of these hold:
 //!
-//! - at least 50 connections were opened
-//! - at least half as many connections were opened as requests ended
-//! - at least two connections were opened per iteration that began
-//! - connecting took 10 % of the requests' time while a resource was used up or work waited, or 40 % otherwise
+//! - at least {OPENED_MIN} connections were opened
+//! - at least {EACH_REQUEST_MIN} connections were opened per request that ended
+//! - at least {EACH_ITERATION_MIN} connections were opened per iteration that began
+//! - connecting took {CONNECTING_PART_MIN:%} of the requests' time while a resource was used up or work waited, or {CONNECTING_PART_ALONE_MIN:%} otherwise
 //!
 //! The first case is a cause with high confidence; the second is a fault with medium confidence. The rule cannot see whether the target or a proxy in front
 //! of it closed the connections.
@@ -22,7 +20,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Connections opened per request and per iteration from which the target must have closed some.
 const EACH_REQUEST_MIN: f64 = 0.5;
@@ -36,6 +34,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["new-connections"],
     title: "The target closes its connections",
     says: "the target closes connections after few responses, and opening new ones takes the time",
+    example: Example {
+        run: "corpus/node.accept-backlog.gross.ramp.nothing.1",
+        claim: "The target closes its connections: 1.1 were opened per request, and connecting took 74.3 % of the time of all requests",
+    },
     needs: &[],
     settings: &["keepalive", "connection"],
     precedence: 260,

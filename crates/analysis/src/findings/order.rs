@@ -1,19 +1,17 @@
 //! A queue is served out of order: most journeys finish quickly, while some starve.
 //!
-//! *"Time to send" is served out of order: half of the journeys take 1.52 s or less, while the oldest waited 53.7 s and was overtaken repeatedly.*
-//!
 //! In a queue that is served in order, all journeys wait equally long. Otherwise later journeys overtake, and the oldest wait far longer than the median.
 //!
 //! The rule examines flows whose work [waited](../findings.md#when-work-waits). Without a queue, journeys overtake each other only because some take longer.
-//! It reports a flow if at least 5 journeys were overtaken by one that started much later:
+//! It reports a flow if at least {STARVED_MIN} journeys were overtaken by one that started much later:
 //!
 //! | calls that serve the journeys | started later by more than | share of all journeys |
 //! |---|---|---|
-//! | observed by a stub | 8 mean hold times, and 2 s | 5 % |
-//! | not observed | 5 medians, and 2 s | 1 % |
+//! | observed by a stub | {LATER_HOLDS_MIN} mean hold times, and {LATER_MIN_S} s | {STARVED_SHARE_MIN.0:%} |
+//! | not observed | {LATER_MEDIANS_MIN} medians, and {LATER_MIN_S} s | {STARVED_SHARE_MIN.1:%} |
 //!
-//! Hold times are the better measure, because the median grows with the backlog. On one system, 15 to 41 % of the journeys starved without an order, and
-//! 0 to 1.9 % with one. If no calls were observed, the longest wait must also be 1.5 times the time needed to work off the largest backlog.
+//! Hold times are the better measure, because the median grows with the backlog. On one system, 15 to 41 % of the journeys starved without an order, and 0 to
+//! 1.9 % with one. If no calls were observed, the longest wait must also be {LONGER_THAN_IN_ORDER_MIN} times the time needed to work off the largest backlog.
 //! The rule does not count journeys whose call failed.
 //!
 //! Priorities look the same from outside, and so do messages of one key that wait for each other. No run shows whether these are intended, so the confidence
@@ -23,7 +21,7 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
@@ -42,6 +40,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["order"],
     title: "Work is served out of order",
     says: "journeys are overtaken by later ones",
+    example: Example {
+        run: "examples/order",
+        claim: "\"Time to send\" is served out of order: half of the journeys take 4.50 s or less, while the oldest waited 49.6 s and was \
+                overtaken repeatedly",
+    },
     needs: &[],
     settings: &["order", "priority"],
     precedence: 140,

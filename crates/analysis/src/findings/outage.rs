@@ -14,17 +14,22 @@
 use crate::Confidence;
 use crate::Evidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["outage"],
     title: "A part of the system went away",
     says: "a part of the system stopped during the run",
+    example: Example {
+        run: "examples/outage",
+        claim: "\"postgres\" could not be read from 30.5 s on: the database was stopped or unreachable, and 600 of 660 requests failed in that \
+                time (90.9 %)",
+    },
     needs: &[],
     settings: &[],
     precedence: 40,

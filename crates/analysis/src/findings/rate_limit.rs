@@ -2,21 +2,25 @@
 //!
 //! The rule reports the first of these cases:
 //!
-//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests
-//!   are reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large
-//!   has the same status.
-//! - **A stub rejects** at least 1 % of its calls.
-//! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to five
-//!   seconds, is below 0.1; independent calls have 1. At least 15 seconds are needed.
+//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least {REJECTED_SHARE_MIN:%} of a request, and at least {REJECTIONS_MIN}
+//!   times. Several requests are reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a
+//!   message that is too large has the same status.
+//! - **A stub rejects** at least {REJECTED_SHARE_MIN:%} of its calls.
+//! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to
+//!   {pace::TURN_SECONDS_MAX} seconds, is below {pace::EVEN_DISPERSION_MAX}; independent calls have 1. At least {PACE_SECONDS_MIN} seconds are needed.
 //!
-//! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were idle
-//! and the calls at once varied.
+//! [`delaying-limit`](delaying-limit.md) describes limits that only the times of requests show.
+//!
+//! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were
+//! idle and the calls at once varied.
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
 use crate::Evidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::called::CalledEndpoint;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
@@ -24,8 +28,6 @@ use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
 use crate::instant::named;
 use crate::statistics::mean_of_batches;
 use crate::{Confidence, SeriesTally};
@@ -45,6 +47,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["rate-limit"],
     title: "A rate limit applies",
     says: "a rate limit rejects or delays requests or calls",
+    example: Example {
+        run: "examples/rate-limit",
+        claim: "\"List\" and \"Buy\" are limited to about 40/s together: 16.7 % of their requests were rejected with 429",
+    },
     needs: &[],
     settings: &["rate", "limit", "quota"],
     precedence: 220,

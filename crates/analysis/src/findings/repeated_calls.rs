@@ -1,13 +1,18 @@
 //! A request repeats the same call, one after another: a query for each row of another one (N+1), or a lookup in a loop.
 //!
-//! The page of [span-growth](span-growth.md) describes this rule, too.
+//! The rule needs [traces](../traces.md). It reports a call if both of these hold:
+//!
+//! - each request makes it at least {spans::REPEATED_CALLS_MIN} times, one after another
+//! - these calls take {spans::REPEATED_SHARE_MIN:%} of the request's time within the system ({SHARE_HIGH_CONFIDENCE_MIN:%} for high confidence)
+//!
+//! Calls that run at the same time do not count: only the longest of them holds up the request.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Part of the request's time from which the confidence is high.
 const SHARE_HIGH_CONFIDENCE_MIN: f64 = 0.5;
@@ -16,6 +21,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["repeated-calls"],
     title: "A call is repeated within each request",
     says: "a request repeats one call, one after another",
+    example: Example {
+        run: "examples/repeated-calls",
+        claim: "\"List\" calls `SELECT item` 41 times per request, one after another: 97.3 % of its time",
+    },
     needs: &["traces"],
     settings: &[],
     precedence: 310,

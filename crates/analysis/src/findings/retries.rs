@@ -1,13 +1,11 @@
 //! Journeys took longer because a call failed and was repeated.
 //!
-//! *15 journeys of "Time to send" took 1 min longer: their first call to "subscriber" failed and was repeated.*
-//!
 //! The rule needs a stub that counts the calls it failed, and a flow. It reports a flow if all of these hold:
 //!
-//! - at least 3 calls met a fault at a stub
-//! - the number of delayed journeys is 0.5 to 1.1 times the number of failed calls
-//! - the fastest delayed journey took at least 1.5 times as long as the slowest other one
-//! - the delayed journeys took at least 1 s longer than the others, by their medians
+//! - at least {FAILED_CALLS_MIN} calls met a fault at a stub
+//! - the number of delayed journeys is {JOURNEYS_PER_CALL.0} to {JOURNEYS_PER_CALL.1} times the number of failed calls
+//! - the fastest delayed journey took at least {GAP_RATIO_MIN} times as long as the slowest other one
+//! - the delayed journeys took at least {DELAY_MIN_S} s longer than the others, by their medians
 //!
 //! The gap between the two kinds rules out a queue. A stub does not record which journey a failed call belongs to, so the confidence is medium.
 
@@ -18,7 +16,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Minimum of failed calls, and the range of slow journeys per failed call: a call may fail twice, and some retries succeed at once.
 const FAILED_CALLS_MIN: u64 = 3;
@@ -31,6 +29,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["retries"],
     title: "A failed call was repeated",
     says: "journeys took longer because a call failed and was repeated",
+    example: Example {
+        run: "examples/retries",
+        claim: "15 journeys of \"Time to send\" took 1 min longer: their first call to \"subscriber\" failed and was repeated",
+    },
     needs: &[],
     settings: &["retry", "backoff"],
     precedence: 150,

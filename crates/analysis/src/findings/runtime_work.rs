@@ -1,13 +1,23 @@
 //! Work that queues for the few threads that a runtime has for it.
 //!
-//! The page of [event-loop](event-loop.md) describes this rule, too.
+//! The rule reads [runtimes](../observers.md#runtimes). A runtime has separate threads for some types of work. Node, for example, looks up two names at a
+//! time. The rule reports a type of work if both of these hold while work is held up, for {search::READINGS_MIN} readings or more:
+//!
+//! - {runtime_queues::WORK_PER_THREAD_MIN} times as many pieces of this work are in progress as there are threads for it
+//! - they are {search::SYSTEM_PART_MIN:%} of the requests in the system
+//!
+//! The confidence is high from {runtime_queues::CERTAIN_SYSTEM_PART_MIN:%} of the requests in the system on, or if as many requests are served at a time as
+//! there are threads.
+//!
+//! The work may also take longer than under low load. By the utilisation law, the threads that it needs are its threads per request under low load times the
+//! throughput. The alternative is ruled out if these are {EXPLAINED_PART_MIN:%} of the threads or more.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::runtime_queues::RuntimeQueue;
 
@@ -18,6 +28,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["runtime-work"],
     title: "Work waits for the runtime's threads",
     says: "work queues for the few threads that a runtime has for it",
+    example: Example {
+        run: "examples/runtime-work",
+        claim: "Work waits for the threads that the runtime of \"node:80\" has for look-ups of names: 28.4 are in progress, and 2 can run at a \
+                time",
+    },
     needs: &["node"],
     settings: &["thread", "worker", "pool"],
     precedence: 100,

@@ -1,28 +1,24 @@
 //! A resource of the machine or of a process is used up while work waits: CPU, heap, disk, network link or descriptors.
 //!
-//! *"process:8080" uses one core fully while work waits: a single thread does the work; each "Register" takes 38.0 ms of CPU time.*
-//!
-//! A resource must be at its limit for 5 seconds and 5 readings, while work waits, 10 % of the requests time out, or (descriptors, heaps) 10 % fail:
+//! A resource must be at its limit for {search::LENGTH_MIN_S} s and {search::READINGS_MIN} readings while work waits or {strain::TIMEOUT_SHARE_MIN:%} of the
+//! requests time out (descriptors, heaps: fail).
 //!
 //! | resource (observer) | at its limit |
 //! |---|---|
-//! | busiest thread (`process`) | 0.93 of a core |
-//! | cores (`process`) | 93 % of those it may use |
-//! | runtime limit (`process`) | a whole number of cores, within 6 % and level |
-//! | single thread (`process`) | 0.80 to 1.06 cores in 80 % of the readings, or 0.85 to 1.25 if requests are served one at a time |
-//! | core queue (`process`) | 65 % of the cores, and requests slow down as a queue for such cores predicts (Sakasegawa 1977) |
-//! | shared cores (`process`) | its threads wait for cores that other programs use |
-//! | machine (`host`) | 93 % |
-//! | control group (`cgroup`, `process`) | throttled for 5 % of the time |
-//! | heap (runtime metrics) | garbage collection for 30 % of the time |
-//! | disk (`host`) | 90 % busy, with 3 requests queued |
-//! | descriptors (`process`) | 97 % of the limit |
+//! | busiest thread (`process`) | {search::FULL_PART_MIN} of a core |
+//! | cores (`process`), machine (`host`) | {search::FULL_PART_MIN:%} |
+//! | runtime limit (`process`) | a whole number of cores, within {process_cpu::WHOLE_CORES_WITHIN:%}, at a constant level |
+//! | single thread (`process`) | {process_cpu::ONE_CORE_USED_MIN} to {process_cpu::ONE_CORE_USED_MAX} cores in nearly all readings |
+//! | core queue (`process`) | {core_queue::BUSY_PART_MIN:%} of the cores; requests slow down as such a queue predicts (Sakasegawa 1977) |
+//! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time |
+//! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection |
+//! | disk (`host`) | {exhausted::DISK_BUSY_SHARE_MIN:%} busy, with {exhausted::DISK_QUEUE_MIN} requests queued |
+//! | link (`host`) | {exhausted::LINK_USED_PART_MIN:%} of its speed |
+//! | descriptors (`process`) | {exhausted::DESCRIPTORS_PART_MIN:%} of the limit |
 //!
-//! The utilisation law (Denning & Buzen 1978) gives the CPU time per request. The finding names the request and the function that take most of it, if one
-//! does. The confidence is lower if a limit is inferred, or if other programs fill the machine.
+//! The finding names the request and the function that take most CPU time. Confidence is lower if a limit is inferred, or if other programs use the cores.
 //!
-//! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small. It reports nothing if
-//! calls to a stub take nearly all of the callers' time.
+//! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small.
 
 use loadstone_metrics::Role;
 
@@ -30,6 +26,8 @@ use crate::Confidence;
 use crate::Evidence;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
+use crate::finding::{Quantity, QuantityUnit, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{COLLECTING_NAMED_SHARE_MIN, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
@@ -38,8 +36,6 @@ use crate::facts::profiles;
 use crate::facts::readings::SignalReadings;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to explain the waiting as well.
@@ -54,6 +50,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["cpu", "heap", "disk", "bandwidth", "descriptors"],
     title: "A resource is used up",
     says: "CPU, memory, a disk or another resource is used up while work waits",
+    example: Example {
+        run: "examples/saturation",
+        claim: "\"process:8080\" uses one core fully while work waits: a single thread does the work; each \"Register\" takes 39.8 ms of CPU time",
+    },
     needs: &["process"],
     settings: &["cpu", "core", "heap", "memory", "disk", "descriptor", "worker"],
     precedence: 290,

@@ -1,8 +1,8 @@
 //! Requests wait for a connection before they are sent, so no work of the application explains their time.
 //!
-//! The rule reports this if work waited, and connecting accounts for at least 60 % of the added time of the requests. The confidence is medium. It is high if
-//! connections of a second or more take half of the connecting time, and the load generator's machine sent SYNs again. A lost SYN is repeated after 1 s, then
-//! 2 s and 4 s later (RFC 6298).
+//! The rule reports this if work waited, and connecting accounts for at least {slow_connects::CONNECTING_PART_MIN:%} of the added time of the requests. The
+//! confidence is medium. It is high if connections of a second or more take {SLOW_PART_MIN:%} of the connecting time, and the load generator's machine sent
+//! SYNs again. A lost SYN is repeated after 1 s, then 2 s and 4 s later (RFC 6298).
 //!
 //! The load generator may notice a connection late. The rule rules that out if responses were read late by at most a tenth of the added connecting time.
 //!
@@ -15,7 +15,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Part of the connecting time in connections of a second or more, from which lost SYNs explain it.
 const SLOW_PART_MIN: f64 = 0.5;
@@ -24,6 +24,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["slow-connect"],
     title: "Requests wait for a connection",
     says: "connecting takes most of the added time",
+    example: Example {
+        run: "corpus/node.accept-backlog.gross.ramp.nothing.1",
+        claim: "Requests wait for a connection: connecting took 628 ms on average instead of 224 ms, and SYNs were lost or rejected and sent \
+                again: the target's listen queue overflows, or the network drops packets",
+    },
     needs: &[],
     settings: &["backlog", "connection"],
     precedence: 70,

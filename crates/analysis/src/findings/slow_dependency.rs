@@ -2,19 +2,19 @@
 //!
 //! The rule needs a stub in the place of the dependency, which measures how long it holds each call. It reports the stub if all of these hold:
 //!
-//! - requests waited, after at least 8 seconds in which they did not
-//! - calls took at least 1.5 times as long as before, and at least 20 ms longer
-//! - the added call time per request is 60 to 180 % of the added time of the requests
+//! - requests waited, after at least {BEFORE_MIN_S} seconds in which they did not
+//! - calls took at least {SLOWER_RATIO_MIN} times as long as before, and at least {SLOWER_MIN_S:ms} longer
+//! - the added call time per request is {EXPLAINED_RANGE.0:%} to {EXPLAINED_RANGE.1:%} of the added time of the requests
 //!
-//! It ignores flows: work in a queue waits for the workers that process it, not for a call. The calls themselves took the added time, so a queue in
-//! front of the dependency is ruled out. The rule cannot see why the dependency slowed down.
+//! It ignores flows: work in a queue waits for the workers that process it, not for a call. The calls themselves took the added time, so a queue in front of
+//! the dependency is ruled out. The rule cannot see why the dependency slowed down.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Minimum ratio of hold times after and before, and minimum difference.
 const SLOWER_RATIO_MIN: f64 = 1.5;
@@ -28,6 +28,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["slow-dependency"],
     title: "A dependency became slower",
     says: "calls to a dependency take the added time",
+    example: Example {
+        run: "examples/slow-dependency",
+        claim: "Calls to \"ledger\" slowed down from 40.0 ms to 490 ms, and so did the requests",
+    },
     needs: &[],
     settings: &[],
     precedence: 300,

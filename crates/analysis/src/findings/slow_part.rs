@@ -1,14 +1,11 @@
 //! A part of all requests takes longer by the same time, regardless of the request: one of several instances is slow.
 //!
-//! *47.6 % of all requests take 201 ms longer than the others, regardless of the request: one of several instances that serve them is slow, or something that
-//! only some requests use.*
+//! The rule examines each request with at least {SAMPLES_MIN} samples. A request shows two kinds of samples if its times have a second hump, as for
+//! [`two-kinds`](two-kinds.md), with up to {SLOW_SHARE_MAX:%} of its samples. The rule reports the run if all of these hold:
 //!
-//! The rule examines each request with at least 40 samples. A request shows two kinds of samples if its times have a second hump, as for
-//! [`two-kinds`](two-kinds.md), with up to 80 % of its samples. The rule reports the run if all of these hold:
-//!
-//! - at least three requests, and 80 % of those examined, show two kinds
-//! - the added times are within 25 % of each other (median of the slow samples minus the median of the others)
-//! - each request's share of slow samples is within a factor of three of the overall share
+//! - at least {NAMES_MIN} requests, and {COVERED_SHARE_MIN:%} of those examined, show two kinds
+//! - the added times are within {ADDED_TIME_WITHIN:%} of each other (median of the slow samples minus the median of the others)
+//! - each request's share of slow samples is within a factor of {SHARE_FACTOR_MAX} of the overall share
 //! - slow and fast samples ended throughout the run
 //!
 //! A slow kind of request would show in some requests only. A slow instance shows in all.
@@ -21,8 +18,8 @@ use crate::Evidence;
 use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Maximum number of requests that the evidence lists.
 const LISTED_MAX: usize = 5;
@@ -31,6 +28,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["slow-part"],
     title: "A part of all requests is slower",
     says: "a share of all requests takes longer by the same time: one of several instances is slow",
+    example: Example {
+        run: "corpus/nginx.slow-instance.plain.constant.nothing.1",
+        claim: "9.90 % of all requests take 206 ms longer than the others, regardless of the request: one of several instances that serve them is \
+                slow, or something that only some requests use",
+    },
     needs: &[],
     settings: &["instance"],
     precedence: 180,

@@ -1,23 +1,21 @@
 //! The slowest layer of a pipeline is the first one whose output is below its input.
 //!
-//! *The slowest layer of "E-mail" ends in "generated": 60/s enter it and 21/s leave.*
-//!
-//! A layer is the part of a flow from one stage to the next. By conservation of flow, the queue in front of a layer grows by its input minus its output. Layers
-//! behind the slowest receive only its output, so no queue grows in front of them.
+//! A layer is the part of a flow from one stage to the next. By conservation of flow, the queue in front of a layer grows by its input minus its output.
+//! Layers behind the slowest receive only its output, so no queue grows in front of them.
 //!
 //! The rule needs a flow with stages whose backlog grows, as for [`unstable-queue`](unstable-queue.md). It reports the first layer whose queue grows, if both
 //! hold:
 //!
 //! - the 95 % interval of the growth is above zero (five-second means, Student's *t*)
-//! - the growth is at least 4 % of the layer's input
+//! - the growth is at least {DEFICIT_PART_MIN:%} of the layer's input
 //!
-//! The evidence lists the rates of all layers and the queue in front of each. The finding shows where the limit is, not why: it ranks after the finding
-//! that names the cause.
+//! The evidence lists the rates of all layers and the queue in front of each. The finding shows where the limit is, not why: it ranks after the finding that
+//! names the cause.
 
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::statistics::mean_of_batches;
 use crate::{Confidence, FlowTally};
 
@@ -40,6 +38,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["slow-stage"],
     title: "One stage of the pipeline is the slowest",
     says: "which layer of a pipeline is the slowest",
+    example: Example {
+        run: "examples/slow-stage",
+        claim: "The slowest layer of \"E-mail\" ends in \"generated\": 20.0/s enter it and 12.5/s leave",
+    },
     needs: &[],
     settings: &["worker"],
     precedence: 350,

@@ -1,14 +1,14 @@
 //! Traces show which span, or which wait before one, accounts for the time that a request takes longer.
 //!
-//! The rule needs [traces](../traces.md). The mean time of a request is a sum of parts: the time that no span covers, each span's own time on the critical
-//! path, and the time right before each call (Zhang et al., *CRISP*, USENIX ATC 2022). The rule compares these parts under low and high load, or before and
-//! after a [change](change.md). It reports the part that accounts for most of the added time.
+//! The rule needs [traces](../traces.md). It compares the parts of a request's critical path (Zhang et al., *CRISP*, USENIX ATC 2022) under low and high
+//! load, or before and after a [change](change.md).
 //!
-//! - **the request takes longer**: 1.5 times as long as under low load in 4 blocks, and in three quarters of the blocks from the first to the last; or a
-//!   [change](change.md). By at least 1 ms
-//! - **traces**: 30 in each of the two stretches
-//! - **the part's share of the added time**: at least 50 %; high confidence from 75 %
-//! - **seconds of the later stretch that show it**: 75 %
+//! | condition | limit |
+//! |---|---|
+//! | the request takes longer | {load_response::SLOWER_FACTOR_MIN} times as long under high load; or a change; {changes::CHANGE_MIN_S:ms} or more |
+//! | traces | {spans::TRACES_MIN} in each stretch |
+//! | the part's share of the added time | {spans::GROWTH_PART_MIN:%}; high confidence from {SHARE_HIGH_CONFIDENCE_MIN:%} on |
+//! | seconds of the later stretch that show it | {spans::SECONDS_SHARE_MIN:%} |
 //!
 //! | the part | its meaning |
 //! |---|---|
@@ -18,15 +18,14 @@
 //! | a span's own time | the service itself: CPU, a lock, garbage collection |
 //! | outside of all spans | before the first service handles the request, or the network: at most medium confidence |
 //!
-//! The rule `repeated-calls` reports a call that each request repeats at least ten times, one after another, if these take 30 % of its time within the system
-//! (50 % for high confidence). Calls that run at the same time do not count.
+//! [`repeated-calls`](repeated-calls.md) reports a call that each request repeats.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::spans::{GrowthWhy, SpanGrowth, TimePart};
 use crate::instant::clock;
 use loadstone_metrics::span::{SpanKind, SpanPath};
@@ -43,6 +42,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["span-growth"],
     title: "A part of the request became slower",
     says: "which span, or which wait before one, accounts for the time that a request takes longer",
+    example: Example {
+        run: "examples/span-growth",
+        claim: "100 % of the added time of \"List\" under high load (8.56 ms → 22.3 ms) is spent in \"prices\" before `SELECT item`; `SELECT item` \
+                itself still takes 3.07 ms",
+    },
     needs: &["traces"],
     settings: &[],
     precedence: 30,

@@ -4,7 +4,7 @@
 //!
 //! - the name got another address during the load
 //! - clients had looked it up before
-//! - no client looked it up in the rest of the load, for at least 20 s and twice the time to live of the answers
+//! - no client looked it up in the rest of the load, for at least {AFTER_MIN_S} s and {AFTER_TTLS_MIN} times the time to live of the answers
 //!
 //! A persistent connection needs no lookup and looks the same, so the confidence is medium.
 
@@ -15,7 +15,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::instant::clock;
 
@@ -27,6 +27,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["stale-address"],
     title: "An old address is still used",
     says: "a name has a new address, but clients still use the old one",
+    example: Example {
+        run: "examples/stale-address",
+        claim: "\"statsd.test\" got another address at 1:01, and no client has looked it up since: clients still use the old address",
+    },
     needs: &["dns"],
     settings: &["ttl", "dns"],
     precedence: 370,

@@ -1,17 +1,15 @@
 //! Requests stall repeatedly, at even or uneven intervals: a job, a flush or a garbage collection that recurs.
 //!
-//! *Every 10.0 s requests take up to 393 ms: the target stalls for about that long.*
+//! A second counts as a pause if its slowest request took at least {stalls::SLOW_FACTOR_MIN} times the usual time, and at least {stalls::SLOWER_BY_MIN_S:ms}
+//! more. The rule needs {stalls::PAUSES_MIN} pauses.
 //!
-//! A second counts as a pause if its slowest request took at least four times the usual time, and at least 20 ms more. The rule needs three pauses.
+//! - **Even intervals** (within {stalls::PERIOD_ERROR_S} s or {stalls::PERIOD_ERROR_PART:%}) are a `periodic-stall`. The confidence is high if random pauses
+//!   would be as even in less than {P_HIGH_CONFIDENCE_MAX:%} of runs, medium below {P_MEDIUM_CONFIDENCE_MAX:%}, and low below {stalls::PERIOD_P_VALUE_MAX:%}.
+//!   Pauses may take up to {stalls::EVEN_SHARE_MAX:%} of the seconds.
+//! - **Other pauses** are a `stall` with low confidence. They take {stalls::UNEVEN_PAUSE_SECONDS_MAX} s and {stalls::UNEVEN_SHARE_MAX:%} of the seconds at
+//!   most. Chance must explain their number with a probability of {stalls::TOGETHER_P_VALUE_MAX} at most.
 //!
-//! - **Even intervals** (within a second or a tenth) are a `periodic-stall`. The confidence is high if random pauses would be as even in less than 0.1 % of
-//!   runs, medium below 1 %, and low below 10 %. Pauses may take up to half of the seconds.
-//! - **Other pauses** are a `stall` with low confidence. They take two seconds and 40 % of the seconds at most. Independent slow requests would coincide in
-//!   so few seconds in less than one of 10,000 runs.
-//!
-//! If all requests together show no pauses, the rule examines each request separately, since another request may always take as long. Then both chances must be
-//! small, and the second is divided by the number of requests. If pauses take a quarter of the seconds or more, the first is computed for seconds that are
-//! slow with a constant probability.
+//! If all requests together show no pauses, the rule examines each request separately, with the second probability divided by the number of requests.
 //!
 //! The evidence lists the signals that differ while the slow requests were in progress: a request of two seconds was held up before the second in which it
 //! ended. Sessions that wait for a lock rank first, and the finding names their wait. Threads that wait for a core rank last.
@@ -29,8 +27,8 @@ use crate::facts::Facts;
 use crate::facts::stalls::{CorrelatedSignal, Stalls};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
@@ -44,6 +42,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["periodic-stall", "stall"],
     title: "Requests stall repeatedly",
     says: "requests stall repeatedly, at even or uneven intervals",
+    example: Example {
+        run: "corpus/redis.cache-stampede.gross.constant.nothing.1",
+        claim: "Every 7.00 s \"List\" takes up to 1.54 s: something that only these requests need stalls for about that long",
+    },
     needs: &[],
     settings: &[],
     precedence: 210,

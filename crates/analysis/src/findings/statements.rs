@@ -1,16 +1,14 @@
 //! Rows are inserted one by one: the same `INSERT` runs many times per iteration, although one statement can insert all rows.
 //!
-//! *`INSERT INTO emails (…) VALUES (?)` is executed 40 times per iteration of the load, once per row: one statement can insert all rows.*
-//!
 //! The rule needs a database that counts its statements (`pg_stat_statements`, the performance schema). It reports an `INSERT` if all of these hold:
 //!
-//! - it ran at least 10 times per iteration, or per request if an iteration sends a request many times
-//! - at least 20 iterations began
+//! - it ran at least {EXECUTIONS_MIN} times per iteration, or per request if an iteration sends a request many times
+//! - at least {repeated_statements::COUNTED_MIN} iterations began
 //! - the executions follow the iterations: the slope of one over the other (least squares) is within a quarter of their ratio, which excludes an unrelated
 //!   import
 //!
-//! An insert reads nothing and its rows are known in advance, so it is the easiest repeated statement to combine. Possibly no request waits for it. It is
-//! a fault, not a limit, and ranks after causes. The confidence is medium.
+//! An insert reads nothing and its rows are known in advance, so it is the easiest repeated statement to combine. Possibly no request waits for it. It is a
+//! fault, not a limit, and ranks after causes. The confidence is medium.
 //!
 //! In a test with a flow, the rows may belong to many jobs. The rule cannot distinguish that, and lists it as an alternative.
 
@@ -21,7 +19,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 
 /// Minimum executions per iteration, or per request if an iteration sends several.
@@ -31,6 +29,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["statements"],
     title: "Rows are inserted one by one",
     says: "a statement runs once for each row",
+    example: Example {
+        run: "examples/statements",
+        claim: "`INSERT INTO emails (change_id, subscriber_id) VALUES (?)` is executed 40 times per \"Publish\", once per row: one statement can \
+                insert all rows",
+    },
     needs: &["postgres"],
     settings: &["batch"],
     precedence: 250,

@@ -1,6 +1,19 @@
 //! The call in which a runtime's working threads wait, and what they wait for.
 //!
-//! The page of [event-loop](event-loop.md) describes this rule, too.
+//! The rule reads the stack samples of [runtimes](../observers.md#runtimes). It reports threads that wait in one place: for a lock, a pool, or something else
+//! of the process. By Little's law, the mean number of threads in a place is its throughput times the time that it takes.
+//!
+//! | condition | limit |
+//! |---|---|
+//! | readings while work was held up | {search::READINGS_MIN} or more |
+//! | waiting threads | {thread_wait::WAITING_THREADS_MIN} or more, and {thread_wait::PEAK_PART_MIN:%} of their maximum |
+//! | the same, as a part of the threads at work | {thread_wait::WAITING_SHARE_MIN:%} or more |
+//! | the same, for each request in the system | {search::SYSTEM_PART_MIN} to {thread_wait::THREADS_PER_REQUEST_MAX}; more belong to other work |
+//! | waiting threads under low load | {thread_wait::LOW_LOAD_PART_MAX:%} of them at most |
+//! | high confidence | a lock or pool with {thread_wait::CERTAIN_SHARE_MIN:%} of the threads at work |
+//!
+//! The finding names the call, the service's function below which most threads wait, and what {OTHER_THREADS_MIN:%} or more of the other threads do
+//! meanwhile. Database sessions that hold up the work rank first.
 
 use loadstone_metrics::Role;
 
@@ -9,7 +22,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::thread_wait::ThreadWait;
 
@@ -22,6 +35,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["thread-waits"],
     title: "Threads wait in one place",
     says: "in which call the working threads wait, and for what",
+    example: Example {
+        run: "examples/thread-waits",
+        claim: "Of 18.5 working threads `exec` in \"jvm:80\", 14.5 wait for a free pool member in `HikariPool.getConnection` below \
+                `PaymentDao.insert`",
+    },
     needs: &["jvm"],
     settings: &["lock", "pool", "thread", "connection"],
     precedence: 110,

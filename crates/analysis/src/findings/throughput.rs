@@ -1,7 +1,5 @@
 //! Throughput of closed load fell while the same number of users waited in requests: the system delayed them.
 //!
-//! *Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users waited for them as before.*
-//!
 //! In closed load, N users complete N / (R + Z) requests per second, with a response time R and a time Z between requests. The rule reports a drop if all of
 //! these hold:
 //!
@@ -9,16 +7,16 @@
 //! - the number of users stayed the same
 //! - as many users as before were in a request, so that the script's time Z does not explain the drop
 //!
-//! It detects the drop with the step test of [`change`](change.md), at a significance of one in a thousand. It reports nothing within 3 s of a change of
-//! times or of failures, since these findings are more specific. The confidence is medium: the rule cannot see what stalled.
+//! It detects the drop with the step test of [`change`](change.md), at a significance of one in a thousand. It reports nothing within {SAME_INSTANT_S_MAX} s
+//! of a change of times or of failures, since these findings are more specific. The confidence is medium: the rule cannot see what stalled.
 
 use crate::Confidence;
 use crate::Evidence;
 use crate::facts::Facts;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::instant::clock;
 
 /// Maximum seconds between two instants that count as the same.
@@ -28,6 +26,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["throughput"],
     title: "Throughput fell while the load stayed the same",
     says: "closed load completes fewer requests with the same number of users",
+    example: Example {
+        run: "examples/throughput",
+        claim: "Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users waited for them as before",
+    },
     needs: &[],
     settings: &[],
     precedence: 200,

@@ -1,24 +1,23 @@
 //! A request has two kinds: a few of its samples take many times as long as the others, throughout the run.
 //!
-//! *1 % of "Tap response" take 604 ms, the others 1.2 ms: the slow ones are those of "OneYear".*
+//! The rule looks for a second hump in the distribution of each request's service time. A hump has {humps::SLOW_SHARE_MIN:%} to {SLOW_SHARE_MAX:%} of the
+//! samples, at least {humps::SLOW_MIN} of them ({SLOW_HIGH_CONFIDENCE_MIN} for high confidence), and these properties:
 //!
-//! The rule looks for a second hump in the distribution of each request's service time, with almost no samples in between. It reports a hump with 0.1 % to
-//! 20 % of the samples, and at least 8 of them (20 for high confidence). The hump must have these properties:
-//!
-//! - it is at least four medians away from the other samples
-//! - its p90 is at most 1.5 times its p10
-//! - between half of its fastest time and its fastest time lie at most a tenth as many samples
+//! - its fastest sample takes at least {humps::SLOWER_FACTOR_MIN} times the median of the others
+//! - its p90 is at most {humps::WIDTH_FACTOR_MAX} times its p10
+//! - between {humps::VALLEY_BEGIN_PART:%} of its fastest time and its fastest time lie at most {humps::VALLEY_SHARE_MAX:%} as many samples
 //!
 //! The rule rules out other causes:
 //!
-//! - **pauses of a process:** slow samples must occur in 70 % of the seconds in which chance would put one
-//! - **time limits:** 90 % of the slow samples were abandoned or failed, or took as long as a limit at which others were abandoned (within 5 %)
-//! - **a queue out of order:** 90 % of the slow samples ended while work [waited](../findings.md#when-work-waits)
+//! - **pauses of a process:** slow samples must occur in {SPREAD_PART_MIN:%} of the seconds in which chance would put one
+//! - **time limits:** {EXPLAINED_PART_MIN:%} of the slow samples failed, or took as long as a limit at which others were abandoned (within
+//!   {AT_LIMIT_DISTANCE_MAX:%})
+//! - **a queue out of order:** {EXPLAINED_PART_MIN:%} of the slow samples ended while work [waited](../findings.md#when-work-waits)
 //!
-//! If 90 % of the slow samples spent their time on connecting, the rule reports [`slow-connect`](slow-connect.md) instead.
+//! If {EXPLAINED_PART_MIN:%} of the slow samples spent their time on connecting, the rule reports [`slow-connect`](slow-connect.md) instead.
 //!
 //! **To learn which ones are slow**, send the request in a group named after what you suspect: `user.group(product, () => …)`. The finding names groups that
-//! are 90 % slow and have 90 % of the slow samples. Without groups, the rule cannot name the second kind.
+//! are {EXPLAINED_PART_MIN:%} slow and have {EXPLAINED_PART_MIN:%} of the slow samples.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +25,12 @@ use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 
 use crate::Evidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY_BEGIN_PART, between, hump};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
@@ -63,6 +62,10 @@ pub(super) const RULE: Rule = Rule {
     ids: &["two-kinds", "slow-connect"],
     title: "A few requests are much slower",
     says: "which few requests take many times as long as the rest",
+    example: Example {
+        run: "examples/two-kinds",
+        claim: "1.00 % of \"Tap\" take 605 ms, the others 2.01 ms: the slow ones are those of \"yearly\"",
+    },
     needs: &[],
     settings: &[],
     precedence: 190,

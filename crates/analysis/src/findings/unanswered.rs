@@ -1,26 +1,23 @@
 //! Some requests get no response any more: a leaked connection, a deadlock, or a worker that hangs.
 //!
-//! *11 requests of "Buy" got no response before the run ended, the first from about 0:12 on: something that they need is not released (leaked
-//! connections, a lock, workers that hang).*
+//! The rule reports a request if at least {COUNT_MIN} of its samples were still open at the end of the run. They must have been open for at least
+//! {OPEN_MIN_S} s, and for {OPEN_FACTOR_MIN} times as long as any that ended.
 //!
-//! The rule reports a request if at least 3 of its samples were still open at the end of the run. They must have been open for at least 1.5 s, and for three
-//! times as long as any that ended.
+//! A long queue is ruled out, because requests that end have then waited as long as those that are still open. It is not ruled out if no such request ended.
+//! A process at the limit of its CPU is the other alternative.
 //!
-//! A long queue is ruled out, because requests that end have then waited as long as those that are still open. It is not ruled out if no such request ended. A
-//! process at the limit of its CPU is the other alternative.
-//!
-//! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is
-//! not released, and the claim lists both. The confidence is medium.
+//! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is not
+//! released, and the claim lists both. The confidence is medium.
 
 use crate::Confidence;
 use crate::Evidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 
 /// In a queue of any length, requests that end have waited as long as those that are still open.
@@ -37,6 +34,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["unanswered"],
     title: "Requests are no longer answered",
     says: "requests that got no response before the run ended",
+    example: Example {
+        run: "corpus/go.unreturned-connections.plain.constant.all.1",
+        claim: "94 requests of \"List\" got no response before the run ended, the first from about 0:13 on: something that they need is not \
+                released (leaked connections, a lock, workers that hang)",
+    },
     needs: &[],
     settings: &["pool", "connection", "lock", "worker", "timeout"],
     precedence: 50,

@@ -1,10 +1,10 @@
 //! A backlog grows as long as the load lasts, because more journeys start than finish.
 //!
 //! The rule needs a flow. It reports the flow if its backlog [grows](../findings.md#when-work-waits) until the load ends: the 95 % interval of started minus
-//! finished per second is above zero, and the growth is at least 4 % of the input.
+//! finished per second is above zero, and the growth is at least {waiting::BACKLOG_GROWTH_PART_MIN:%} of the input.
 //!
-//! The evidence has the growth with its interval, the backlog at the end of the load, the time needed to work it off at the measured throughput, and the
-//! time it took.
+//! The evidence has the growth with its interval, the backlog at the end of the load, the time needed to work it off at the measured throughput, and the time
+//! it took.
 //!
 //! The finding is a consequence and ranks after its cause. If it is the only finding, nothing that works off the queue was observed, and the rule cannot name
 //! the limit.
@@ -14,14 +14,18 @@ use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::{Confidence, FlowTally};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["unstable-queue"],
     title: "A backlog grows throughout the load",
     says: "a flow whose backlog grows as long as the load lasts",
+    example: Example {
+        run: "examples/unstable-queue",
+        claim: "The backlog of \"Time to send\" grows by 19.5 per second as long as the load lasts: 20/s arrive and 0.489/s finish",
+    },
     needs: &[],
     settings: &["worker"],
     precedence: 360,

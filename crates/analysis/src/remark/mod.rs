@@ -150,7 +150,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     }
     if all_follow(facts) && has_no_strain(facts) {
         let text = format!(
-            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
+            "No limit was reached at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.",
             loadstone_units::number(top_rate(facts)),
             failed(facts, totals)

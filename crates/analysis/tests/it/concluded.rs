@@ -3,8 +3,12 @@
 use loadstone_analysis::{Finding, conclude};
 use loadstone_run_directory::Run;
 
+use crate::examples;
+
 pub(crate) fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
+    let found = conclude(run).verdict.findings.findings;
+    examples::record_if_requested(run, &found);
+    found
 }
 
 pub(crate) fn shown(found: &[Finding]) -> String {

@@ -20,7 +20,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 
 /// The current conclusions from a run whose files are stored compressed.
-fn concluded(folder: &Path) -> Summary {
+pub(crate) fn concluded(folder: &Path) -> Summary {
     let unpacked = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(folder).unwrap() {
         let packed = entry.unwrap().path();

@@ -44,7 +44,7 @@ fn ramp(top: f64) -> String {
 fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
     // 280 in total, 70 of them up to half of the load: enough to see that they take no longer.
     let reported = ramp(14.0);
-    assert!(reported.starts_with("Nothing limits it at this load"), "{reported}");
+    assert!(reported.starts_with("No limit was reached at this load"), "{reported}");
     // 120 in total, 30 of them up to half of the load.
     let reported = ramp(6.0);
     assert!(reported.contains("too few requests ended at low load"), "{reported}");

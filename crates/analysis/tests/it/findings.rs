@@ -229,7 +229,7 @@ fn a_target_that_follows_the_load_is_reported_without_limit() {
     for profile in [ramp(5.0, 150.0, 60, Timing::Poisson), ramp(5.0, 150.0, 60, Timing::Even), users(1, 60, 60)] {
         let findings = find(&delays(Service::Exponential(0.03)), profile, 1);
         assert!(
-            findings.remark.text.starts_with("Nothing limits it at this load: throughput followed the load"),
+            findings.remark.text.starts_with("No limit was reached at this load: throughput followed the load"),
             "{}",
             findings.remark.text
         );
@@ -247,7 +247,7 @@ fn a_healthy_target_is_reported_as_healthy_even_after_a_short_ramp() {
     for seed in 0..40 {
         let findings = find(&delays(Service::Exponential(0.03)), ramp(4.0, 40.0, 24, Timing::Poisson), seed);
         assert!(findings.findings.is_empty(), "{seed}: {}", findings.findings[0].claim);
-        reported += usize::from(findings.remark.text.starts_with("Nothing limits it at this load"));
+        reported += usize::from(findings.remark.text.starts_with("No limit was reached at this load"));
     }
     assert!(reported >= 36, "{reported} of 40");
 }

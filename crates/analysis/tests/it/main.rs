@@ -15,6 +15,7 @@ mod coverage;
 mod deciding;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
+mod examples;
 mod filling;
 mod findings;
 mod flows;

@@ -37,7 +37,7 @@ fn findings(run: &Run) -> Findings {
 #[test]
 fn a_constant_load_remains_fast_in_parallel_with_a_rising_load() {
     let remark = findings(&run(|_| 3, |_| 12)).remark;
-    assert!(remark.text.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
+    assert!(remark.text.starts_with("No limit was reached at this load: throughput followed the load"), "{remark}");
 }
 
 /// Only the last seconds of the ramp reach the limit.
@@ -48,7 +48,7 @@ fn a_ramp_that_ends_just_above_a_limit_is_not_reported_without_limit() {
     assert!(remark.text.contains("(\"List\" from 12.0 ms to 16.0 ms)") && remark.text.contains("Raise the load further"), "{remark}");
     // A small increase may be caused by the load itself.
     let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 13 })).remark;
-    assert!(remark.text.starts_with("Nothing limits it at this load"), "{remark}");
+    assert!(remark.text.starts_with("No limit was reached at this load"), "{remark}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_constant_load_that_slows_down_is_not_reported_as_fast() {
     let slower = run(|second| if second < 20 { 30 } else { 50 }, |_| 12);
     let said = findings(&slower);
     assert!(said.findings.iter().any(|finding| finding.rule == "change") || said.remark.text.starts_with("Cannot tell"), "{said:?}");
-    assert!(!said.remark.text.starts_with("Nothing limits it"), "{}", said.remark);
+    assert!(!said.remark.text.starts_with("No limit was reached"), "{}", said.remark);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn repeated_statements_are_attributed_to_their_request() {
     };
     let passing = asked(61, |_| 12);
     assert!(passing.findings.is_empty(), "{passing:?}");
-    let said =
-        "\"mysql\" receives 61 statements per \"List\": each one is a round trip for the request, but it limits nothing at this load.";
+    let said = "\"mysql\" receives 61 statements per \"List\": each one is a round trip for the request, but no request became slower at this \
+                load.";
     assert!(passing.remark.text.contains(said), "{}", passing.remark);
     // If it takes longer and longer, it is a finding.
     let slow = asked(61, |second| 12 + u64::from(second) * 2);

@@ -36,7 +36,7 @@ impl StoredRunArgs {
 
     /// All stored data of the run, per second where seconds are stored.
     pub(crate) fn as_kept(&self) -> anyhow::Result<Run> {
-        Ok(Reader::open(&self.directory()?).and_then(Reader::run_as_kept)?)
+        Ok(Reader::open(&self.directory()?).and_then(Reader::run_unfolded)?)
     }
 
     pub(crate) fn directory(&self) -> Result<PathBuf, UsageError> {

@@ -203,5 +203,5 @@ fn a_long_run_is_read_in_steps_that_fit() {
     // From 0 to 9 again and again, in steps of five seconds.
     assert!(run.signals[0].points.iter().all(|point| [2.0, 7.0].contains(&point.value)), "{:?}", &run.signals[0].points[..10]);
     assert_eq!(run.signals[1].points.last().map(|point| point.value), Some(9099.0 * 3.0));
-    assert_eq!(Reader::open(&directory).unwrap().run_as_kept().unwrap().signals[0].points.len(), 9100);
+    assert_eq!(Reader::open(&directory).unwrap().run_unfolded().unwrap().signals[0].points.len(), 9100);
 }

@@ -11,6 +11,8 @@ pub(crate) struct CellConclusion {
     /// Most important first.
     pub(crate) findings: Vec<ConcludedFinding>,
     pub(crate) remark: String,
+    /// `no_limit`, `cannot_tell`, …
+    pub(crate) remark_kind: String,
     /// `valid`, `suspect` or `invalid`
     pub(crate) grade: String,
     /// Its folder among the kept runs.
@@ -28,6 +30,8 @@ pub(crate) struct ConcludedFinding {
     pub(crate) rule: String,
     pub(crate) confidence: String,
     pub(crate) claim: String,
+    /// Names of its quantities.
+    pub(crate) quantities: Vec<String>,
 }
 
 impl CellConclusion {
@@ -39,6 +43,7 @@ impl CellConclusion {
             cell: cell.to_owned(),
             findings: findings.map(ConcludedFinding::of).collect(),
             remark: text(&verdict["findings"]["remark"]["text"]),
+            remark_kind: text(&verdict["findings"]["remark"]["kind"]),
             grade: text(&verdict["validity"]["grade"]),
             run: text(&summary["id"]),
             date: date.to_owned(),
@@ -54,6 +59,7 @@ impl CellConclusion {
             cell: text(&value["cell"]),
             findings: findings.map(ConcludedFinding::of).collect(),
             remark: text(&value["remark"]),
+            remark_kind: text(&value["remark_kind"]),
             grade: text(&value["grade"]),
             run: text(&value["run"]),
             date: text(&value["date"]),
@@ -64,12 +70,15 @@ impl CellConclusion {
     }
 
     pub(crate) fn line(&self) -> String {
-        let finding =
-            |finding: &ConcludedFinding| json!({ "rule": finding.rule, "confidence": finding.confidence, "claim": finding.claim });
+        let finding = |finding: &ConcludedFinding| {
+            let quantities: Vec<Value> = finding.quantities.iter().map(|name| json!({ "name": name })).collect();
+            json!({ "rule": finding.rule, "confidence": finding.confidence, "claim": finding.claim, "quantities": quantities })
+        };
         let value = json!({
             "cell": self.cell,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "remark": self.remark,
+            "remark_kind": self.remark_kind,
             "grade": self.grade,
             "run": self.run,
             "date": self.date,
@@ -88,7 +97,19 @@ impl CellConclusion {
 
 impl ConcludedFinding {
     fn of(value: &Value) -> Self {
-        Self { rule: text(&value["rule"]), confidence: text(&value["confidence"]), claim: text(&value["claim"]) }
+        let quantities = value["quantities"].as_array().into_iter().flatten();
+        Self {
+            rule: text(&value["rule"]),
+            confidence: text(&value["confidence"]),
+            claim: text(&value["claim"]),
+            quantities: quantities.map(|quantity| text(&quantity["name"])).collect(),
+        }
+    }
+
+    /// Whether it only bounds how many requests are served at a time.
+    pub(super) fn is_bound(&self) -> bool {
+        let has = |name: &str| self.quantities.iter().any(|quantity| quantity == name);
+        has("places_max") && !has("places")
     }
 }
 
@@ -102,8 +123,9 @@ mod tests {
 
     #[test]
     fn a_conclusion_survives_its_line() {
-        let remark = json!({ "kind": "nothing", "text": "", "summary": "" });
-        let findings = json!([{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time" }]);
+        let remark = json!({ "kind": "no_limit", "text": "", "summary": "" });
+        let findings =
+            json!([{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time", "quantities": [{ "name": "calls" }] }]);
         let verdict = json!({ "validity": { "grade": "valid" }, "findings": { "remark": remark, "findings": findings } });
         let summary = json!({ "id": "r1", "verdict": verdict });
         let conclusion = CellConclusion::of("node/row-lock/plain/ramp/all/1", &summary, "2026-11-22", "abc");

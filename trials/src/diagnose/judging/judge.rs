@@ -6,6 +6,8 @@ use super::conclusion::{CellConclusion, ConcludedFinding};
 
 /// The rule that speaks of the load generator, not of the system.
 const GENERATOR: &str = "generator";
+/// Kind of a remark that does not know the limit.
+const CANNOT_TELL: &str = "cannot_tell";
 /// Findings that a reader considers.
 const FIRST: usize = 3;
 
@@ -50,10 +52,9 @@ pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
         Some(_) => return Rating::InThree,
         None => {}
     }
-    // A bound on how many are served at a time is true of fewer, too.
-    let is_bound = |finding: &ConcludedFinding| finding.claim.contains(" at most ") && finding.claim.contains(" or fewer are in ");
+    // A bound on how many are served at a time also holds for fewer.
     let names_no_cause =
-        |finding: &ConcludedFinding| catalogue.symptoms.contains(&finding.rule) || is_bound(finding) || applies(&severity.vague, finding);
+        |finding: &ConcludedFinding| catalogue.symptoms.contains(&finding.rule) || finding.is_bound() || applies(&severity.vague, finding);
     let mut causes = conclusion.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
     let speaks_of_itself = |finding: &ConcludedFinding| finding.rule == GENERATOR;
     if causes.peek().is_some() && !causes.all(speaks_of_itself) {
@@ -70,24 +71,34 @@ pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
     if conclusion.findings.is_empty() && meant.any(|one| one.is_met_by_remark(&conclusion.remark)) {
         return Rating::Right;
     }
-    let is_undecided = conclusion.remark.to_lowercase().contains("cannot tell what");
+    let is_undecided = conclusion.remark_kind == CANNOT_TELL;
     if conclusion.findings.is_empty() && !is_undecided { Rating::Denied } else { Rating::Abstained }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn judged(cell: &str, findings: &[(&str, &str)], remark: &str) -> Rating {
+        judged_with(cell, findings, remark, "no_limit")
+    }
+
+    fn judged_with(cell: &str, findings: &[(&str, &str)], remark: &str, remark_kind: &str) -> Rating {
         let catalogue = Catalogue::read(super::super::root()).unwrap();
         let cell = Cell::parse(cell).unwrap();
         let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).unwrap();
-        let finding =
-            |(rule, claim): &(&str, &str)| ConcludedFinding { rule: (*rule).into(), confidence: "high".into(), claim: (*claim).into() };
+        let finding = |(rule, claim): &(&str, &str)| ConcludedFinding {
+            rule: (*rule).into(),
+            confidence: "high".into(),
+            claim: (*claim).into(),
+            quantities: Vec::new(),
+        };
         let conclusion = CellConclusion {
             cell: cell.name(),
             findings: findings.iter().map(finding).collect(),
             remark: remark.into(),
+            remark_kind: remark_kind.into(),
             ..CellConclusion::default()
         };
         judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &conclusion)
@@ -122,13 +133,26 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_names_no_cause() {
+        let bound = |names: &[&str]| {
+            let quantities: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+            let finding = json!({ "rule": "effective-concurrency", "claim": "\"Buy\" is served …", "quantities": quantities });
+            let summary = json!({ "verdict": { "findings": { "findings": [finding], "remark": { "kind": "in_addition", "text": "" } } } });
+            CellConclusion::of("node/row-lock/plain/ramp/nothing/1", &summary, "", "").findings[0].is_bound()
+        };
+        assert!(bound(&["places_max", "throughput"]));
+        assert!(!bound(&["places_max", "places"]), "a likely number is a cause");
+        assert!(!bound(&["places"]));
+    }
+
+    #[test]
     fn saying_nothing_is_not_denying() {
         let cell = "node/row-lock/plain/ramp/nothing/1";
         let queue = ("unstable-queue", "More comes in than goes out: the backlog grows by 3 a second");
-        assert_eq!(judged(cell, &[], "Cannot tell what limits it: the load did not vary."), Rating::Abstained);
-        assert_eq!(judged(cell, &[], "Nothing limits it at this load."), Rating::Denied);
+        assert_eq!(judged_with(cell, &[], "Cannot tell what limits it: the load did not vary.", CANNOT_TELL), Rating::Abstained);
+        assert_eq!(judged(cell, &[], "No limit was reached at this load."), Rating::Denied);
         assert_eq!(
-            judged(cell, &[], "Nothing limits it at this load. This run cannot tell where the limit is."),
+            judged(cell, &[], "No limit was reached at this load. This run cannot tell where the limit is."),
             Rating::Denied,
             "an unknown limit is not an unknown cause"
         );
@@ -149,8 +173,8 @@ mod tests {
     #[test]
     fn a_healthy_system_is_accused_by_any_cause() {
         let cell = "node/healthy/plain/ramp/all/1";
-        assert_eq!(judged(cell, &[], "Nothing limits it at this load."), Rating::Right);
-        assert_eq!(judged(cell, &[], "Cannot tell what limits it: …"), Rating::Right);
+        assert_eq!(judged(cell, &[], "No limit was reached at this load."), Rating::Right);
+        assert_eq!(judged_with(cell, &[], "Cannot tell what limits it: …", CANNOT_TELL), Rating::Right);
         assert_eq!(judged(cell, &[OTHER], ""), Rating::Wrong);
         assert_eq!(judged(cell, &[("unstable-queue", "More comes in than goes out")], ""), Rating::Wrong);
         assert_eq!(judged(cell, &[ITSELF], ""), Rating::Generator);

@@ -35,7 +35,7 @@ pub(super) struct CollectArgs {
 impl CollectArgs {
     pub(super) fn perform(&self) -> anyhow::Result<Exit> {
         let directory = self.run.directory()?;
-        let run = Reader::open(&directory).and_then(Reader::run_as_kept)?;
+        let run = Reader::open(&directory).and_then(Reader::run_unfolded)?;
         let Some(id) = run.info.fleet.clone() else {
             return Err(UsageError(format!(
                 "{}: this run used no agents (or a version of Loadstone that did not record them)",

@@ -1,7 +1,9 @@
 //! docs/findings.md and the pages in docs/findings/, from the files of the rules in crates/analysis/src/findings.
 //!
-//! A rule's page is the documentation of its module; the overview is a table of the `RULE` values. Rules whose first identifier is the same share a page.
-//! Read [`RuleFile`].
+//! A rule's page is its example and the documentation of its module, with the values of constants (see `constants`); the overview is a table of the `RULE`
+//! values. Read [`RuleFile`].
+
+mod constants;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +12,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use checkout::Workspace;
-use syn::{Expr, ExprLit, Item, Lit, Member};
+use syn::{Expr, ExprLit, ExprStruct, Item, Lit, Member};
+
+use constants::{Constants, stem};
 
 const RULES: &str = "crates/analysis/src/findings";
 pub(super) const OVERVIEW: &str = "docs/findings.md";
@@ -32,26 +36,39 @@ struct RuleFile {
     title: String,
     says: String,
     needs: Vec<String>,
+    /// A claim that the rule reports; a test of the analysis verifies it.
+    example: String,
     /// The module's documentation, as Markdown.
     documentation: String,
 }
 
 /// Every document by its path relative to the workspace.
 pub(super) fn documents(workspace: &Workspace) -> Result<BTreeMap<String, String>> {
-    let mut pages: BTreeMap<String, Vec<RuleFile>> = BTreeMap::new();
+    let mut pages: BTreeMap<String, RuleFile> = BTreeMap::new();
+    let mut constants = Constants::read(&workspace.root)?;
     let mut files: Vec<_> = fs::read_dir(workspace.root.join(RULES))?.collect::<Result<Vec<_>, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
     for file in files.into_iter().map(|file| file.path()).filter(|file| file.file_name().is_some_and(|name| name != "mod.rs")) {
-        let rule = read(&file).with_context(|| format!("reading the rule in {}", file.display()))?;
-        pages.entry(rule.ids[0].clone()).or_default().push(rule);
+        let rule = read(&file, &mut constants).with_context(|| format!("reading the rule in {}", file.display()))?;
+        pages.insert(page_name(&file, &rule.ids), rule);
     }
-    let mut documents: BTreeMap<String, String> = pages.iter().map(|(id, rules)| (format!("{PAGES}{id}.md"), page(rules))).collect();
+    let mut documents: BTreeMap<String, String> = pages.iter().map(|(name, rule)| (format!("{PAGES}{name}.md"), page(rule))).collect();
     documents.insert(OVERVIEW.to_owned(), overview(&pages));
     Ok(documents)
 }
 
-fn read(file: &Path) -> Result<RuleFile> {
-    parse(&fs::read_to_string(file)?)
+/// The rule's first identifier. Two rules report rate limits; the one that infers them has a page with the name of its file.
+fn page_name(file: &Path, ids: &[String]) -> String {
+    let name = stem(file).replace('_', "-");
+    if name == "delaying-limit" { name } else { ids[0].clone() }
+}
+
+fn read(file: &Path, constants: &mut Constants) -> Result<RuleFile> {
+    let (name, source) = (stem(file), fs::read_to_string(file)?);
+    let mut rule = parse(&source)?;
+    constants.add(&name, &source)?;
+    rule.documentation = constants.interpolate(&name, &rule.documentation)?;
+    Ok(rule)
 }
 
 fn parse(source: &str) -> Result<RuleFile> {
@@ -62,19 +79,26 @@ fn parse(source: &str) -> Result<RuleFile> {
             && item.ident == "RULE"
             && let Expr::Struct(value) = *item.expr
         {
-            let field = |name: &str| {
-                let is_it = |member: &Member| matches!(member, Member::Named(ident) if ident == name);
-                value.fields.iter().find(|field| is_it(&field.member)).map(|field| strings(&field.expr)).unwrap_or_default()
-            };
-            let one = |name: &str| field(name).into_iter().next().with_context(|| format!("RULE has no {name}"));
-            let ids = field("ids");
+            let all = |name: &str| field(&value, name).map(strings).unwrap_or_default();
+            let one = |name: &str| all(name).into_iter().next().with_context(|| format!("RULE has no {name}"));
+            let ids = all("ids");
             if ids.is_empty() {
                 bail!("RULE has no ids");
             }
-            return Ok(RuleFile { ids, title: one("title")?, says: one("says")?, needs: field("needs"), documentation });
+            let example = match field(&value, "example") {
+                Some(Expr::Struct(example)) => field(example, "claim").map(strings).unwrap_or_default().into_iter().next(),
+                _ => None,
+            };
+            let example = example.context("RULE has no example with a claim")?;
+            return Ok(RuleFile { ids, title: one("title")?, says: one("says")?, needs: all("needs"), example, documentation });
         }
     }
     bail!("there is no constant RULE")
+}
+
+fn field<'a>(value: &'a ExprStruct, name: &str) -> Option<&'a Expr> {
+    let is_it = |member: &Member| matches!(member, Member::Named(ident) if ident == name);
+    value.fields.iter().find(|field| is_it(&field.member)).map(|field| &field.expr)
 }
 
 /// The string literals of a literal, or of a reference to an array of them.
@@ -87,23 +111,18 @@ fn strings(expression: &Expr) -> Vec<String> {
     }
 }
 
-fn page(rules: &[RuleFile]) -> String {
-    let mut page = format!("# {}\n\nWritten by `cargo xtask gen`; [all findings](../findings.md).\n", rules[0].title);
-    for (number, rule) in rules.iter().enumerate() {
-        if number > 0 {
-            let _ = write!(page, "\n## {}\n", rule.title);
-        }
-        let _ = write!(page, "\nRule {}. {}.\n\n{}\n", in_code(&rule.ids), needs(&rule.needs), rule.documentation);
-    }
-    page
+fn page(rule: &RuleFile) -> String {
+    let (summary, rest) = rule.documentation.split_once("\n\n").unwrap_or((&rule.documentation, ""));
+    let (head, example) = (format!("Rule {}. {}.", in_code(&rule.ids), needs(&rule.needs)), format!("> {}", rule.example));
+    let parts = [&head, summary, &example, rest].into_iter().filter(|part| !part.is_empty());
+    let text = parts.collect::<Vec<_>>().join("\n\n");
+    format!("# {}\n\nWritten by `cargo xtask gen`; [all findings](../findings.md).\n\n{text}\n", rule.title)
 }
 
-fn overview(pages: &BTreeMap<String, Vec<RuleFile>>) -> String {
+fn overview(pages: &BTreeMap<String, RuleFile>) -> String {
     let mut text = format!("{INTRODUCTION}\n| rule | reports | needs |\n|---|---|---|\n");
-    for (id, rules) in pages {
-        for rule in rules {
-            let _ = writeln!(text, "| [{}](findings/{id}.md) | {} | {} |", in_code(&rule.ids), rule.says, observers(&rule.needs));
-        }
+    for (name, rule) in pages {
+        let _ = writeln!(text, "| [{}](findings/{name}.md) | {} | {} |", in_code(&rule.ids), rule.says, observers(&rule.needs));
     }
     format!("{text}\n## When work waits\n\n{WHEN_WORK_WAITS}")
 }
@@ -133,14 +152,14 @@ mod tests {
     use super::*;
 
     const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    \
-                        title: \"Title\",\n    says: \"what it reports\",\n    needs: &[\"redis\"],\n};\n";
+                        title: \"Title\",\n    says: \"what it reports\",\n    example: Example { run: \"corpus/a\", claim: \"It \\\n        is.\" },\n    needs: &[\"redis\"],\n};\n";
 
     #[test]
     fn a_rules_file_is_its_page() {
         let rule = parse(RULE).unwrap();
-        let page = page(&[rule]);
+        let page = page(&rule);
         assert!(page.starts_with("# Title\n") && page.contains("Rule `one`, `two`. It needs `observe.redis`"), "{page}");
-        assert!(page.ends_with("\nShort.\n\nLong `text`.\n"), "{page}");
+        assert!(page.ends_with("\nShort.\n\n> It is.\n\nLong `text`.\n"), "{page}");
     }
 
     #[test]
