@@ -40,7 +40,7 @@ pub(crate) async fn connect(
             let begun = clock.now();
             let connected = within(limit, "connecting", UnixStream::connect(path)).await;
             phases.connect = clock.now() - begun;
-            RawSocket::Unix(connected?.map_err(|error| unix_failure(&error))?)
+            RawSocket::unix(connected?.map_err(|error| unix_failure(&error))?)
         }
         NetworkRoute::Proxy(proxy) => {
             let through = |failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message));

@@ -38,6 +38,7 @@ mod options;
 mod protocol_options;
 mod random;
 pub mod raw;
+mod read_budget;
 pub mod redis;
 mod route;
 mod sampling;
