@@ -59,7 +59,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(context, buffer) {
-            Poll::Ready(Ok(())) => Poll::Ready(self.allowance.spend(buffer.filled().len() - before)),
+            Poll::Ready(Ok(())) => {
+                // A read that fails must not have filled anything.
+                let spent = self.allowance.spend(buffer.filled().len() - before);
+                Poll::Ready(spent.inspect_err(|_| buffer.set_filled(before)))
+            }
             other => other,
         }
     }

@@ -29,10 +29,13 @@ pub fn printable_in_colour(text: &str) -> Cow<'_, str> {
 
 /// A string to store: bounded and printable.
 pub fn stored(text: &str) -> Cow<'_, str> {
-    match bounded(text, FOREIGN_BYTES_MAX) {
-        Cow::Borrowed(text) => printable(text),
-        Cow::Owned(text) => Cow::Owned(printable(&text).into_owned()),
-    }
+    let start = bounded(text, FOREIGN_BYTES_MAX);
+    let clean = match printable(&start) {
+        Cow::Borrowed(_) => return start,
+        Cow::Owned(clean) => clean,
+    };
+    // A visible character may take more bytes.
+    Cow::Owned(bounded(&clean, FOREIGN_BYTES_MAX).into_owned())
 }
 
 fn replaced(text: &str, keeps_colours: bool) -> Cow<'_, str> {
@@ -89,6 +92,9 @@ mod tests {
         assert_eq!(bounded("ääää", 6), "ä…");
         let long = "é".repeat(2_000);
         assert!(bounded(&long, FOREIGN_BYTES_MAX).len() <= FOREIGN_BYTES_MAX && stored(&long).ends_with('…'));
+        let controls = "\x1b".repeat(FOREIGN_BYTES_MAX);
+        assert!(stored(&controls).len() <= FOREIGN_BYTES_MAX);
+        assert_eq!(stored(&stored(&controls)), stored(&controls));
     }
 
     #[test]
