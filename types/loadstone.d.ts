@@ -57,6 +57,14 @@ declare module "loadstone" {
   }
 
   /** Limits and switches for the whole run. */
+  /** The redirects that requests follow. */
+  export interface RedirectOptions {
+    /** Maximum number per request; 0 follows none. Default: 10. */
+    limit?: number;
+    /** Further hosts, such as `"login.example.com"`, or `"*.example.com"` for all hosts below a domain. */
+    hosts?: string[];
+  }
+
   export interface TestOptions {
     /** Seed of all random draws. The same seed and test repeat the same draws. Default: 1. */
     seed?: number;
@@ -71,8 +79,11 @@ declare module "loadstone" {
     seriesMax?: number;
     /** Largest response body. A larger one fails the request. Bytes. Default: 67,108,864 (64 MiB). */
     bodyBytesMax?: number;
-    /** Maximum number of redirects per request; 0 follows none. Default: 10. */
-    redirects?: number;
+    /**
+     * Redirects per request: their maximum number (0 follows none), or also the other hosts to which they may lead. Without `hosts`, redirects lead to
+     * the host of the request and to the hosts of the test's targets. A redirect to another host fails the request. Default: 10.
+     */
+    redirects?: number | RedirectOptions;
     /** Whether a user keeps its connections open between requests and iterations. Default: true. */
     keepAlive?: boolean;
     /**
@@ -903,6 +914,8 @@ declare module "loadstone" {
    *
    * `json`, `regex`, `css` and `xpath` throw if the value is missing, which ends the iteration as failed. With a fallback as their last argument they return it
    * instead.
+   *
+   * HTML and XML nested more than 1,000 deep, JSON nested more than 127 deep, and an extraction that takes longer than two seconds are errors.
    */
   export interface Response extends Extractable {
     /** Whether the request passed: a response with a status below 400 or as expected, and every `expect` passed. */

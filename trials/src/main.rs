@@ -9,6 +9,7 @@ mod accuracy;
 mod bench;
 mod diagnose;
 mod fleet_sim;
+mod hostile;
 mod lab;
 mod long_run;
 mod selftest;
@@ -49,6 +50,8 @@ enum TrialCommand {
     FleetSim(fleet_sim::FleetSimOptions),
     /// Compare the bytes that Loadstone, curl, Node and Go send and read.
     Wire(wire::WireOptions),
+    /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
+    Hostile(hostile::HostileOptions),
 }
 
 fn main() -> ExitCode {
@@ -73,5 +76,6 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Soak(options) => long_run::soak::soak(workspace, options),
         TrialCommand::FleetSim(options) => fleet_sim::fleet_sim(workspace, options),
         TrialCommand::Wire(options) => wire::wire(workspace, options),
+        TrialCommand::Hostile(options) => hostile::hostile(workspace, options),
     }
 }

@@ -6,7 +6,9 @@ use crate::facts::Facts;
 use crate::summary::{Conclusions, Numbers};
 use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
-use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity};
+use crate::{
+    RunTally, Summary, ThresholdResult, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity,
+};
 
 /// Concludes everything from a run that is finished, killed or in progress. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
@@ -16,6 +18,7 @@ pub fn conclude(run: &Run) -> Summary {
     uncertainty::mark_numbers(&mut numbers, &tally, &uncertainties);
     let (evaluated, threshold_samples) = thresholds::judged(run);
     let (thresholds, undecided) = uncertainty::decided(run, &tally, evaluated);
+    let implied = thresholds::implied(&run.plan.thresholds, &numbers.totals);
     let input = CheckInput {
         plan: &run.plan,
         host: &run.info.host,
@@ -38,7 +41,12 @@ pub fn conclude(run: &Run) -> Summary {
         resources: resources::rows(&facts),
         spans: span_rows::of(&facts),
         profiles: profile_rows::of(&facts),
-        verdict: Verdict { validity, thresholds, findings },
+        verdict: Verdict { validity, thresholds: with_implied(thresholds, implied), findings },
     };
     numbers.into_summary(&run.info, &run.plan.name, conclusions)
+}
+
+fn with_implied(mut thresholds: Vec<ThresholdResult>, mut implied: Vec<ThresholdResult>) -> Vec<ThresholdResult> {
+    thresholds.append(&mut implied);
+    thresholds
 }

@@ -69,6 +69,8 @@ impl LoadTime {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RateSpan {
     start: Option<Nanos>,
+    /// When the load began, as known in the first second.
+    load_began: Option<Nanos>,
     last: SpanEnd,
     counted: u64,
     /// Events after the load and a gap. They count once more load follows.
@@ -95,6 +97,9 @@ impl RateSpan {
             self.stragglers += count;
             return;
         }
+        if self.start.is_none() {
+            self.load_began = load.began;
+        }
         self.start.get_or_insert_with(|| load.began.filter(|began| (start..end).contains(began)).unwrap_or(start));
         self.counted += count + std::mem::take(&mut self.stragglers);
         self.last = SpanEnd { start, end, load_ended: load.ended };
@@ -105,7 +110,10 @@ impl RateSpan {
     pub(crate) fn rate(&self, mean_ns: f64) -> Option<f64> {
         let SpanEnd { start, end, load_ended } = self.last;
         let idle_from = load_ended.filter(|ended| *ended >= start).map_or(end, |ended| ended.saturating_add(mean_ns.max(0.0) as Nanos));
-        let ns = end.min(idle_from).checked_sub(self.start?).filter(|ns| *ns > 0)?;
+        let end = end.min(idle_from);
+        // Events of one short second were in progress before it, but not before the load.
+        let earliest = self.load_began.unwrap_or(Nanos::MAX).max(end.saturating_sub(mean_ns.max(0.0) as Nanos));
+        let ns = end.checked_sub(self.start?.min(earliest)).filter(|ns| *ns > 0)?;
         Some(self.counted as f64 / (ns as f64 / 1e9))
     }
 }
@@ -139,6 +147,17 @@ mod tests {
         // The queue takes ten more seconds to drain.
         assert_eq!(rate_of(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map(|number| (number, 50))), 50.0);
         assert_eq!(rate_of(&[(10, 100), (11, 100)]), 700.0 / 12.0);
+    }
+
+    #[test]
+    fn two_timeouts_at_the_end_are_no_high_rate() {
+        let mut span = RateSpan::default();
+        span.push((5 * S, 5 * S + 8_800_000), 2, load(0, Some(2 * S)));
+        assert_eq!(span.rate(5e9), Some(2.0 / 5.0));
+        // Not before the load began.
+        let mut span = RateSpan::default();
+        span.push((5 * S, 5 * S + 8_800_000), 2, load(3 * S, Some(4 * S)));
+        assert_eq!(span.rate(5e9), Some(2.0 / 2.0088));
     }
 
     #[test]

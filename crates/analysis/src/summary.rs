@@ -23,7 +23,7 @@ impl Summary {
 
 /// The numbers of a run, without the verdict.
 pub(crate) struct Numbers {
-    totals: RunTotals,
+    pub(crate) totals: RunTotals,
     pub(crate) response: TimeStats,
     pub(crate) requests: Vec<RequestRow>,
     pub(crate) groups: Vec<RequestRow>,

@@ -1,9 +1,7 @@
 //! A run as started by a command: the session with terminal, page and outputs, then conclusions and exit code.
 
-use std::fs::Permissions;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Context;
 use loadstone_analysis::{Grade, Summary};
@@ -16,7 +14,6 @@ use loadstone_report::terminal::{Closing, ColorChoice, Style};
 use loadstone_run_directory::{Reader, Run};
 use loadstone_secrets::Secrets;
 use loadstone_session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
-use tempfile::TempDir;
 
 use crate::comparison::Baseline;
 use crate::conclusion_files::ConclusionFiles;
@@ -24,6 +21,7 @@ use crate::exit::{self, Exit, UsageError};
 use crate::flags::OutputArgs;
 use crate::interrupt::InterruptHandler;
 use crate::live_page::LivePage;
+use crate::scratch::scratch_folder;
 use crate::stdin_guard::StdinGuard;
 use crate::terminal_progress::TerminalProgress;
 
@@ -79,7 +77,9 @@ impl CommandRun<'_> {
             session.folder = scratch.path().to_owned();
         }
         let mut page = self.output.live.then(|| LivePage::new(self.output.live_address.clone()));
-        let mut outputs = OutputFeed::new(self.output.settings()?, &announce_metrics);
+        let settings = self.output.settings()?;
+        settings.headers.iter().for_each(|(_, value)| learn_header_value(secrets, value));
+        let mut outputs = OutputFeed::new(settings, &announce_metrics);
         let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
         let mut interrupts = InterruptHandler::default();
         let mut guard = self.stops_with_stdin.then(StdinGuard::default);
@@ -189,22 +189,10 @@ fn nothing_answered(summary: &Summary) -> bool {
         && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
 }
 
-/// A folder readable by this user only, with an unpredictable name. It is deleted on drop.
-pub(crate) fn scratch_folder() -> anyhow::Result<TempDir> {
-    let parent = std::env::temp_dir();
-    let folder = tempfile::Builder::new().prefix("loadstone-").permissions(Permissions::from_mode(0o700)).tempdir_in(&parent);
-    folder.with_context(|| format!("cannot create a folder in {}", parent.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_folder_of_a_temporary_run_is_private_and_unpredictable() {
-        let (one, other) = (scratch_folder().unwrap(), scratch_folder().unwrap());
-        let name = |folder: &TempDir| folder.path().file_name().and_then(|name| name.to_str()).map(str::to_owned).unwrap();
-        assert_ne!(name(&one), name(&other));
-        assert_eq!(one.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+/// Headers of outputs carry keys under any name. A destination may echo them in its errors.
+fn learn_header_value(secrets: &Secrets, value: &str) {
+    secrets.learn_later(value);
+    if let Some((_scheme, credentials)) = value.split_once(' ') {
+        secrets.learn_later(credentials);
     }
 }

@@ -13,6 +13,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The number of SIGHUP, whose disposition `nohup` sets (signal(7)).
 const SIGHUP: u32 = 1;
 
+/// A file would exceed the limit of the shell (`ulimit -f`).
+const SIGXFSZ: i32 = 25;
+
 /// The signals that end a run.
 pub(crate) struct StopSignals {
     interrupt: Signal,
@@ -24,6 +27,8 @@ pub(crate) struct StopSignals {
 impl StopSignals {
     /// Must be called within a runtime.
     pub(crate) fn listen() -> io::Result<Self> {
+        // Its default action would end the process without a word. With a handler, the write fails, and the run reports it like a full disk.
+        drop(signal(SignalKind::from_raw(SIGXFSZ))?);
         let hangup = if ignores(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }

@@ -22,6 +22,7 @@ mod interrupt;
 mod live_page;
 mod objective;
 mod run_trend;
+mod scratch;
 mod script_run;
 mod series;
 mod stdin_guard;

@@ -13,11 +13,15 @@ use tokio::sync::mpsc;
 use crate::agent_messages::AgentCommand;
 use crate::assembly::SnapshotAssembly;
 use crate::control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
+use crate::liveness::{EndRequest, Liveness, Silence};
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
 use crate::tree::LoadTree;
 
 /// Time between a command to the threads of this process and the instant at which its leaf begins. It lets all threads begin together.
 const THREAD_LEAD_NS: Nanos = 2_000_000;
+
+/// A worker that is silent for longer may not read its commands.
+const BLOCKED_MIN_NS: Nanos = 2_000_000_000;
 
 /// How the coordinator reaches one worker or agent.
 pub(crate) enum CommandSink {
@@ -26,8 +30,10 @@ pub(crate) enum CommandSink {
 }
 
 impl CommandSink {
-    fn send(&self, command: &WorkerCommand) {
+    /// A blocked worker must not block the coordinator, too: it may lose a command.
+    fn send(&self, command: &WorkerCommand, is_blocked: bool) {
         match self {
+            CommandSink::Worker(worker) if is_blocked => _ = worker.try_send(command.clone()),
             // A worker that has ended has reported its end, or will.
             CommandSink::Worker(worker) => _ = worker.blocking_send(command.clone()),
             CommandSink::Agent(send) => _ = command.of_agent().map(send),
@@ -76,6 +82,10 @@ pub(crate) struct ActiveLoad<'a> {
     done: BTreeSet<usize>,
     /// Agents that were lost. A subset of `done`.
     lost: BTreeSet<usize>,
+    /// Threads that did not respond any more. A subset of `lost`.
+    abandoned: Vec<usize>,
+    /// `None`: agents, whose loss the fleet detects.
+    liveness: Option<Liveness>,
     /// Events for the next snapshot's marks.
     marks: Vec<Mark>,
     newly_lost: Vec<AgentSlice>,
@@ -103,6 +113,8 @@ impl<'a> ActiveLoad<'a> {
             tree: LoadTree::new(&plan.load),
             clock: pacing.clock,
             lead_ns: pacing.lead_ns,
+            liveness: matches!(workers.first(), Some(CommandSink::Worker(_))).then(|| Liveness::new(workers.len())),
+            abandoned: Vec::new(),
             ready: BTreeSet::new(),
             has_begun: false,
             snapshots: match workers.first() {
@@ -129,16 +141,53 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// Runs the load to its end, driven by reports of the workers and requests of others.
-    pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> LoadEnding {
+    /// Runs the load to its end, driven by reports of the workers and requests of others. Also returns the workers that must not be waited for.
+    pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> (LoadEnding, Vec<usize>) {
         while !self.is_over() {
             match inputs.recv_timeout(Duration::from_millis(500)) {
                 Ok(input) => self.take(input),
                 Err(RecvTimeoutError::Timeout) => self.forward_late(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.check_workers();
         }
-        self.end()
+        let abandoned = std::mem::take(&mut self.abandoned);
+        (self.end(), abandoned)
+    }
+
+    /// Reports blocked workers, and continues without them when it is time.
+    fn check_workers(&mut self) {
+        let now = self.clock.now();
+        let (done, ready) = (&self.done, &self.ready);
+        let silences = match &mut self.liveness {
+            // Before it is ready, a worker is silent and may still use what the caller owns.
+            Some(liveness) if self.has_begun => liveness.check(now, |worker| ready.contains(&worker) && !done.contains(&worker)),
+            _ => return,
+        };
+        for silence in silences {
+            match silence {
+                Silence::Notice(worker) => {
+                    let text = format!("worker {worker} has not responded for 5 s: something in the test or in a response blocks it");
+                    self.marks.push(Mark { at: now, kind: MarkKind::Warning, text });
+                    // Without parts of other workers, no second would carry the mark.
+                    if !self.snapshots.has_parts() {
+                        let slice = self.snapshots.take_number(now);
+                        self.second(Box::new(Snapshot { slice, start: now, end: now, ..Snapshot::default() }), false);
+                    }
+                }
+                Silence::Abandon(worker) => self.abandon(worker),
+            }
+        }
+    }
+
+    fn abandon(&mut self, worker: usize) {
+        self.abandoned.push(worker);
+        self.lost.insert(worker);
+        self.done.insert(worker);
+        self.snapshots.lose(worker);
+        let text = format!("worker {worker} was abandoned because it did not respond");
+        self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text });
+        self.break_off(WorkerError::Blocked { worker: worker as u32 });
     }
 
     /// Every worker has ended.
@@ -192,6 +241,9 @@ impl<'a> ActiveLoad<'a> {
         self.has_begun = true;
         let zero = Monotonic::start();
         self.clock.begin(zero);
+        if let Some(liveness) = &mut self.liveness {
+            liveness.begin(self.clock.now());
+        }
         self.event(LoadEvent::Ready { zero });
         self.send(&WorkerCommand::Start { zero });
         std::mem::take(&mut self.handovers).iter().for_each(|handover| self.send_to_agents(handover));
@@ -212,8 +264,9 @@ impl<'a> ActiveLoad<'a> {
     }
 
     fn send(&self, command: &WorkerCommand) {
-        for (_, worker) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
-            worker.send(command);
+        for (number, worker) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
+            let is_blocked = self.liveness.as_ref().is_some_and(|liveness| liveness.silent_ns(number) > BLOCKED_MIN_NS);
+            worker.send(command, is_blocked);
         }
     }
 
@@ -267,6 +320,9 @@ impl<'a> ActiveLoad<'a> {
         if self.lost.contains(&from) {
             return;
         }
+        if let Some(liveness) = &mut self.liveness {
+            liveness.heard(from);
+        }
         match report {
             WorkerReport::Ready => {
                 self.ready.insert(from);
@@ -283,7 +339,14 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
+    fn request_end(&mut self, request: EndRequest) {
+        if let Some(liveness) = &mut self.liveness {
+            liveness.request(request);
+        }
+    }
+
     fn break_off(&mut self, error: WorkerError) {
+        self.request_end(EndRequest::Stop);
         self.broke.get_or_insert(error);
         if self.has_begun {
             self.running.clear();
@@ -375,6 +438,11 @@ impl<'a> ActiveLoad<'a> {
     }
 
     fn control(&mut self, control: LoadControl) {
+        match control {
+            LoadControl::Stop(_) => self.request_end(EndRequest::Stop),
+            LoadControl::Halt(_) => self.request_end(EndRequest::Halt),
+            LoadControl::Scale(_) | LoadControl::Release => {}
+        }
         match control {
             LoadControl::Release => {
                 if self.lingering {

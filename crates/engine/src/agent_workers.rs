@@ -17,7 +17,7 @@ use crate::context::{WorkerContext, WorkerShare};
 use crate::descriptors::DescriptorTables;
 use crate::handover::Handover;
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, SharedIterations, WorkerCommand, WorkerReport};
-use crate::threads::WorkerThreads;
+use crate::threads::{StartedWorkers, WorkerThreads};
 use crate::user::UserFactory;
 
 /// Creates the iteration numbers that all agents share. Arguments: the leaf and the count.
@@ -73,7 +73,8 @@ impl AgentWorkers {
     {
         let Self { plan, share, firsts, iterations, tables, inputs, sender } = self;
         let threads = WorkerThreads { plan: Arc::clone(&plan), share, tables };
-        std::thread::scope(|scope| match threads.start(scope, &sender, &make_factory) {
+        let mut started = StartedWorkers::default();
+        match threads.start(&mut started, &sender, &make_factory) {
             Ok(workers) => {
                 drop(sender);
                 ActiveWorkers {
@@ -93,7 +94,7 @@ impl AgentWorkers {
                 .run(&inputs);
             }
             Err(error) => on_report(AgentReport::Broke(error.to_string())),
-        });
+        }
     }
 }
 

@@ -59,6 +59,18 @@ impl SnapshotAssembly {
         }
     }
 
+    /// Whether a part of a later second waits to be forwarded.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
+    /// Takes the number of a second without any parts.
+    pub(crate) fn take_number(&mut self, at: Nanos) -> u32 {
+        let number = self.next.max((at / SNAPSHOT_NS) as u32);
+        self.next = number + 1;
+        number
+    }
+
     /// Number of the first second that was not forwarded yet.
     pub(crate) fn next(&self) -> u32 {
         self.next

@@ -87,6 +87,11 @@ pub enum WorkerError {
     /// An agent could not continue, or no agent is left.
     #[error("{0}")]
     Agent(String),
+    #[error(
+        "worker {worker} stopped responding and was abandoned: its measurements end there, and the tear-down did not run. Something in the test \
+         or in a response blocks it"
+    )]
+    Blocked { worker: u32 },
     #[error("worker {worker} panicked ({message}): this is a bug in Loadstone")]
     Panicked { worker: u32, message: String },
 }

@@ -14,7 +14,7 @@ use crate::context::{WorkerContext, WorkerShare};
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
 use crate::descriptors::DescriptorTables;
 use crate::messages::{CoordinatorInput, LoadHandle};
-use crate::threads::WorkerThreads;
+use crate::threads::{StartedWorkers, WorkerThreads};
 use crate::user::UserFactory;
 
 /// A run that is about to start.
@@ -65,15 +65,22 @@ impl Coordinator {
     {
         let Coordinator { plan, workers, inputs, sender, lingers, tables } = self;
         let threads = WorkerThreads { plan: Arc::clone(&plan), share: WorkerShare::whole(workers), tables };
-        std::thread::scope(|scope| {
-            let to_workers = match threads.start(scope, &sender, &make_factory) {
-                Ok(to_workers) => to_workers,
-                Err(error) => return LoadEnding::Broke(error),
-            };
-            drop(sender);
-            let senders = to_workers.into_iter().map(CommandSink::Worker).collect();
-            ActiveLoad::new(&plan, senders, Pacing::for_threads(), lingers, &mut on_event).run(&inputs)
-        })
+        let mut started = StartedWorkers::default();
+        let to_workers = match threads.start(&mut started, &sender, &make_factory) {
+            Ok(to_workers) => to_workers,
+            Err(error) => {
+                drop((inputs, sender));
+                return LoadEnding::Broke(error);
+            }
+        };
+        drop(sender);
+        let senders = to_workers.into_iter().map(CommandSink::Worker).collect();
+        let (ending, abandoned) = ActiveLoad::new(&plan, senders, Pacing::for_threads(), lingers, &mut on_event).run(&inputs);
+        abandoned.into_iter().for_each(|worker| started.abandon(worker));
+        // A worker that continues after all must not wait for its reports to be read.
+        drop(inputs);
+        drop(started);
+        ending
     }
 
     /// Runs the whole load on agents. Each agent is commanded through its own function, and reports with [`LoadHandle::report`](crate::LoadHandle).
@@ -87,7 +94,7 @@ impl Coordinator {
         let Coordinator { plan, inputs, sender, lingers, .. } = self;
         drop(sender);
         let senders = agents.into_iter().map(CommandSink::Agent).collect();
-        ActiveLoad::new(&plan, senders, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs)
+        ActiveLoad::new(&plan, senders, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs).0
     }
 }
 

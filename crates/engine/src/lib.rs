@@ -32,6 +32,7 @@ mod failure;
 mod handover;
 mod host;
 mod level;
+mod liveness;
 mod messages;
 mod open;
 mod pace;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::thread::Scope;
+use std::thread::JoinHandle;
 
 use loadstone_plan::TestPlan;
 use tokio::sync::mpsc;
@@ -21,13 +21,40 @@ pub(crate) struct WorkerThreads {
     pub(crate) tables: DescriptorTables,
 }
 
+/// Started workers. Dropping it waits for the threads, except the abandoned ones.
+#[derive(Default)]
+pub(crate) struct StartedWorkers {
+    /// `None`: abandoned.
+    threads: Vec<Option<JoinHandle<()>>>,
+}
+
+impl StartedWorkers {
+    /// Does not wait for a worker that is ready and does not respond. Its thread ends with the process.
+    pub(crate) fn abandon(&mut self, worker: usize) {
+        if let Some(thread) = self.threads.get_mut(worker) {
+            drop(thread.take());
+        }
+    }
+}
+
+impl Drop for StartedWorkers {
+    fn drop(&mut self) {
+        for thread in self.threads.drain(..).flatten() {
+            // A panic was reported by the worker itself.
+            let _ = thread.join();
+        }
+    }
+}
+
 impl WorkerThreads {
     /// Starts the workers. Their reports go to `sender`; `make_factory` is called once on each thread.
-    pub(crate) fn start<'scope, C: UserFactory, E>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
+    ///
+    /// The caller may abandon only workers that have reported that they are ready, and drops `started` before `make_factory`.
+    pub(crate) fn start<C: UserFactory, E>(
+        &self,
+        started: &mut StartedWorkers,
         sender: &SyncSender<CoordinatorInput>,
-        make_factory: &'scope (impl Fn(&WorkerContext) -> Result<C, E> + Send + Sync),
+        make_factory: &(impl Fn(&WorkerContext) -> Result<C, E> + Send + Sync),
     ) -> Result<Vec<mpsc::Sender<WorkerCommand>>, WorkerError>
     where
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -49,10 +76,12 @@ impl WorkerThreads {
                 commands,
                 link: WorkerLink::new(sender.clone(), number as usize),
             };
-            let spawned = std::thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-                worker::work(&self.plan, setup, make_factory);
-            });
-            spawned.map_err(|source| WorkerError::Thread { worker: index, source })?;
+            let plan = Arc::clone(&self.plan);
+            let thread = std::thread::Builder::new().name(format!("worker-{index}"));
+            // SAFETY: the thread borrows only `make_factory`, and uses it only before it reports that it is ready. Dropping `started`, which the
+            // caller does before `make_factory` ends, joins every thread that was not abandoned, and an abandoned one was ready.
+            let spawned = unsafe { thread.spawn_unchecked(move || worker::work(&plan, setup, make_factory)) };
+            started.threads.push(Some(spawned.map_err(|source| WorkerError::Thread { worker: index, source })?));
         }
         Ok(to_workers)
     }

@@ -21,7 +21,7 @@ pub struct Input<'a> {
     /// From the folder of the test to that of the file; empty where they are the same.
     pub folder: &'a str,
     /// Reads a further file that this one names, by its path from this one's folder.
-    pub read: &'a dyn Fn(&str) -> Option<String>,
+    pub read: &'a (dyn Fn(&str) -> Option<String> + Sync),
     pub choices: Choices,
 }
 

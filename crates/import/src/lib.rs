@@ -21,6 +21,8 @@ mod steps;
 mod text;
 mod write;
 
+use loadstone_units::source::on_large_stack;
+
 pub use error::ImportError;
 pub use imported::{Choices, ImportedTest, Input, Note, NoteKind};
 
@@ -40,6 +42,12 @@ pub enum Format {
 /// # Errors
 /// The file is not what it should be, or nothing of it makes load.
 pub fn import(format: Format, input: &Input<'_>) -> Result<ImportedTest, ImportError> {
+    // Scripts and descriptions may be nested, and their translation recurses.
+    let imported = on_large_stack(|| import_here(format, input));
+    imported.unwrap_or_else(|problem| Err(ImportError::new(input.name, None, format!("cannot start a thread: {problem}"), "free memory")))
+}
+
+fn import_here(format: Format, input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     match format {
         Format::K6 => k6::import(input),
         Format::Har => har::import(input),

@@ -1,6 +1,7 @@
 //! Responses to failed requests. The first few of each kind of failure are kept, so that users can investigate them afterwards.
 
 use loadstone_secrets::exchange as mask;
+use loadstone_units::text::printable;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
@@ -34,12 +35,14 @@ impl FailureSample {
     const PARSED_BYTES_MAX: usize = 64 * 1024;
 
     pub fn new<'a>(status: u16, headers: impl Iterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
-        let header = |(name, value): (&str, &str)| (name.to_owned(), cut(&mask::header(name, value), Self::HEADER_BYTES_MAX));
+        let header = |(name, value): (&str, &str)| {
+            (name.to_owned(), printable(&cut(&mask::header(name, value), Self::HEADER_BYTES_MAX)).into_owned())
+        };
         Self {
             at: 0,
             status,
             headers: headers.take(Self::HEADERS_MAX).map(header).collect(),
-            body: text(body),
+            body: printable(&text(body)).into_owned(),
             body_bytes: body.len() as u64,
         }
     }

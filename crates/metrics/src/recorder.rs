@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use loadstone_units::text::stored;
+
 use crate::clock::Nanos;
 use crate::failure_sample::{FailureSample, SampledKinds};
 use crate::flow::FlowEvent;
@@ -70,6 +72,9 @@ impl Recorder {
     pub fn series(&mut self, key: &SeriesKey) -> SeriesId {
         if let Some(id) = self.index.get(key) {
             return *id;
+        }
+        if let Some(stored) = key.stored() {
+            return self.series(&stored);
         }
         if self.series.len() >= self.series_max && &*key.name != Self::OTHER {
             self.overflow += 1;
@@ -160,12 +165,16 @@ impl Recorder {
     }
 
     /// Adds an error to the list of errors. `message` must omit the parts that differ from case to case.
+    ///
+    /// Messages may contain text of the target: they are stored bounded and printable, here and below.
     pub fn error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str) {
-        self.keep_error(id, outcome, at, message, None);
+        self.keep_error(id, outcome, at, &stored(message), None);
     }
 
     /// Records why a sample failed and, for the first few of each kind, the response.
     pub fn failed_with(&mut self, id: SeriesId, sample: &Sample, message: &str, answer: impl FnOnce() -> FailureSample) {
+        let message = stored(message);
+        let message = &*message;
         self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
         if self.sampled.take(id.0, sample.outcome, message)
             && let Some(error) = self.known_error(id, sample.outcome, message)
@@ -181,7 +190,7 @@ impl Recorder {
 
     /// Records why a sample failed.
     pub fn failed(&mut self, id: SeriesId, sample: &Sample, message: &str) {
-        self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
+        self.keep_error(id, sample.outcome, sample.ended, &stored(message), sample.trace);
     }
 
     fn keep_error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str, trace: Option<TraceId>) {
@@ -358,6 +367,23 @@ mod tests {
             retried: 0,
             trace: None,
         }
+    }
+
+    #[test]
+    fn strings_of_the_target_are_stored_bounded_and_printable() {
+        let mut recorder = Recorder::new(0, 10);
+        let long = "x".repeat(400_000);
+        let id = recorder.series(&key(&long));
+        assert_eq!(recorder.series(&key(&long)), id);
+        recorder.record(id, &sample(0, 0, 1, Outcome::Script));
+        for number in 0..3 {
+            recorder.error(id, Outcome::Script, 1, &format!("\u{1b}]0;t\u{7}{}{number}", "y".repeat(1_000_000)));
+        }
+        let snapshot = recorder.drain(0, 0, 1_000);
+        assert!(snapshot.series[0].key.name.len() <= loadstone_units::text::FOREIGN_BYTES_MAX);
+        let [error] = &snapshot.errors[..] else { panic!("{} kinds", snapshot.errors.len()) };
+        assert!(error.message.starts_with("␛]0;t␇y") && error.message.len() <= loadstone_units::text::FOREIGN_BYTES_MAX);
+        assert_eq!(error.count, 3);
     }
 
     #[test]

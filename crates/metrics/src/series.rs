@@ -1,7 +1,9 @@
 //! The identity of a measurement.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use loadstone_units::text::stored;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,6 +36,20 @@ pub struct SeriesKey {
 pub struct SeriesId(pub(crate) u32);
 
 impl SeriesKey {
+    /// The key with names that may be stored: bounded and printable. `None`: they already are.
+    pub(crate) fn stored(&self) -> Option<Self> {
+        let clean = |name: &Arc<str>| match stored(name) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(name) => Some(Arc::from(name)),
+        };
+        let (group, name) = (clean(&self.group), clean(&self.name));
+        (group.is_some() || name.is_some()).then(|| Self {
+            group: group.unwrap_or_else(|| Arc::clone(&self.group)),
+            name: name.unwrap_or_else(|| Arc::clone(&self.name)),
+            ..self.clone()
+        })
+    }
+
     /// The key of a measurement outside groups.
     pub fn new(kind: SeriesKind, scenario: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { kind, scenario: scenario.into(), group: Arc::default(), name: name.into() }

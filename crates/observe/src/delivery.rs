@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::span::TraceBatch;
 use loadstone_metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
+use loadstone_units::text::stored;
 
 use crate::collector::{SERIES_MAX, SignalReading};
 
@@ -48,7 +49,7 @@ impl BatchSender {
         self.traces.append(traces);
         let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
         let notice = |(kind, what): (NoticeKind, String)| {
-            let message = format!("{observer}: {what}");
+            let message = format!("{observer}: {}", stored(&what));
             SignalNotice { observer: Arc::clone(&observer), at, kind, message }
         };
         self.notices.extend(notices.into_iter().map(notice));
@@ -80,7 +81,7 @@ impl BatchSender {
     pub(crate) fn failed(&mut self, at: Nanos, problem: &str) {
         if self.failing_since.is_none() {
             self.failing_since = Some(at);
-            let message = format!("{} cannot read: {problem}", self.observer);
+            let message = format!("{} cannot read: {}", self.observer, stored(problem));
             self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at, kind: NoticeKind::Failed, message });
         }
         self.send(Vec::new());

@@ -8,6 +8,7 @@
 //! notices state when it began and ended. Deliberately absent: alignment with the load and conclusions (`analysis`), files
 //! (`run-directory`), and exact instants: the timestamp of a reading is the middle of its duration.
 
+mod allowance;
 mod collector;
 mod database;
 mod delivery;

@@ -43,7 +43,7 @@ pub(crate) async fn connect(
             let begun = clock.now();
             let connected = within(limit, "connecting", UnixStream::connect(path)).await;
             phases.connect = clock.now() - begun;
-            RawSocket::Unix(connected?.map_err(|error| unix_failure(&error))?)
+            RawSocket::unix(connected?.map_err(|error| unix_failure(&error))?)
         }
         (_, None) => establish(network, target.host, target.port, limit, phases).await?,
         (_, Some(proxy)) => {

@@ -40,6 +40,7 @@ mod proxies;
 mod proxy;
 mod random;
 pub mod raw;
+mod read_budget;
 pub mod redis;
 mod route;
 mod sampling;

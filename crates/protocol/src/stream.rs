@@ -8,13 +8,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::read_budget::ReadBudget;
 use crate::tcp::Tcp;
 
 /// A connection as the kernel provides it.
 #[derive(Debug)]
 pub(crate) enum RawSocket {
     Tcp(Tcp),
-    Unix(UnixStream),
+    Unix(UnixStream, ReadBudget),
 }
 
 /// A raw connection, or TLS over it.
@@ -25,6 +26,17 @@ pub(crate) enum NetworkStream {
 }
 
 impl RawSocket {
+    pub(crate) fn unix(stream: UnixStream) -> Self {
+        Self::Unix(stream, ReadBudget::default())
+    }
+
+    fn budget(&mut self) -> &mut ReadBudget {
+        match self {
+            Self::Tcp(tcp) => &mut tcp.budget,
+            Self::Unix(_, budget) => budget,
+        }
+    }
+
     fn stamp(&mut self, stamped: bool) {
         if let Self::Tcp(tcp) = self {
             tcp.stamp(stamped);
@@ -34,14 +46,14 @@ impl RawSocket {
     fn take_connect_lag_ns(&mut self) -> Option<u64> {
         match self {
             Self::Tcp(tcp) => tcp.take_connect_lag_ns(),
-            Self::Unix(_) => None,
+            Self::Unix(..) => None,
         }
     }
 
     fn take_lag_ns(&mut self) -> Option<u64> {
         match self {
             Self::Tcp(tcp) => tcp.take_lag_ns(),
-            Self::Unix(_) => None,
+            Self::Unix(..) => None,
         }
     }
 
@@ -50,7 +62,7 @@ impl RawSocket {
         match self {
             Self::Tcp(tcp) => tcp.unacknowledged_bytes(),
             // A Unix socket has no acknowledgements.
-            Self::Unix(_) => None,
+            Self::Unix(..) => None,
         }
     }
 
@@ -58,17 +70,25 @@ impl RawSocket {
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(tcp) => tcp.stream.try_read(into),
-            Self::Unix(stream) => stream.try_read(into),
+            Self::Unix(stream, _) => stream.try_read(into),
         }
     }
 }
 
 impl AsyncRead for RawSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_read(context, buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        let socket = self.get_mut();
+        if socket.budget().is_spent(context) {
+            return Poll::Pending;
         }
+        let polled = match socket {
+            Self::Tcp(tcp) => Pin::new(tcp).poll_read(context, buffer),
+            Self::Unix(stream, _) => Pin::new(stream).poll_read(context, buffer),
+        };
+        if polled.is_pending() {
+            socket.budget().renew();
+        }
+        polled
     }
 }
 
@@ -76,14 +96,14 @@ impl AsyncWrite for RawSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(tcp) => tcp.poll_write(context, &[IoSlice::new(bytes)]),
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream, _) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
     fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(tcp) => tcp.poll_write(context, slices),
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Unix(stream, _) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
@@ -99,7 +119,7 @@ impl AsyncWrite for RawSocket {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_shutdown(context),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream, _) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -20,6 +20,8 @@ use nix::sys::time::TimeValLike;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::read_budget::ReadBudget;
+
 /// Enables the kernel's timestamps as long as this value exists.
 ///
 /// Timestamps could be enabled per connection. But the kernel patches its own code when the first socket enables them and when the last one closes,
@@ -49,6 +51,7 @@ pub(crate) struct Tcp {
     /// Reads take the timestamp.
     stamped: bool,
     lag_ns: Option<u64>,
+    pub(crate) budget: ReadBudget,
 }
 
 impl Tcp {
@@ -71,7 +74,7 @@ impl Tcp {
             }
             connect_lag_ns = handshake_ns(&stream).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
         }
-        Ok(Self { stream, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None })
+        Ok(Self { stream, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None, budget: ReadBudget::default() })
     }
 
     /// How much longer the wait for its connect took than the handshake. Returned once. Nanoseconds. `None` if it did not wait, or the kernel has no

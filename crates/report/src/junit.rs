@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use loadstone_analysis::{CheckRow, ErrorRow, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_units::text::printable;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::failure_sample;
@@ -25,8 +26,8 @@ pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
     suite(&mut report, "validity", summary.verdict.validity.checks.iter().map(validity));
     suite(&mut report, "thresholds", summary.verdict.thresholds.iter().map(threshold));
     suite(&mut report, "checks", summary.checks.iter().map(check));
-    // Writing to memory fails only when memory does.
-    report.to_string().unwrap_or_default()
+    // Writing to memory fails only when memory does. The writer leaves some characters that XML does not allow, such as U+FFFE.
+    printable(&report.to_string().unwrap_or_default()).into_owned()
 }
 
 fn duration(seconds: f64) -> Duration {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -121,6 +122,22 @@ impl Lines {
         let opened = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = opened.map_err(|source| RunError::io("create", &path, source))?;
         Ok(Self { path, file, length: 0 })
+    }
+
+    /// Whether the file is still where it was created.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// Continues in another directory, with the content so far. The file may have been deleted: its content exists as long as it is open.
+    pub(crate) fn move_to(&mut self, directory: &Path) -> Result<(), RunError> {
+        let path = directory.join(self.path.file_name().unwrap_or_default());
+        let opened = OpenOptions::new().append(true).create_new(true).open(&path);
+        let mut copy = opened.map_err(|source| RunError::io("create", &path, source))?;
+        let content = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+        content.and_then(|mut content| std::io::copy(&mut content, &mut copy)).map_err(|source| RunError::io("copy to", &path, source))?;
+        (self.path, self.file) = (path, copy);
+        Ok(())
     }
 
     /// Appends lines with one write. Once this returns, they survive the end of the process.

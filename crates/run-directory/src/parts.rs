@@ -89,6 +89,19 @@ impl PartedLines {
         Ok(())
     }
 
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.lines.is_in_place()
+    }
+
+    /// Continues in another directory. Complete parts that were deleted are lost.
+    pub(crate) fn move_to(&mut self, directory: &Path) -> Result<(), RunError> {
+        self.lines.move_to(directory)?;
+        self.minutes.as_mut().map_or(Ok(()), |minutes| minutes.move_to(directory))?;
+        self.parts.drain(..self.parts.len().saturating_sub(1));
+        directory.clone_into(&mut self.directory);
+        Ok(())
+    }
+
     pub(crate) fn sync(&self) -> Result<(), RunError> {
         self.lines.sync()?;
         self.minutes.as_ref().map_or(Ok(()), Lines::sync)

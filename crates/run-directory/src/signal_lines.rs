@@ -111,6 +111,10 @@ impl SignalLines {
         self.removes && self.second >= FIRST_S
     }
 
+    pub(crate) fn move_to(&mut self, directory: &Path) -> Result<(), RunError> {
+        self.lines.move_to(directory)
+    }
+
     pub(crate) fn sync(&self) -> Result<(), RunError> {
         self.lines.sync()
     }

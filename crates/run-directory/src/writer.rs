@@ -28,6 +28,8 @@ const CONSOLE_BYTES_MAX: u64 = 64 << 20;
 pub struct Writer {
     directory: PathBuf,
     info: RunInfo,
+    /// As written to `run.json`.
+    plan: TestPlan,
     secrets: Secrets,
     snapshots: PartedLines,
     signals: SignalLines,
@@ -75,6 +77,7 @@ impl Writer {
             console_full: false,
             buffer: Vec::new(),
             directory,
+            plan: shown,
             info,
             secrets,
         })
@@ -86,8 +89,32 @@ impl Writer {
     /// [`RunError::Io`]; the file is then unchanged.
     pub fn begin(&mut self, started: &str, plan: &TestPlan) -> Result<(), RunError> {
         started.clone_into(&mut self.info.started);
-        let file = RunFile { info: &self.info, plan: &plan.hiding(&self.secrets) };
+        self.plan = plan.hiding(&self.secrets);
+        let file = RunFile { info: &self.info, plan: &self.plan };
         disk::write_whole(&self.directory.join(files::RUN), &pretty(&file)?)
+    }
+
+    /// Whether the directory is still there.
+    pub fn is_in_place(&self) -> bool {
+        self.snapshots.is_in_place()
+    }
+
+    /// Continues in a new directory in `folder`, because the directory has vanished. It has the measurements so far, except complete parts of a run that
+    /// is longer than an hour.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn rescue(&mut self, folder: &Path) -> Result<(), RunError> {
+        let name = self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (directory, id) = disk::make_new_directory(folder, &format!("loadstone-rescued-{name}"))?;
+        self.info.id = id;
+        disk::write_whole(&directory.join(files::RUN), &pretty(&RunFile { info: &self.info, plan: &self.plan })?)?;
+        self.snapshots.move_to(&directory)?;
+        self.signals.move_to(&directory)?;
+        self.console.move_to(&directory)?;
+        self.traces.as_mut().map_or(Ok(()), |traces| traces.move_to(&directory))?;
+        self.directory = directory;
+        Ok(())
     }
 
     /// The info as written, including the id.

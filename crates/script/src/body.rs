@@ -9,6 +9,7 @@ use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 use crate::charset::{json_in_charset, text_of, without_mark};
 use crate::exact_json;
 use crate::extract::cache::Compiled;
+use crate::extract::effort::Effort;
 use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
 use crate::unknown_options::check_options;
@@ -55,12 +56,13 @@ impl<'js> BodyReader<'_> {
             }
             None => None,
         };
-        Ok(markup::css(&self.text(), &selector, attribute.as_deref(), limit))
+        markup::css(&self.text(), &selector, attribute.as_deref(), limit, &Effort::of_one_turn()).map_err(|error| self.refused(ctx, &error))
     }
 
     fn evaluate(&self, ctx: &Ctx<'_>, expression: &str, limit: usize) -> rquickjs::Result<Vec<String>> {
         let compiled = self.compiled.borrow_mut().xpath(expression).map_err(|error| self.refused(ctx, &error))?;
-        markup::xpath(&self.text(), &compiled, expression, (self.content_type)(), limit).map_err(|error| self.refused(ctx, &error))
+        markup::xpath(&self.text(), &compiled, (self.content_type)(), limit, &Effort::of_one_turn())
+            .map_err(|error| self.refused(ctx, &error))
     }
 
     pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {

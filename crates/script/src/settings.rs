@@ -93,6 +93,9 @@ pub(crate) struct Settings {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) auth: Option<Auth>,
     pub(crate) redirects: u32,
+    /// Hosts to which responses may redirect, in addition to those that the test names.
+    #[serde(default)]
+    pub(crate) redirect_hosts: Vec<String>,
     pub(crate) keep_alive: bool,
     /// Per origin, for every version of HTTP. `None`: 6 for HTTP/1.1, and 1 for HTTP/2.
     pub(crate) connections_per_user: Option<usize>,

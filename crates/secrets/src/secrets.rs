@@ -66,17 +66,17 @@ impl Secrets {
 
     /// Learns the value of a header with a credential name: the whole value, the value without its scheme, and each cookie that is long enough.
     pub fn learn_header(&mut self, name: &str, value: &str) {
-        if !is_credential(name) {
-            return;
-        }
-        if name.to_ascii_lowercase().contains("cookie") {
-            let values = value.split("; ").filter_map(|pair| Some(pair.split_once('=')?.1));
-            values.filter(|value| value.len() >= COOKIE_VALUE_LENGTH_MIN).for_each(|value| self.learn(value));
-        }
-        self.learn(value);
-        if let Some((_scheme, credentials)) = value.split_once(' ') {
-            self.learn(credentials);
-        }
+        header_credentials(name, value).for_each(|value| self.learn(value));
+    }
+
+    /// The same while the test runs, for all clones of these secrets.
+    pub fn learn_header_later(&self, name: &str, value: &str) {
+        header_credentials(name, value).for_each(|value| self.learn_later(value));
+    }
+
+    /// Learns the values of query parameters with credential names (`a=1&token=abc`) while the test runs.
+    pub fn learn_query_later(&self, query: &str) {
+        url::query_credentials(query).iter().for_each(|value| self.learn_later(value));
     }
 
     /// Learns, for all clones of these secrets, the values that `other` knew before its test ran.
@@ -98,6 +98,17 @@ impl Secrets {
         }
         hidden
     }
+}
+
+/// The values in a header with a credential name: the whole value, the value without its scheme, and each cookie that is long enough.
+fn header_credentials<'a>(name: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_of_credential = is_credential(name);
+    let is_cookie = is_of_credential && name.to_ascii_lowercase().contains("cookie");
+    let cookies = value.split("; ").filter(move |_| is_cookie).filter_map(|pair| Some(pair.split_once('=')?.1));
+    let cookies = cookies.filter(|value| value.len() >= COOKIE_VALUE_LENGTH_MIN);
+    let without_scheme = value.split_once(' ').map(|(_scheme, credentials)| credentials);
+    let whole = [Some(value), without_scheme].into_iter().flatten().filter(move |_| is_of_credential);
+    cookies.chain(whole)
 }
 
 /// The value itself, and the value without surrounding white space, if they are long enough to be distinguished from other text.

@@ -40,9 +40,22 @@ pub(crate) fn credentials(text: &str) -> Vec<String> {
     for url in split(text).0 {
         values.extend(login(url.authority).map(|(_, password, _)| password.to_owned()));
         let query = url.path.split_once('?').map_or("", |(_, query)| query);
-        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        values.extend(pairs.filter(|(name, _)| is_credential(name)).map(|(_, value)| value.to_owned()));
+        values.extend(query_values(query));
     }
+    with_decoded(values)
+}
+
+/// Values of query parameters with credential names, as written and percent-decoded.
+pub(crate) fn query_credentials(query: &str) -> Vec<String> {
+    with_decoded(query_values(query).collect())
+}
+
+fn query_values(query: &str) -> impl Iterator<Item = String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| is_credential(name)).map(|(_, value)| value.to_owned())
+}
+
+fn with_decoded(mut values: Vec<String>) -> Vec<String> {
     let decoded: Vec<String> = values.iter().filter_map(|value| percent_decoded(value)).collect();
     values.extend(decoded);
     values

@@ -1,5 +1,9 @@
 //! Writes the run directory during the run.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
 use loadstone_run_directory::{RunError, Writer};
 
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
@@ -8,6 +12,8 @@ use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 pub(crate) struct DirectoryWriter {
     /// Until the end is written.
     writer: Option<Writer>,
+    /// Where the run is. It changes if the directory vanishes.
+    directory: Rc<RefCell<PathBuf>>,
 }
 
 /// The directory could not be written. Later measurements are lost; earlier ones are readable.
@@ -16,13 +22,27 @@ pub(crate) struct DirectoryWriter {
 struct WriteError(#[source] RunError);
 
 impl DirectoryWriter {
-    pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer: Some(writer) }
+    pub(crate) fn new(writer: Writer, directory: Rc<RefCell<PathBuf>>) -> Self {
+        Self { writer: Some(writer), directory }
+    }
+
+    /// Somebody may delete or unmount the folder of the runs while a run writes to it.
+    fn rescue_if_gone(&mut self, requests: &mut RunRequests) -> Result<(), WriteError> {
+        let Some(writer) = self.writer.as_mut().filter(|writer| !writer.is_in_place()) else { return Ok(()) };
+        let gone = writer.directory().to_owned();
+        writer.rescue(&std::env::temp_dir()).map_err(WriteError)?;
+        let now = writer.directory();
+        requests.say(format!("warning: the run directory {} has vanished; the run continues in {}", gone.display(), now.display()));
+        now.clone_into(&mut self.directory.borrow_mut());
+        Ok(())
     }
 }
 
 impl Subscriber for DirectoryWriter {
-    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Snapshot { .. } | RunEvent::Closing | RunEvent::Finished { .. } = event {
+            self.rescue_if_gone(requests)?;
+        }
         if let RunEvent::Finished { end } = event {
             // The message must be self-contained, because every other subscriber has finished by now.
             self.writer.take().map_or(Ok(()), |writer| writer.finish(end).map(drop))?;

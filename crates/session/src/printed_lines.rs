@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 
+use loadstone_units::text;
+
 /// Maximum number of waiting lines. A script that prints faster loses lines, but no time.
 const LINES_MAX: usize = 10_000;
 
@@ -24,7 +26,10 @@ pub struct LineSender {
 
 impl LineSender {
     /// Adds a line without waiting. Lines beyond the limit are counted and dropped.
+    ///
+    /// A line may contain text of the target: it is bounded, and has no characters that control a terminal.
     pub fn line(&self, text: String) {
+        let text = text::printable(&text::bounded(&text, text::LINE_BYTES_MAX)).into_owned();
         if self.sender.try_send(text).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -67,6 +72,16 @@ impl PrintedLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_printable() {
+        let printed = PrintedLines::new();
+        printed.sender().line("\u{1b}]52;c;ZXZpbA==\u{7}".to_owned());
+        printed.sender().line("x".repeat(1_000_000));
+        let lines = printed.take();
+        assert_eq!(lines[0], "␛]52;c;ZXZpbA==␇");
+        assert!(lines[1].len() <= text::LINE_BYTES_MAX && lines[1].ends_with('…'));
+    }
 
     #[test]
     fn lines_beyond_the_bound_are_counted() {

@@ -1,5 +1,6 @@
 //! One run: its inputs, and its execution from the plan to the finished directory.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -124,15 +125,15 @@ impl Session {
     ) -> Result<FinishedRun, SessionError> {
         let secrets = self.plan.all_secrets();
         let writer = Writer::create(&self.folder, RunInfo { agents: fleet.agents, fleet: fleet.id, ..self.info() }, &self.plan)?;
-        let directory = writer.directory().to_owned();
+        let directory = Rc::new(RefCell::new(writer.directory().to_owned()));
         let plan = Arc::new(self.plan.clone());
         let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers);
         if !plan.flows.is_empty() {
             coordinator = coordinator.lingering();
         }
-        let started = self.start(&secrets, writer, subscribers, &coordinator);
+        let started = self.start(&secrets, (writer, Rc::clone(&directory)), subscribers, &coordinator);
         // If deletion fails, an empty run remains, which is harmless.
-        let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
+        let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&*directory.borrow()))?;
         let mut clock = None;
         let result = make_load(coordinator, &mut |event| match event {
             LoadEvent::Ready { zero } => {
@@ -160,6 +161,7 @@ impl Session {
             LoadEnding::Broke(problem) => Some(SessionError::Worker(problem.to_string())),
             _ => failed,
         };
+        let directory = directory.take();
         Ok(FinishedRun { directory, ending, failure })
     }
 
@@ -167,7 +169,7 @@ impl Session {
     fn start<'a, 'b>(
         &'a mut self,
         secrets: &'a Secrets,
-        writer: Writer,
+        (writer, place): (Writer, Rc<RefCell<PathBuf>>),
         subscribers: &'a mut [&'b mut dyn Subscriber],
         coordinator: &Coordinator,
     ) -> Result<RunFeed<'a, 'b>, SessionError> {
@@ -176,7 +178,7 @@ impl Session {
         let judgement = LiveJudgement::new(&shown, writer.info());
         let info = writer.info().clone();
         let directory = writer.directory().to_owned();
-        let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
+        let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer, place));
         subscribers.start(&RunEvent::Started { info: &info, plan: &shown, controller: &controller })?;
         let mut observers = std::mem::take(&mut self.observers);
         let HttpOptions { traces, .. } = self.network.protocols.get();

@@ -2,7 +2,8 @@
 //!
 //! Parsing: [`duration::parse`], [`rate::parse`], [`share::parse`] and [`size::parse`] accept strings from tests, flags and descriptions, and return
 //! a [`UnitError`] for invalid ones. Formatting: the functions here format numbers for people; [`duration::format`] writes strings that
-//! [`duration::parse`] accepts. The page follows the same rules (`web/src/format/number.ts`), and `cases.json` tests both. Deliberately absent: types
+//! [`duration::parse`] accepts. The page follows the same rules (`web/src/format/number.ts`), and `cases.json` tests both. [`text`] bounds and cleans strings from
+//! other programs; [`source`] limits the nesting of their code. Deliberately absent: types
 //! that wrap a number (names carry the unit: `timeout_ns`), and locales.
 
 pub mod duration;
@@ -12,6 +13,8 @@ mod nearest;
 pub mod rate;
 pub mod share;
 pub mod size;
+pub mod source;
+pub mod text;
 
 pub use error::UnitError;
 pub use format::{

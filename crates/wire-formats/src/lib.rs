@@ -3,6 +3,7 @@
 //! A format belongs here when two crates need it, so that each is defined once. Deliberately absent: sockets, files, and formats that one crate
 //! needs alone.
 
+pub mod decoded;
 pub mod kafka;
 pub mod otlp;
 pub mod pprof;

@@ -4,6 +4,11 @@
 
 use bytes::Bytes;
 
+use crate::decoded::CountedField;
+
+/// What takes memory in a [`Resource`].
+pub const RESOURCE_FIELDS: &[CountedField] = &[CountedField::message::<KeyValue>(1, &[])];
+
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Resource {
     #[prost(message, repeated, tag = "1")]

@@ -1,5 +1,16 @@
 //! A profile in the format of pprof (profile.proto of google/pprof), with the fields that Loadstone uses: stacks with their values.
 
+use crate::decoded::CountedField;
+
+/// What takes memory in a profile.
+pub const FIELDS: &[CountedField] = &[
+    CountedField::message::<PprofValueType>(1, &[]),
+    CountedField::message::<PprofSample>(2, &[CountedField::numbers(1), CountedField::numbers(2)]),
+    CountedField::message::<PprofLocation>(4, &[CountedField::message::<PprofLine>(4, &[])]),
+    CountedField::message::<PprofFunction>(5, &[]),
+    CountedField::value::<String>(6),
+];
+
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PprofProfile {
     #[prost(message, repeated, tag = "1")]

@@ -15,6 +15,7 @@ const READ_BY: &[(&str, &[&str])] = &[
     ("docs/", &["loadstone", "loadstone-observe", "loadstone-report", "loadstone-script"]),
     ("examples/", &["loadstone"]),
     ("labs/", &["loadstone", "loadstone-analysis", "loadstone-observe", "loadstone-script"]),
+    ("trials/hostile/", &["loadstone"]),
     ("trials/wire/", &["loadstone"]),
     ("types/", &["loadstone", "loadstone-script"]),
     ("web/", &["loadstone-report"]),

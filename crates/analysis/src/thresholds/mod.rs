@@ -3,6 +3,7 @@
 //! Read [`Thresholds`] first. One evaluation serves both: the final verdict is the live result after the last slice. docs/metrics.md has
 //! the rules for windows, warm-up and aborting.
 
+mod implied;
 mod judge;
 pub(crate) mod samples;
 mod wording;
@@ -17,6 +18,7 @@ use crate::censored::CensoredTimes;
 use crate::load_time::LoadTimes;
 use crate::statistics::Intervals;
 use crate::{ThresholdResult, ThresholdState};
+pub(crate) use implied::implied;
 use judge::Judge;
 
 /// Evaluates the thresholds of a plan slice by slice.

@@ -9,11 +9,11 @@ use loadstone_script::Inputs;
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use crate::argument;
-use crate::command_run::scratch_folder;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
 use crate::interrupt;
+use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
 
 /// The test that runs against the shop.

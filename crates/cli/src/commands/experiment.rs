@@ -11,13 +11,13 @@ use loadstone_script::{Inputs, Knob, Loaded};
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use crate::argument;
-use crate::command_run::scratch_folder;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{self, Exit, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, NetworkArgs, ParameterArgs};
 use crate::gate;
+use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
 use crate::series::TargetUnreachable;
 use crate::watched::WatchedArgs;

@@ -19,6 +19,7 @@ use loadstone_script::{
     TracedMessage, TracedResponse,
 };
 use loadstone_secrets::Secrets;
+use loadstone_units::text;
 
 use crate::argument;
 use crate::context::CommandContext;
@@ -182,8 +183,8 @@ fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks 
             misused.store(true, Ordering::Relaxed);
             say(&of_misuse.hide(&format!("{}\n", error.render())));
         })),
-        console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
-        errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
+        console: Some(Rc::new(move |line| say(&text::printable(&of_console.hide(&console_text(line)))))),
+        errors: Some(Rc::new(move |error: &ScriptError| say(&text::printable(&of_errors.hide(&format!("{}\n", error.render())))))),
         exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {
             // Mask before formatting, so that truncation and wrapping cannot split a secret. Mask again after it, because layout can change a string.
             let shown = loadstone_report::exchange(&masked(view(traced), &secrets), &style);
@@ -204,7 +205,8 @@ fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks 
 }
 
 fn masked_body(bytes: Vec<u8>, secrets: &Secrets) -> Vec<u8> {
-    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| secrets.hide(&body).into_owned().into_bytes())
+    String::from_utf8(bytes)
+        .map_or_else(std::string::FromUtf8Error::into_bytes, |body| text::printable(&secrets.hide(&body)).into_owned().into_bytes())
 }
 
 fn message_view(traced: &TracedMessage<'_>, secrets: &Secrets) -> MessageView {
@@ -213,13 +215,13 @@ fn message_view(traced: &TracedMessage<'_>, secrets: &Secrets) -> MessageView {
         name: traced.name.to_owned(),
         sent: traced.direction == MessageDirection::Sent,
         body: masked_body(traced.body.to_vec(), secrets),
-        event: traced.event.map(str::to_owned),
-        id: traced.id.map(str::to_owned),
+        event: traced.event.map(|event| text::printable(event).into_owned()),
+        id: traced.id.map(|id| text::printable(id).into_owned()),
     }
 }
 
 fn masked(view: ExchangeView, secrets: &Secrets) -> ExchangeView {
-    let text = |text: String| secrets.hide(&text).into_owned();
+    let text = |text: String| text::printable(&secrets.hide(&text)).into_owned();
     let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
     let body = |bytes: Vec<u8>| masked_body(bytes, secrets);
     let expectation = |given: ExpectationView| ExpectationView { wanted: text(given.wanted), found: text(given.found), ..given };
@@ -270,5 +272,5 @@ fn expectation_view(traced: TracedExpectation) -> ExpectationView {
 
 /// A closed standard output only ends the printing.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = writeln!(std::io::stdout().lock(), "{}", text::printable_in_colour(text));
 }

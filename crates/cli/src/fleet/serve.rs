@@ -15,7 +15,8 @@ use loadstone_secrets::Secrets;
 use super::host_message::HostMessage;
 use super::test::FleetTest;
 use super::unique_id;
-use crate::command_run::{check_network, scratch_folder};
+use crate::command_run::check_network;
+use crate::scratch::scratch_folder;
 use crate::script_run::console_text;
 
 /// Settings of an agent.

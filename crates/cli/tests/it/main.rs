@@ -19,6 +19,7 @@ mod fleet;
 mod fleet_faults;
 mod flows;
 mod harness;
+mod hostile;
 mod imports;
 mod kubernetes;
 mod labs;

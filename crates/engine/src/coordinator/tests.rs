@@ -21,6 +21,8 @@ enum Fault {
     Users(u64),
     /// Iterations of the user with this number panic.
     Panic(u64),
+    /// Iterations of the user with this number never return.
+    Block(u64),
 }
 
 struct Users<'a> {
@@ -32,11 +34,15 @@ struct Users<'a> {
 struct User {
     clock: Clock,
     panics: bool,
+    blocks: bool,
 }
 
 impl VirtualUser for User {
     async fn iterate(&mut self, _: Iteration) -> IterationEnd {
         assert!(!self.panics, "a bug");
+        while self.blocks {
+            std::thread::park();
+        }
         self.clock.sleep(MS).await;
         IterationEnd::Ended(Outcome::Passed)
     }
@@ -55,8 +61,9 @@ impl UserFactory for Users<'static> {
         self.log.lock().unwrap().push("user");
         match self.fault {
             Fault::Users(most) if number >= most => Err("line 3 threw".into()),
-            Fault::Panic(bad) => Ok(User { clock: self.clock.clone(), panics: number == bad }),
-            Fault::Users(_) | Fault::None => Ok(User { clock: self.clock.clone(), panics: false }),
+            Fault::Panic(bad) => Ok(User { clock: self.clock.clone(), panics: number == bad, blocks: false }),
+            Fault::Block(bad) => Ok(User { clock: self.clock.clone(), panics: false, blocks: number == bad }),
+            Fault::Users(_) | Fault::None => Ok(User { clock: self.clock.clone(), panics: false, blocks: false }),
         }
     }
 
@@ -74,6 +81,13 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     let coordinator = Coordinator::new(Arc::new(TestPlan::new("t", ["s"], load)), 2);
     let mut total = loadstone_metrics::Snapshot::default();
     let mut has_last = false;
+    if let Fault::Block(_) = fault {
+        let handle = coordinator.handle();
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            handle.send(LoadControl::Halt(crate::control::StopReason::User));
+        });
+    }
     let ending = coordinator.run(
         |context| {
             if context.index == 1 {
@@ -117,5 +131,13 @@ fn a_panic_of_a_worker_ends_the_run_and_not_the_process() {
     let (ending, ended) = run(Fault::Panic(1), &LOG);
     let panicked = |error: &WorkerError| matches!(error, WorkerError::Panicked { worker: 1, message } if message == "a bug");
     assert!(matches!(&ending, LoadEnding::Broke(error) if panicked(error)), "{ending:?}");
+    assert!(ended > 0, "what the other worker measured is kept");
+}
+
+#[test]
+fn a_worker_that_never_returns_is_abandoned_at_a_halt() {
+    static LOG: Log = Log::new(Vec::new());
+    let (ending, ended) = run(Fault::Block(1), &LOG);
+    assert!(matches!(&ending, LoadEnding::Broke(WorkerError::Blocked { worker: 1 })), "{ending:?}");
     assert!(ended > 0, "what the other worker measured is kept");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use loadstone_units::source;
 use oxc_allocator::Allocator;
 use oxc_parser::Parser;
 use oxc_semantic::SemanticBuilder;
@@ -69,6 +70,8 @@ impl<'i> Files<'i> {
 }
 
 fn translate(files: &mut Files<'_>, file: &ScriptFile<'_>) -> Result<TranslatedFile, ImportError> {
+    source::check(file.text)
+        .map_err(|problem| ImportError::new(file.name, None, problem.to_string(), "import the script from which it was built"))?;
     let allocator = Allocator::default();
     let source_type = if file.name.ends_with(".js") || file.name.ends_with(".mjs") { SourceType::mjs() } else { SourceType::ts() };
     let parsed = Parser::new(&allocator, file.text, source_type).parse();

@@ -256,3 +256,16 @@ fn every_executor_has_its_profile() {
         assert!(text.contains(&format!("load: one.run({profile}),")), "{profile}\n{text}");
     }
 }
+
+#[test]
+fn a_deeply_nested_script_ends_nothing() {
+    for depth in [3_000, 100_000] {
+        let nested = "[".repeat(depth) + &"]".repeat(depth);
+        let text = format!("export default function () {{ const a = {nested}; }}\n");
+        let choices = Choices { pauses: true, assets: true, all_hosts: true };
+        let input = Input { name: "main.js", text: &text, folder: "", read: &|_| None, choices };
+        let refused =
+            loadstone_import::import(Format::K6, &input).is_err_and(|error| error.to_string().contains("nested more than 5000 deep"));
+        assert_eq!(refused, depth > 5_000);
+    }
+}

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use loadstone_metrics::{Role, unit};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisError};
+use redis::{AsyncConnectionConfig, ConnectionAddr, RedisError};
 
 use super::redis_queues;
+use crate::allowance::{self, Allowance};
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::{ObserverDescription, without_credentials};
 use crate::error::ObserveError;
@@ -58,6 +59,9 @@ const LENGTHS: [(&str, MetricSpec<'_>); 2] = [
     ("XLEN", MetricSpec::gauge("stream", unit::COUNT, "Length of the list or stream").role(Role::QueueLength)),
 ];
 
+/// Limit for a connection and for each answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
 #[derive(Debug, thiserror::Error)]
 enum RedisReadError {
     #[error("cannot connect: {0}")]
@@ -77,6 +81,7 @@ enum RedisReadError {
 struct Redis {
     client: redis::Client,
     connection: Option<MultiplexedConnection>,
+    allowance: Allowance,
     /// Keys for each of [`LENGTHS`].
     keys: [Vec<String>; 2],
     /// Queues of BullMQ and of Celery.
@@ -107,6 +112,7 @@ impl Redis {
         Ok(Self {
             client,
             connection: None,
+            allowance: Allowance::default(),
             keys: [description.texts("lists"), description.texts("streams")],
             bullmq: description.texts("bullmq"),
             celery: description.texts("celery"),
@@ -115,15 +121,29 @@ impl Redis {
         })
     }
 
+    /// Through a stream that limits what the server may send.
+    async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
+        let info = self.client.get_connection_info();
+        let stream = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => allowance::tcp(host, *port, &self.allowance).await?,
+            ConnectionAddr::Unix(path) => allowance::unix(path, &self.allowance).await?,
+            _ => return Err(RedisError::from((redis::ErrorKind::InvalidClientConfig, "TLS is not supported: use redis://"))),
+        };
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_WITHIN));
+        let (connection, driver) = MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
+        tokio::task::spawn_local(driver);
+        Ok(connection)
+    }
+
     /// # Errors
     /// When the server does not respond, or a named key is not a list, a stream or a queue.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), RedisReadError> {
+        self.allowance.renew();
         let mut connection = match &self.connection {
             Some(connection) => connection.clone(),
             None => {
-                let limit = Some(Duration::from_secs(3));
-                let config = AsyncConnectionConfig::new().set_connection_timeout(limit).set_response_timeout(limit);
-                let connected = self.client.get_multiplexed_async_connection_with_config(&config).await;
+                let connected = tokio::time::timeout(ANSWER_WITHIN, self.connect()).await;
+                let connected = connected.unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()));
                 self.connection.insert(connected.map_err(RedisReadError::Connect)?).clone()
             }
         };

@@ -68,6 +68,40 @@ fn is_cookie(name: &str) -> bool {
     name.eq_ignore_ascii_case("cookie")
 }
 
+/// The host, and credentials under any name: another origin must not receive them.
 fn is_for_one_origin(name: &str) -> bool {
-    ["authorization", "proxy-authorization", "host"].iter().any(|other| name.eq_ignore_ascii_case(other))
+    name.eq_ignore_ascii_case("host") || loadstone_secrets::is_credential(name)
+}
+
+/// Whether a host is the allowed one, or below `*.domain`.
+pub(super) fn is_host(allowed: &str, host: &str) -> bool {
+    match allowed.strip_prefix("*.") {
+        Some(domain) => {
+            let below = host.len().checked_sub(domain.len() + 1).and_then(|at| host.get(at..));
+            below.is_some_and(|end| end.starts_with('.') && end[1..].eq_ignore_ascii_case(domain))
+        }
+        None => allowed.eq_ignore_ascii_case(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_match_by_name_or_below_a_domain() {
+        assert!(is_host("Example.com", "example.com") && is_host("*.example.com", "a.b.EXAMPLE.com"));
+        for host in ["example.com", "badexample.com", "example.com.evil", "é.com"] {
+            assert!(!is_host("*.example.com", host), "{host}");
+        }
+        assert!(!is_host("example.com", "www.example.com"));
+    }
+
+    #[test]
+    fn credentials_are_for_one_origin_under_any_name() {
+        for name in ["Host", "authorization", "X-Api-Key", "x-auth-token", "Proxy-Authorization"] {
+            assert!(is_for_one_origin(name), "{name}");
+        }
+        assert!(!is_for_one_origin("Accept") && !is_for_one_origin("Idempotency-Key"));
+    }
 }

@@ -11,7 +11,7 @@ use super::body::SharedBody;
 use super::client::Client;
 use super::cookies::{CookieError, CookieJar};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::redirect::{is_redirect, redirected};
+use super::redirect::{is_host, is_redirect, redirected};
 use super::wire::PreparedRequest;
 use crate::credentials::basic_authorization;
 use crate::failure::Failure;
@@ -30,6 +30,9 @@ pub struct SessionOptions {
     pub timeout_ns: u64,
     pub body_use: BodyUse,
     pub body_bytes_max: u64,
+    /// Hosts to which a response may redirect, in addition to the host that it came from: names, or `*.` and a domain for all hosts below it. `None`:
+    /// any host.
+    pub redirect_hosts: Option<Rc<[String]>>,
 }
 
 impl Default for SessionOptions {
@@ -40,6 +43,7 @@ impl Default for SessionOptions {
             timeout_ns: 30_000_000_000,
             body_use: BodyUse::Keep,
             body_bytes_max: 64 << 20,
+            redirect_hosts: None,
         }
     }
 }
@@ -200,9 +204,24 @@ impl HttpSession {
         if followed >= usize::from(redirects_max) {
             return Some(Err(Failure::protocol("too many redirects")));
         }
+        if let Some(refused) = self.refuses(request, &url) {
+            return Some(Err(refused));
+        }
         following.origin = self.origin(&url);
         let original_cookie = self.add_cookies(&mut following);
         Some(Ok(NextHop { request: following, original_cookie }))
+    }
+
+    /// Load goes only to hosts that the test names.
+    fn refuses(&self, request: &Request, to: &Url) -> Option<Failure> {
+        let hosts = self.options.redirect_hosts.as_ref()?;
+        let host = Origin::of(to).host;
+        if host.eq_ignore_ascii_case(&request.origin.host) || hosts.iter().any(|allowed| is_host(allowed, &host)) {
+            return None;
+        }
+        Some(Failure::protocol(format!(
+            "the response redirects to {host}, which the test does not name; to follow it, set the option `redirects: {{ hosts: [\"{host}\"] }}`"
+        )))
     }
 
     /// Forgets all cookies.

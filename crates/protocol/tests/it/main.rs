@@ -7,6 +7,7 @@ mod connections;
 mod differential;
 mod events;
 mod exchange;
+mod floods;
 mod grpc;
 mod http2;
 mod raw;

@@ -210,3 +210,28 @@ fn parallel_requests_of_one_user_share_its_cookies() {
         assert!(network.connections().opened <= 6);
     });
 }
+
+#[test]
+fn a_redirect_to_an_unnamed_host_fails_and_keeps_its_location() {
+    run(|network| async move {
+        let address = site().await;
+        let elsewhere = format!("/to/302/http://localhost:{}/end", address.port());
+        for (hosts, follows) in [(vec![], false), (vec!["localhost".to_owned()], true)] {
+            let options = SessionOptions { redirect_hosts: Some(hosts.into()), ..SessionOptions::default() };
+            let session = HttpSession::new(Client::new(std::rc::Rc::clone(&network), ClientOptions::default()), options);
+            let mut request = session.request("GET", &url(address, &elsewhere));
+            request.headers.push(("X-Api-Key".to_owned(), "k3y".to_owned()));
+            let hops = session.send(request, 10).await;
+            if follows {
+                assert!(seen(&hops).starts_with("GET /end ") && !seen(&hops).contains("k3y"), "{}", seen(&hops));
+                continue;
+            }
+            let (outcome, message) = failed(&hops.last.exchange);
+            assert_eq!(outcome, Outcome::Protocol);
+            assert!(message.contains("redirects to localhost, which the test does not name"), "{message}");
+            let kept = hops.last.exchange.answer.as_ref().expect("the redirect itself");
+            assert_eq!((kept.status, kept.headers.get("location").is_some()), (302, true));
+            assert_eq!(hops.before.len(), 0, "the other host received no request");
+        }
+    });
+}

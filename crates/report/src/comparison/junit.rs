@@ -1,6 +1,7 @@
 //! The comparison as test cases: one for each gate, and one for whether the two runs are comparable.
 
 use loadstone_analysis::{ComparisonVerdict, GateResult, GateState, RunComparison};
+use loadstone_units::text::printable;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::cells;
@@ -19,8 +20,8 @@ pub fn junit(comparison: &RunComparison) -> String {
         suite.add_test_case(gate(result));
     });
     report.add_test_suite(suite);
-    // Writing to memory fails only when memory does.
-    report.to_string().unwrap_or_default()
+    // Writing to memory fails only when memory does. The writer leaves some characters that XML does not allow, such as U+FFFE.
+    printable(&report.to_string().unwrap_or_default()).into_owned()
 }
 
 fn gate(result: &GateResult) -> TestCase {

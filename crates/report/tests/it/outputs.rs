@@ -30,6 +30,20 @@ fn junit_distinguishes_errors_of_the_measurement_from_failures_of_the_system() {
     insta::assert_snapshot!(xml);
 }
 
+#[test]
+fn junit_contains_only_characters_of_xml() {
+    let mut summary = fixtures::failed_summary();
+    let hostile: String = (0..=0xffff_u32).filter_map(char::from_u32).collect();
+    summary.test.push_str(&hostile);
+    summary.errors[0].message.clone_from(&hostile);
+    summary.verdict.thresholds[1].detail.clone_from(&hostile);
+    let xml = junit(&summary, RunState::Aborted, &hostile);
+    // XML 1.0, section 2.2.
+    let is_char = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let bad: Vec<char> = xml.chars().filter(|c| !is_char(*c)).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
 fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
     Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak(), columns: TimeColumns::default() }
 }

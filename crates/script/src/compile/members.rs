@@ -1,5 +1,6 @@
 //! Finds the place of a member that an object does not have. QuickJS knows only the start of the expression.
 
+use loadstone_units::source::guarded;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{BindingProperty, ComputedMemberExpression, Expression, StaticMemberExpression};
 use oxc_ast_visit::{Visit, walk};
@@ -11,6 +12,10 @@ use crate::error::SourcePlace;
 
 /// The place of `name` in an access at `known`: `known.name`, `known["name"]`, or `const { name } = known`.
 pub(super) fn place_of_member(source: &SourceText, source_type: SourceType, known: &SourcePlace, name: &str) -> Option<SourcePlace> {
+    guarded(&source.text, || find(source, source_type, known, name)).ok()?
+}
+
+fn find(source: &SourceText, source_type: SourceType, known: &SourcePlace, name: &str) -> Option<SourcePlace> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type).parse();
     let at = source.offset(known.line, known.column) as u32;

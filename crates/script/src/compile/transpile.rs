@@ -51,6 +51,11 @@ pub(super) struct Transpiled {
 
 /// Compiles one file. Reports the first error in it.
 pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
+    let compiled = loadstone_units::source::guarded(&source.text, || compile(path, source, verbs));
+    compiled.unwrap_or_else(|problem| Err(ScriptError::new(format!("{}: {problem}", source.file))))
+}
+
+fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::rows::DataError;
+use super::rows::{DataError, read_regular};
 
 /// Content of a file.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct FileBytes {
 
 impl FileBytes {
     pub(crate) fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
+        let bytes = read_regular(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let media_type = media_type(&name);
         Ok(Self { bytes: bytes.into(), name, media_type })
@@ -71,6 +71,14 @@ fn media_type(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_and_folders_are_not_read() {
+        for path in ["/dev/zero", "/"] {
+            let error = FileBytes::read(Path::new(path)).unwrap_err();
+            assert!(error.to_string().contains("it is not a regular file"), "{error}");
+        }
+    }
 
     #[test]
     fn the_type_follows_from_the_name() {

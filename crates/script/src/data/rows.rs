@@ -166,7 +166,12 @@ impl RowTable {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, DataError> {
-    std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
+    read_regular(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
+}
+
+/// Reads a file. Devices and pipes may never end, so that they would fill the memory.
+pub(super) fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
+    if std::fs::metadata(path)?.is_file() { std::fs::read(path) } else { Err(std::io::Error::other("it is not a regular file")) }
 }
 
 /// Spreadsheets write a byte-order mark at the start of UTF-8. It is not part of a column's name.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use scraper::Selector;
-use sxd_xpath::XPath;
 
 use super::json::JsonPath;
+use super::xpath::XPath;
 use super::{ExtractError, markup};
 
 /// Maximum number of cached expressions of each kind. Scripts have a few dozen. The cache is cleared when a script that builds expressions
@@ -31,7 +31,7 @@ impl Compiled {
     }
 
     pub(crate) fn xpath(&mut self, expression: &str) -> Result<Rc<XPath>, ExtractError> {
-        cached(&mut self.xpath, expression, markup::expression)
+        cached(&mut self.xpath, expression, XPath::parse)
     }
 }
 

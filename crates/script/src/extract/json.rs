@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ExtractError;
 use super::scan::{self, PathStep};
+use super::{ExtractError, nesting};
 use crate::charset::without_mark;
 use crate::exact_json::is_unsafe_integer;
 
@@ -39,6 +39,7 @@ pub(crate) enum JsonValue<'a> {
 
 impl JsonPath {
     pub(crate) fn parse(path: &str) -> Result<Self, ExtractError> {
+        nesting::check("JSON path", path)?;
         let form = match simple(path) {
             Some(steps) => PathForm::Simple(steps),
             None => PathForm::Full(serde_json_path::JsonPath::parse(path).map_err(|error| ExtractError::Expression {

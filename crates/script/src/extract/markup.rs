@@ -3,25 +3,50 @@
 //! Each call parses the body. Pages are large compared with the values that a test takes from them, and storing their trees would cost
 //! memory for every user. If the cost matters, take several values with one selector (`cssAll`).
 
-use scraper::{ElementRef, Html, Selector};
-use sxd_document::Package;
-use sxd_document::dom::{Document, Element};
-use sxd_xpath::{Context, Factory, Value, XPath};
+use html5ever::driver::{ParseOpts, parse_document};
+use html5ever::tendril::TendrilSink;
+use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 
-use super::ExtractError;
+use super::effort::{Effort, NESTING_MAX, too_deep};
+use super::xpath::{Source, XPath};
+use super::{ExtractError, nesting};
+
+/// HTML is parsed in pieces of this size. The work on a piece grows with the nesting so far, which is checked after each. Bytes.
+const PIECE_BYTES: usize = 4 << 10;
 
 /// Text (or `attribute`) of the elements that a selector finds, in document order. At most `limit`.
-pub(crate) fn css(body: &str, selector: &Selector, attribute: Option<&str>, limit: usize) -> Vec<String> {
-    let page = Html::parse_document(body);
-    let values = page.select(selector).filter_map(|element| match attribute {
-        Some(name) => element.value().attr(name).map(str::to_owned),
-        None => Some(text_of(element)),
-    });
-    values.take(limit).collect()
+pub(crate) fn css(
+    body: &str,
+    selector: &Selector,
+    attribute: Option<&str>,
+    limit: usize,
+    effort: &Effort,
+) -> Result<Vec<String>, ExtractError> {
+    let page = html(body, effort)?;
+    let mut values = Vec::new();
+    for node in page.tree.nodes() {
+        effort.steps(1)?;
+        let Some(element) = ElementRef::wrap(node).filter(|element| element.parent().is_some() && selector.matches(element)) else {
+            continue;
+        };
+        let value = match attribute {
+            Some(name) => element.value().attr(name).map(str::to_owned),
+            None => Some(text_of(element)),
+        };
+        if let Some(value) = value {
+            effort.value(value.len())?;
+            values.push(value);
+            if values.len() >= limit {
+                break;
+            }
+        }
+    }
+    Ok(values)
 }
 
 /// Compiles a CSS selector.
 pub(crate) fn selector(text: &str) -> Result<Selector, ExtractError> {
+    nesting::check("CSS selector", text)?;
     Selector::parse(text).map_err(|error| ExtractError::Expression {
         kind: "CSS selector",
         expression: text.to_owned(),
@@ -35,12 +60,6 @@ fn text_of(element: ElementRef<'_>) -> String {
     text.trim().to_owned()
 }
 
-/// Compiles an XPath 1.0 expression.
-pub(crate) fn expression(text: &str) -> Result<XPath, ExtractError> {
-    let wrong = |problem: String| ExtractError::Expression { kind: "XPath expression", expression: text.to_owned(), problem };
-    Factory::new().build(text).map_err(|error| wrong(error.to_string()))?.ok_or_else(|| wrong("it is empty".to_owned()))
-}
-
 /// Text of the nodes that an expression finds, in document order. A number, string or boolean is one text. At most `limit`.
 ///
 /// `content_type` is the response's. HTML is parsed as browsers do, everything else as XML. In XML, the expression may use prefixes that
@@ -48,48 +67,15 @@ pub(crate) fn expression(text: &str) -> Result<XPath, ExtractError> {
 pub(crate) fn xpath(
     body: &str,
     expression: &XPath,
-    source: &str,
     content_type: Option<&str>,
     limit: usize,
+    effort: &Effort,
 ) -> Result<Vec<String>, ExtractError> {
-    let package = if is_html(body, content_type) {
-        from_html(body)
+    if is_html(body, content_type) {
+        expression.texts(&Source::Html(&html(body, effort)?), limit, effort)
     } else {
-        sxd_document::parser::parse(body).map_err(|error| ExtractError::Body(format!("not XML: {error}")))?
-    };
-    let document = package.as_document();
-    let mut context = Context::new();
-    let mut declared = Vec::new();
-    for namespace in root_of(document).map(|root| root.namespaces_in_scope()).unwrap_or_default() {
-        context.set_namespace(namespace.prefix(), namespace.uri());
-        declared.push(namespace.prefix());
+        expression.texts(&Source::Xml(body), limit, effort)
     }
-    let wrong = |problem: String| ExtractError::Expression { kind: "XPath expression", expression: source.to_owned(), problem };
-    // The evaluator panics at an unknown prefix.
-    if let Some(prefix) = prefixes(source).find(|prefix| !declared.contains(prefix)) {
-        return Err(wrong(format!("the body's root element declares no prefix \"{prefix}\"; *[local-name()='…'] needs none")));
-    }
-    let value = expression.evaluate(&context, document.root()).map_err(|error| wrong(error.to_string()))?;
-    Ok(match value {
-        Value::Nodeset(nodes) => nodes.document_order().into_iter().take(limit).map(|node| node.string_value().trim().to_owned()).collect(),
-        single => vec![single.string()],
-    })
-}
-
-/// The namespace prefixes in an expression: names before a single colon, outside quotes.
-fn prefixes(expression: &str) -> impl Iterator<Item = &str> {
-    let outside_quotes = expression.split(['"', '\'']).step_by(2);
-    outside_quotes.flat_map(|part| {
-        part.match_indices(':').filter_map(move |(at, _)| {
-            let single = !part[at + 1..].starts_with(':') && !part[..at].ends_with(':');
-            let start = part[..at].rfind(|c: char| !(c.is_alphanumeric() || "_-.".contains(c))).map_or(0, |end| end + 1);
-            (single && start < at).then(|| &part[start..at])
-        })
-    })
-}
-
-fn root_of<'d>(document: Document<'d>) -> Option<Element<'d>> {
-    document.root().children().into_iter().find_map(|child| child.element())
 }
 
 fn is_html(body: &str, content_type: Option<&str>) -> bool {
@@ -104,40 +90,23 @@ fn is_html(body: &str, content_type: Option<&str>) -> bool {
     }
 }
 
-/// Elements that are nested deeper are omitted: XPath's axes recurse.
-const NESTING_MAX: usize = 400;
-
-/// HTML as browsers parse it, copied into a tree that XPath can traverse. Names have no namespace, so that `//div` finds them.
-fn from_html(body: &str) -> Package {
-    let page = Html::parse_document(body);
-    let package = Package::new();
-    let document = package.as_document();
-    let source = page.root_element();
-    let root = copy_element(document, source);
-    document.root().append_child(root);
-    let mut pending = vec![(source, root, 1)];
-    while let Some((source, element, depth)) = pending.pop() {
-        for child in source.children() {
-            if let Some(text) = child.value().as_text() {
-                element.append_child(document.create_text(text));
-            } else if let Some(child) = ElementRef::wrap(child)
-                && depth < NESTING_MAX
-            {
-                let copy = copy_element(document, child);
-                element.append_child(copy);
-                pending.push((child, copy, depth + 1));
-            }
+/// Parses HTML as browsers do. For each tag, the parser searches the open elements, so that deep pages take quadratic time.
+fn html(body: &str, effort: &Effort) -> Result<Html, ExtractError> {
+    let mut parser = parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
+    let mut rest = body;
+    while !rest.is_empty() {
+        let end = (PIECE_BYTES..rest.len()).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        parser.process(piece.into());
+        effort.check_time()?;
+        let page = parser.tokenizer.sink.sink.0.borrow();
+        if page.tree.nodes().next_back().is_some_and(|newest| newest.ancestors().nth(NESTING_MAX).is_some()) {
+            return Err(too_deep());
         }
+        drop(page);
+        rest = after;
     }
-    package
-}
-
-fn copy_element<'d>(document: Document<'d>, source: ElementRef<'_>) -> Element<'d> {
-    let element = document.create_element(source.value().name());
-    for (name, value) in source.value().attrs() {
-        element.set_attribute_value(name, value);
-    }
-    element
+    Ok(parser.finish())
 }
 
 #[cfg(test)]
@@ -149,11 +118,11 @@ mod tests {
         <ul><li class="item">One</li><li class="item new"> <b>Two</b>&nbsp;2 </li></ul><p>open <br> paragraph</body></html>"#;
 
     fn by_css(text: &str, attribute: Option<&str>) -> Vec<String> {
-        css(PAGE, &selector(text).unwrap(), attribute, usize::MAX)
+        css(PAGE, &selector(text).unwrap(), attribute, usize::MAX, &Effort::of_one_turn()).unwrap()
     }
 
     fn by_xpath(body: &str, text: &str, content_type: Option<&str>) -> Result<Vec<String>, String> {
-        xpath(body, &expression(text).unwrap(), text, content_type, usize::MAX).map_err(|error| error.to_string())
+        xpath(body, &XPath::parse(text).unwrap(), content_type, usize::MAX, &Effort::of_one_turn()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -163,7 +132,7 @@ mod tests {
         assert_eq!(by_css("input", Some("value")), ["t0ken"], "elements without the attribute are passed over");
         assert_eq!(by_css("li.item", None), ["One", "Two\u{a0}2"]);
         assert_eq!(by_css("table", None), [""; 0]);
-        assert_eq!(css(PAGE, &selector("li").unwrap(), None, 1), ["One"]);
+        assert_eq!(css(PAGE, &selector("li").unwrap(), None, 1, &Effort::of_one_turn()).unwrap(), ["One"]);
     }
 
     #[test]
@@ -194,14 +163,20 @@ mod tests {
         assert!(by_xpath("<a/>", "//a | x:a[y:b]", None).unwrap_err().contains("declares no prefix \"x\""));
         assert_eq!(by_xpath("<a/>", "count(child::a[contains('x:y', \":\")])", None).unwrap(), ["1"]);
         assert!(selector("li[").unwrap_err().to_string().starts_with("\"li[\" is not a valid CSS selector: "));
-        assert!(expression("//li[").unwrap_err().to_string().starts_with("\"//li[\" is not a valid XPath expression: "));
-        assert!(expression("").is_err());
+        assert!(XPath::parse("//li[").unwrap_err().to_string().starts_with("\"//li[\" is not a valid XPath expression: "));
+        assert!(XPath::parse("").is_err());
     }
 
     #[test]
-    fn deeply_nested_pages_are_read() {
-        let page = format!("<html><body>{}<i>deep</i>", "<div>".repeat(20_000));
-        assert_eq!(by_xpath(&page, "count(//i)", None).unwrap(), ["0"]);
-        assert_eq!(by_xpath(&page, "count(//div) > 300", None).unwrap(), ["true"]);
+    fn hostile_pages_cost_little() {
+        let nested = |depth: usize| format!("<html><body>{}<i>deep</i>", "<div>".repeat(depth));
+        assert_eq!(by_xpath(&nested(900), "//i", None).unwrap(), ["deep"]);
+        assert_eq!(css(&nested(900), &selector("div i").unwrap(), None, 1, &Effort::of_one_turn()).unwrap(), ["deep"]);
+        let attributes: String = (0..200_000).map(|number| format!(" a{number}=1")).collect();
+        for page in [nested(200_000), format!("<html><div{attributes}>")] {
+            let error = by_xpath(&page, "count(//i)", None).unwrap_err();
+            assert_eq!(css(&page, &selector("div").unwrap(), None, 1, &Effort::of_one_turn()).unwrap_err().to_string(), error);
+            assert!(error.contains("nested more than 1000 deep") || error.contains("took longer than"), "{error}");
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! Extraction of values from bodies: JSON path, CSS selectors, XPath. Pure functions over bytes and strings.
 //!
-//! Read [`json::JsonPath`] and [`markup`]. Deliberately absent: JavaScript (the response object converts the values), headers, and regular
+//! Read [`json::JsonPath`], [`markup`] and [`xpath::XPath`]. Deliberately absent: JavaScript (the response object converts the values), headers, and regular
 //! expressions, which scripts run with their engine.
 
 pub(crate) mod cache;
+pub(crate) mod effort;
 pub(crate) mod json;
 pub(crate) mod markup;
+pub(crate) mod nesting;
 pub(crate) mod scan;
+pub(crate) mod xpath;
 
 use thiserror::Error;
 

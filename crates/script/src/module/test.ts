@@ -56,6 +56,15 @@ function texts(value: any, what: string): string[] {
   return value.map((text) => nameOf(text, what));
 }
 
+const REDIRECTS = ["limit", "hosts"];
+
+/** A number, or `{ limit, hosts }`. */
+function redirects(value: any): { redirects: number; redirect_hosts: string[] } {
+  if (value === null || typeof value !== "object") return { redirects: whole(value ?? 10, "redirects"), redirect_hosts: [] };
+  knownIn(value, REDIRECTS, "redirects");
+  return { redirects: whole(value.limit ?? 10, "redirects.limit"), redirect_hosts: texts(value.hosts, "redirects.hosts") };
+}
+
 function http2(value: unknown): string {
   if (value === undefined || value === "off" || value === "auto" || value === "only") return value ?? "off";
   throw new TypeError(`http2: ${show(value)} is not "off", "auto" or "only"`);
@@ -136,7 +145,7 @@ export function test(definition: any): Test {
   const settings = {
     headers: headers(definition.headers, "headers"),
     auth: auth(definition.auth, "auth"),
-    redirects: whole(options.redirects ?? 10, "redirects"),
+    ...redirects(options.redirects),
     keep_alive: options.keepAlive ?? true,
     connections_per_user: options.connectionsPerUser === undefined ? null : whole(options.connectionsPerUser, "connectionsPerUser", 1),
     retry_idle_close: options.retryIdleClose === undefined ? true : flag(options.retryIdleClose, "retryIdleClose"),

@@ -1,5 +1,6 @@
 //! Converts a JavaScript error to an error in the coordinates of the source.
 
+use loadstone_units::text::stored;
 use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
 use crate::compile::Program;
@@ -9,13 +10,14 @@ use crate::unknown_options::option_named;
 /// The thrown value, with its stack mapped to the source.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
     let Some(object) = thrown.as_object().filter(|object| object.is_error()) else {
-        return ScriptError::new(format!("thrown: {}", shown(ctx, thrown))).help("throw an `Error`, which records the line of the `throw`");
+        return ScriptError::new(stored(&format!("thrown: {}", shown(ctx, thrown))))
+            .help("throw an `Error`, which records the line of the `throw`");
     };
     let text = |key: &str| object.get::<_, Option<Coerced<String>>>(key).ok().flatten().map(|text| text.0).unwrap_or_default();
     let (name, message, stack) = (text("name"), text("message"), text("stack"));
     let mut frames = frames(program, &stack);
     let interrupted = name == "InternalError" && message == "interrupted";
-    let mut error = ScriptError::new(sentence(&name, &message));
+    let mut error = ScriptError::new(stored(&sentence(&name, &message)));
     if interrupted {
         error = ScriptError::new("the script ran without yielding and was interrupted")
             .help("a loop must end, or await something (`await user.pause(…)`), so that the other users can run");

@@ -19,6 +19,7 @@ use super::realm::RealmState;
 use super::scenario::ScenarioState;
 use crate::error::{ScriptError, SourcePlace};
 use crate::extract::cache::Compiled;
+use crate::learnt::LearntCredentials;
 use crate::loaded::Loaded;
 use crate::realm::caller_place;
 use crate::sinks::Sinks;
@@ -34,6 +35,8 @@ pub(crate) struct WorkerState {
     pub(crate) scenarios: Vec<Rc<ScenarioState>>,
     /// Compiled expressions with which scripts extract values from bodies.
     pub(crate) compiled: RefCell<Compiled>,
+    /// Credentials that requests have used.
+    pub(crate) learnt: LearntCredentials,
     /// Name of the group outside groups.
     pub(crate) no_group: Arc<str>,
     /// The owner of the running code.
@@ -62,6 +65,7 @@ impl WorkerState {
             loaded,
             sinks,
             compiled: RefCell::default(),
+            learnt: LearntCredentials::default(),
             no_group: "".into(),
             current: RefCell::default(),
             incoming: RefCell::default(),

@@ -262,3 +262,13 @@ export default test({ load: scenario(name!, () => {}).run(once()) });
 "#;
     assert_eq!(load(text).unwrap().plan.scenarios[0].name, "blue 8 4 3 5 nil");
 }
+
+#[test]
+fn deeply_nested_files_are_refused_or_read_but_end_nothing() {
+    for depth in [3_000, 100_000] {
+        let nested = "[".repeat(depth) + &"]".repeat(depth);
+        let error = load_error(&format!("import {{ test }} from \"loadstone\"; const a = {nested}; export default test({{}});"));
+        assert!(!error.message.is_empty());
+        assert_eq!(error.message.contains("nested more than 5000 deep"), depth > 5_000, "{error}");
+    }
+}

@@ -139,3 +139,26 @@ fn findings_are_reported_during_the_run() {
     let slices = small_runs::read(&finished.directory).slices.len() as f64;
     assert!(rule == "failures" && *seconds >= 4.0 && *seconds < slices, "{claims:?} of {slices} s");
 }
+
+#[test]
+fn a_run_whose_directory_vanishes_continues_elsewhere_and_keeps_its_seconds() {
+    let (server, folder, log) = (small_runs::server(), small_runs::folder(), EventLog::default());
+    let runs = folder.path().join("runs");
+    let mut remover = Recording::replying("a", &log, |event, _| {
+        if matches!(event, RunEvent::Snapshot { snapshot, .. } if snapshot.slice == 1) {
+            std::fs::remove_dir_all(&runs)?;
+        }
+        Ok(())
+    });
+    let finished = small_runs::run(small_runs::plan(&server.url("/"), 4), &runs, &mut [&mut remover]).unwrap();
+    assert!(finished.failure.is_none(), "{:?}", finished.failure);
+    assert!(!finished.directory.starts_with(&runs), "{}", finished.directory.display());
+    let run = small_runs::read(&finished.directory);
+    std::fs::remove_dir_all(&finished.directory).unwrap();
+    assert_eq!(run.end, Some(RunEnd::Completed));
+    let requests = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
+    assert_eq!(requests.map(|series| series.count).sum::<u64>(), 80, "also those before it vanished");
+    let notice =
+        |line: &String| line.starts_with("a: line warning: the run directory ") && line.contains(" has vanished; the run continues in ");
+    assert!(log.borrow().iter().any(notice), "{:?}", log.borrow());
+}

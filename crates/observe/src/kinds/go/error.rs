@@ -8,4 +8,6 @@ pub(super) enum GoError {
     Fetch(#[from] FetchError),
     #[error("the response is not a pprof profile")]
     NotAProfile,
+    #[error("the profile would take more than 128 MiB of memory")]
+    TooLarge,
 }

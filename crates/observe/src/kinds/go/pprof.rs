@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use loadstone_wire_formats::pprof::{PprofFunction, PprofLocation, PprofProfile};
+use loadstone_wire_formats::decoded::{self, DecodedError};
+use loadstone_wire_formats::pprof::{FIELDS, PprofFunction, PprofLocation, PprofProfile};
 use prost::Message;
 
 use super::error::GoError;
@@ -12,6 +13,8 @@ use crate::stacks::position::Frame;
 
 /// Larger profiles are refused. Uncompressed bytes.
 const PROFILE_MAX: u64 = 64 << 20;
+/// Memory of a decoded profile. Bytes.
+const DECODED_BYTES_MAX: usize = 128 << 20;
 
 pub(super) struct Profile(PprofProfile);
 
@@ -37,6 +40,10 @@ impl Profile {
         } else {
             plain.extend_from_slice(body);
         }
+        decoded::check(&plain, FIELDS, DECODED_BYTES_MAX).map_err(|problem| match problem {
+            DecodedError::TooLarge(_) => GoError::TooLarge,
+            DecodedError::Malformed => GoError::NotAProfile,
+        })?;
         PprofProfile::decode(plain.as_slice()).map(Self).map_err(|_| GoError::NotAProfile)
     }
 
@@ -145,6 +152,12 @@ impl GoFunction<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_profile_of_empty_messages_is_refused() {
+        let samples = [0x12, 0x00].repeat(4 << 20);
+        assert!(matches!(Profile::read(&samples), Err(GoError::TooLarge)));
+    }
 
     #[test]
     fn names_are_short_and_the_services_own_are_known() {

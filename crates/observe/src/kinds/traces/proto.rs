@@ -3,8 +3,27 @@
 //! Attributes of spans are skipped without a copy, so that no secret in them is stored.
 
 use loadstone_metrics::span::SpanKind;
-use loadstone_wire_formats::otlp::Resource;
+use loadstone_wire_formats::decoded::{self, CountedField};
+use loadstone_wire_formats::otlp::{RESOURCE_FIELDS, Resource};
+use prost::Message;
 use prost::bytes::Bytes;
+
+/// Memory that one message may take. The largest message that gRPC accepts by default, 4 MiB of spans, takes about 10 MiB. Bytes.
+const DECODED_BYTES_MAX: usize = 64 << 20;
+
+const FIELDS: &[CountedField] = &[CountedField::message::<ResourceSpans>(
+    1,
+    &[
+        CountedField::message::<Resource>(1, RESOURCE_FIELDS),
+        CountedField::message::<ScopeSpans>(2, &[CountedField::message::<ReadSpan>(2, &[])]),
+    ],
+)];
+
+/// Decodes a message, unless it is malformed or would take too much memory.
+pub(super) fn decode(message: &Bytes) -> Option<ExportTraces> {
+    decoded::check(message, FIELDS, DECODED_BYTES_MAX).ok()?;
+    ExportTraces::decode(message.clone()).ok()
+}
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ExportTraces {
@@ -77,4 +96,25 @@ pub(super) fn service_name(resource: &ResourceSpans) -> String {
     let attributes = resource.resource.iter().flat_map(|resource| &resource.attributes);
     let name = attributes.filter(|attribute| &attribute.key[..] == b"service.name").find_map(|attribute| attribute.value.as_ref());
     name.map_or_else(|| "unknown".to_owned(), |name| String::from_utf8_lossy(name.text.as_deref().unwrap_or_default()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_empty_spans_is_refused() {
+        let scope = [0x12, 0x00].repeat(2 << 20);
+        let length = |content: &[u8]| {
+            let mut encoded = Vec::new();
+            prost::encoding::encode_varint(content.len() as u64, &mut encoded);
+            [encoded, content.to_vec()].concat()
+        };
+        let scopes = [vec![0x12], length(&scope)].concat();
+        let message = Bytes::from([vec![0x0a], length(&scopes)].concat());
+        assert!(decode(&message).is_none());
+        let spans = vec![ReadSpan { name: Bytes::from_static(b"GET /"), ..ReadSpan::default() }; 10_000];
+        let export = ExportTraces { resource_spans: vec![ResourceSpans { resource: None, scope_spans: vec![ScopeSpans { spans }] }] };
+        assert_eq!(decode(&export.encode_to_vec().into()), Some(export));
+    }
 }

@@ -15,7 +15,6 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use loadstone_metrics::clock::{Monotonic, thread_cpu_ns, wall_ns};
 use loadstone_metrics::span::TraceBatch;
-use prost::Message;
 use prost::bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +23,7 @@ use tokio::task::LocalSet;
 use super::book::{SpanBook, SpanCounts};
 use super::forward::ForwardTarget;
 use super::message::{self, AnswerBody, MessageError, OtlpSignal};
-use super::proto::ExportTraces;
+use super::proto;
 
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
 /// Pause after a failed accept, for example without free descriptors.
@@ -173,7 +172,7 @@ async fn respond(state: Rc<ReceiverState>, request: Request<Incoming>) -> Result
 impl ReceiverState {
     fn take(&self, signal: OtlpSignal, message: Bytes) -> Result<(), MessageError> {
         if signal == OtlpSignal::Traces {
-            let export = ExportTraces::decode(message.clone()).map_err(|_| MessageError::Unreadable)?;
+            let export = proto::decode(&message).ok_or(MessageError::Unreadable)?;
             self.book.borrow_mut().take(&export, self.clock.now(), wall_ns());
         }
         if let Some(forward) = &self.forward {

@@ -53,6 +53,7 @@ pub(in crate::protocols) fn build(
             set_header(&mut headers, name, value);
         }
     }
+    user.worker.learnt.of_request(&user.worker.loaded.plan.secrets, &headers, &path);
     let request = Request {
         origin,
         method,

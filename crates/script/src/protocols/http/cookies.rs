@@ -46,6 +46,8 @@ impl Cookies {
 
     fn set(&self, ctx: Ctx<'_>, name: String, value: String, url: Opt<Option<String>>) -> rquickjs::Result<()> {
         let site = self.site(&ctx, url)?;
+        let worker = &self.user.worker;
+        worker.learnt.of_header(&worker.loaded.plan.secrets, "Cookie", &format!("{name}={value}"));
         let set = HttpUser::of(&self.user).session.set_cookie(&site, &name, &value);
         set.map_err(|problem| Exception::throw_type(&ctx, &format!("cookies.set(\"{name}\", …): {problem}")))
     }

@@ -33,6 +33,7 @@ impl HttpUser {
             timeout_ns: user.scenario.timeout_ns,
             body_use: BodyUse::Keep,
             body_bytes_max: scenario.body_bytes_max,
+            redirect_hosts: Some(Rc::clone(&scenario.redirect_hosts)),
             ..SessionOptions::default()
         };
         Self { session: HttpSession::new(client, options) }
@@ -77,6 +78,8 @@ pub(crate) struct HttpScenario {
     /// Value of the `Authorization` header for the base's origin.
     pub(crate) authorization: Option<String>,
     pub(crate) redirects: u32,
+    /// The hosts that the test names, and those that its options allow.
+    pub(crate) redirect_hosts: Rc<[String]>,
     pub(crate) body_bytes_max: u64,
     /// The test's policy.
     pub(super) retry: Option<RetryPolicy>,
@@ -103,10 +106,18 @@ impl HttpScenario {
             headers,
             authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()).or(of_target),
             redirects: test.redirects,
+            redirect_hosts: named_hosts(loaded).chain(test.redirect_hosts.iter().cloned()).collect(),
             body_bytes_max: loaded.plan.options.body_bytes_max,
             retry: test.retry.as_ref().map(RetryPolicy::of).transpose()?,
         })
     }
+}
+
+/// The hosts of all targets.
+fn named_hosts(loaded: &Loaded) -> impl Iterator<Item = String> {
+    let of_scenarios = loaded.settings.scenarios.iter().filter_map(|scenario| scenario.target.as_deref());
+    let urls = loaded.plan.target.as_deref().into_iter().chain(of_scenarios).filter_map(|target| resolve(None, target).ok());
+    urls.map(|url| Origin::of(&url).host)
 }
 
 /// Sets a header, and replaces it under any letter case. The name is sent as written last.

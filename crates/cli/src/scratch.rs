@@ -1,0 +1,75 @@
+//! Folders for what a command does not keep.
+//!
+//! A folder is deleted when its command ends. After a kill, the next command deletes it: the kernel has released its lock by then.
+
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+const PREFIX: &str = "loadstone-scratch-";
+
+/// A folder readable by this user only, with an unpredictable name. It is deleted on drop.
+pub(crate) struct ScratchFolder {
+    folder: TempDir,
+    /// Locked while the process lives.
+    _lock: File,
+}
+
+impl ScratchFolder {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Creates one, and deletes those of killed processes.
+pub(crate) fn scratch_folder() -> anyhow::Result<ScratchFolder> {
+    let parent = std::env::temp_dir();
+    abandoned(&parent).iter().for_each(|folder| {
+        // Another process may delete it at the same time.
+        let _ = std::fs::remove_dir_all(folder);
+    });
+    let folder = tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir_in(&parent);
+    let folder = folder.with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+    let lock = File::open(folder.path()).context("cannot open the folder for temporary files")?;
+    lock.lock().context("cannot lock the folder for temporary files")?;
+    Ok(ScratchFolder { folder, _lock: lock })
+}
+
+/// Folders of this user whose process has gone.
+fn abandoned(parent: &Path) -> Vec<PathBuf> {
+    let user = std::fs::metadata("/proc/self").map(|facts| facts.uid()).ok();
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).map(|entry| entry.path());
+    let own = folders.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && Some(facts.uid()) == user));
+    // The lock is released as soon as the file is dropped.
+    own.filter(|path| File::open(path).is_ok_and(|folder| folder.try_lock().is_ok())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_private_and_differ() {
+        let (one, other) = (scratch_folder().unwrap(), scratch_folder().unwrap());
+        assert_ne!(one.path(), other.path());
+        assert_eq!(std::fs::metadata(one.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn only_folders_without_a_process_are_abandoned() {
+        let alive = scratch_folder().unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join(format!("{PREFIX}x"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(parent.path().join("loadstone-rescued-x")).unwrap();
+        assert_eq!(abandoned(parent.path()), [folder.clone()]);
+        let lock = File::open(&folder).unwrap();
+        lock.lock().unwrap();
+        assert!(abandoned(parent.path()).is_empty(), "its process lives");
+        assert!(alive.path().is_dir());
+    }
+}

@@ -1,0 +1,130 @@
+//! How long each worker of this process has been silent. A worker reports at least once a second.
+//!
+//! A worker that something blocks (a protocol's loop over endless input, a selector on a hostile page) sees no command. The coordinator must end
+//! without it.
+
+use loadstone_metrics::Nanos;
+
+use crate::messages::SNAPSHOT_NS;
+
+/// A silence that is reported while the run continues.
+const NOTICE_AFTER_NS: Nanos = 5 * SNAPSHOT_NS;
+/// A worker that is silent for longer is abandoned: after a request to end now, after a request to stop, and without a request.
+const HALTED_MAX_NS: Nanos = 3 * SNAPSHOT_NS;
+const STOPPED_MAX_NS: Nanos = 15 * SNAPSHOT_NS;
+const SILENT_MAX_NS: Nanos = 60 * SNAPSHOT_NS;
+/// Longest time that one check adds: if the whole process was suspended, its workers were not blocked.
+const CHECK_MAX_NS: Nanos = SNAPSHOT_NS;
+
+/// What was requested of the workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EndRequest {
+    None,
+    Stop,
+    Halt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Reported once per silence.
+    Notice(usize),
+    Abandon(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    /// By worker: how long it has been silent, and whether this was reported.
+    silent: Vec<(Nanos, bool)>,
+    checked: Nanos,
+    requested: EndRequest,
+}
+
+impl Liveness {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { silent: vec![(0, false); workers], checked: 0, requested: EndRequest::None }
+    }
+
+    /// The time begins.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.checked = now;
+        self.silent.fill((0, false));
+    }
+
+    pub(crate) fn heard(&mut self, worker: usize) {
+        if let Some(silent) = self.silent.get_mut(worker) {
+            *silent = (0, false);
+        }
+    }
+
+    pub(crate) fn request(&mut self, request: EndRequest) {
+        self.requested = self.requested.max(request);
+    }
+
+    pub(crate) fn silent_ns(&self, worker: usize) -> Nanos {
+        self.silent.get(worker).map_or(0, |(silent_ns, _)| *silent_ns)
+    }
+
+    /// What to do about the workers in `expected` that were silent until now.
+    pub(crate) fn check(&mut self, now: Nanos, expected: impl Fn(usize) -> bool) -> Vec<Silence> {
+        let passed = now.saturating_sub(self.checked);
+        if passed < SNAPSHOT_NS / 2 {
+            return Vec::new();
+        }
+        self.checked = now;
+        let max_ns = match self.requested {
+            EndRequest::None => SILENT_MAX_NS,
+            EndRequest::Stop => STOPPED_MAX_NS,
+            EndRequest::Halt => HALTED_MAX_NS,
+        };
+        let mut found = Vec::new();
+        for (worker, (silent_ns, is_reported)) in self.silent.iter_mut().enumerate().filter(|(worker, _)| expected(*worker)) {
+            *silent_ns += passed.min(CHECK_MAX_NS);
+            if *silent_ns > NOTICE_AFTER_NS && !std::mem::replace(is_reported, *silent_ns > NOTICE_AFTER_NS) {
+                found.push(Silence::Notice(worker));
+            }
+            if *silent_ns > max_ns {
+                found.push(Silence::Abandon(worker));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Nanos = SNAPSHOT_NS;
+
+    /// When a worker that is silent from the start is reported and abandoned. Whole seconds.
+    fn of_silent_worker(request: EndRequest) -> (Option<u64>, Option<u64>) {
+        let mut liveness = Liveness::new(2);
+        liveness.begin(0);
+        liveness.request(request);
+        let (mut notice, mut abandon) = (None, None);
+        for second in 1..100 {
+            liveness.heard(1);
+            for silence in liveness.check(second * S, |_| true) {
+                let first = if silence == Silence::Notice(0) { &mut notice } else { &mut abandon };
+                assert!(matches!(silence, Silence::Notice(0) | Silence::Abandon(0)), "the other worker reports each second");
+                first.get_or_insert(second);
+            }
+        }
+        (notice, abandon)
+    }
+
+    #[test]
+    fn a_blocked_worker_is_reported_and_abandoned() {
+        assert_eq!(of_silent_worker(EndRequest::None), (Some(6), Some(61)));
+        assert_eq!(of_silent_worker(EndRequest::Stop), (Some(6), Some(16)));
+        assert_eq!(of_silent_worker(EndRequest::Halt), (Some(6), Some(4)));
+    }
+
+    #[test]
+    fn a_suspended_process_blocks_nobody() {
+        let mut liveness = Liveness::new(1);
+        liveness.begin(0);
+        assert_eq!(liveness.check(3_600 * S, |_| true), []);
+        assert_eq!(liveness.silent_ns(0), S);
+    }
+}

@@ -1,0 +1,336 @@
+//! Evaluates an expression on a tree (XPath 1.0, sections 2 and 3). It recurses over the expression, whose nesting is limited, never over the
+//! document.
+
+use super::functions;
+use super::syntax::{Axis, Expression, NodeTest, Operator, Start, Step};
+use super::tree::{Node, NodeId, NodeKind, Tree};
+use super::value::Value;
+use crate::extract::effort::Effort;
+
+/// Why an evaluation failed.
+pub(super) enum EvaluationError {
+    /// The expression does not fit.
+    Expression(String),
+    /// The body, or the work on it.
+    Body(super::ExtractError),
+}
+
+impl From<super::ExtractError> for EvaluationError {
+    fn from(error: super::ExtractError) -> Self {
+        Self::Body(error)
+    }
+}
+
+pub(super) type Evaluated<T> = Result<T, EvaluationError>;
+
+/// The document, and the work on it so far.
+pub(super) struct Evaluation<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) effort: &'a Effort,
+}
+
+/// The context of an expression (section 1).
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) node: NodeId,
+    pub(super) position: usize,
+    pub(super) size: usize,
+}
+
+impl Evaluation<'_> {
+    pub(super) fn evaluate(&self, expression: &Expression, place: Place) -> Evaluated<Value> {
+        self.effort.steps(1)?;
+        match expression {
+            Expression::Literal(text) => Ok(Value::Text(text.clone())),
+            Expression::Number(number) => Ok(Value::Number(*number)),
+            Expression::Negative(inner) => Ok(Value::Number(-self.number(&self.evaluate(inner, place)?)?)),
+            Expression::Call(name, arguments) => functions::call(self, name, arguments, place),
+            Expression::Path(start, steps) => self.path(start, steps, place),
+            Expression::Chain(first, further) => {
+                let mut value = self.evaluate(first, place)?;
+                for (operator, right) in further {
+                    value = self.operate(value, *operator, right, place)?;
+                }
+                Ok(value)
+            }
+        }
+    }
+
+    fn operate(&self, left: Value, operator: Operator, right: &Expression, place: Place) -> Evaluated<Value> {
+        // The right side of these is not evaluated if the left decides.
+        if let Operator::Or | Operator::And = operator {
+            let left = left.boolean();
+            let decided = left == (operator == Operator::Or);
+            return Ok(Value::Boolean(if decided { left } else { self.evaluate(right, place)?.boolean() }));
+        }
+        let right = self.evaluate(right, place)?;
+        let arithmetic = |calculate: fn(f64, f64) -> f64| Ok(Value::Number(calculate(self.number(&left)?, self.number(&right)?)));
+        match operator {
+            Operator::Add => arithmetic(|left, right| left + right),
+            Operator::Subtract => arithmetic(|left, right| left - right),
+            Operator::Multiply => arithmetic(|left, right| left * right),
+            Operator::Divide => arithmetic(|left, right| left / right),
+            Operator::Remainder => arithmetic(|left, right| left % right),
+            Operator::Union => match (left, right) {
+                (Value::Nodes(mut nodes), Value::Nodes(more)) => {
+                    nodes.extend(more);
+                    Ok(Value::Nodes(in_order(nodes)))
+                }
+                _ => Err(EvaluationError::Expression("| needs nodes on both sides".to_owned())),
+            },
+            comparison => self.compare(&left, comparison, &right).map(Value::Boolean),
+        }
+    }
+
+    /// Section 3.4.
+    fn compare(&self, left: &Value, operator: Operator, right: &Value) -> Evaluated<bool> {
+        let texts = |nodes: &[NodeId]| nodes.iter().map(|node| self.tree.string(*node, self.effort)).collect::<Result<Vec<_>, _>>();
+        match (left, right) {
+            (Value::Nodes(_), Value::Boolean(_)) | (Value::Boolean(_), Value::Nodes(_)) => self.compare_single(left, operator, right),
+            (Value::Nodes(left), Value::Nodes(right)) => {
+                let (left, right) = (texts(left)?, texts(right)?);
+                for one in &left {
+                    for other in &right {
+                        self.effort.steps(1 + one.len().min(other.len()) / 64)?;
+                        let is_text = matches!(operator, Operator::Equal | Operator::NotEqual);
+                        let found = if is_text {
+                            (one == other) == (operator == Operator::Equal)
+                        } else {
+                            ordered(to_number(one), operator, to_number(other))
+                        };
+                        if found {
+                            return Ok(true);
+                        }
+                    }
+                }
+                Ok(false)
+            }
+            (Value::Nodes(nodes), single) => {
+                for text in texts(nodes)? {
+                    if self.compare_single(&typed_as(text, single), operator, single)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            (single, Value::Nodes(nodes)) => {
+                for text in texts(nodes)? {
+                    if self.compare_single(single, operator, &typed_as(text, single))? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            _ => self.compare_single(left, operator, right),
+        }
+    }
+
+    fn compare_single(&self, left: &Value, operator: Operator, right: &Value) -> Evaluated<bool> {
+        if !matches!(operator, Operator::Equal | Operator::NotEqual) {
+            return Ok(ordered(self.number(left)?, operator, self.number(right)?));
+        }
+        let equal = match (left, right) {
+            (Value::Boolean(_), _) | (_, Value::Boolean(_)) => left.boolean() == right.boolean(),
+            (Value::Number(_), _) | (_, Value::Number(_)) => return Ok(ordered(self.number(left)?, operator, self.number(right)?)),
+            _ => self.text(left)? == self.text(right)?,
+        };
+        Ok(equal == (operator == Operator::Equal))
+    }
+
+    fn path(&self, start: &Start, steps: &[Step], place: Place) -> Evaluated<Value> {
+        let mut nodes = match start {
+            Start::Root => vec![NodeId::ROOT],
+            Start::Context => vec![place.node],
+            Start::Expression(inner, predicates) => match self.evaluate(inner, place)? {
+                Value::Nodes(nodes) => predicates.iter().try_fold(nodes, |nodes, predicate| self.keep(nodes, predicate))?,
+                _ => {
+                    return Err(EvaluationError::Expression("a predicate or path follows something that is not a set of nodes".to_owned()));
+                }
+            },
+        };
+        for step in steps {
+            nodes = self.step(&nodes, step)?;
+        }
+        Ok(Value::Nodes(nodes))
+    }
+
+    fn step(&self, from: &[NodeId], step: &Step) -> Evaluated<Vec<NodeId>> {
+        let namespace = match &step.test {
+            NodeTest::Name { prefix, .. } if !prefix.is_empty() => {
+                let declared = self.tree.declared.iter().find(|(declared, _)| declared == prefix);
+                let unknown = || {
+                    let remedy = "*[local-name()='…'] needs none";
+                    EvaluationError::Expression(format!("the body's root element declares no prefix \"{prefix}\"; {remedy}"))
+                };
+                declared.map(|(_, namespace)| namespace.as_str()).ok_or_else(unknown)?
+            }
+            _ => "",
+        };
+        let mut found = Vec::new();
+        for node in from {
+            let mut near = Vec::new();
+            self.walk(*node, step.axis, |id| {
+                if self.is_match(id, step, namespace) {
+                    near.push(id);
+                }
+            })?;
+            for predicate in &step.predicates {
+                near = self.keep(near, predicate)?;
+            }
+            found.append(&mut near);
+        }
+        Ok(in_order(found))
+    }
+
+    /// The nodes for which a predicate holds (section 2.4).
+    fn keep(&self, nodes: Vec<NodeId>, predicate: &Expression) -> Evaluated<Vec<NodeId>> {
+        let size = nodes.len();
+        let mut kept = Vec::new();
+        for (index, node) in nodes.into_iter().enumerate() {
+            let position = index + 1;
+            let holds = match self.evaluate(predicate, Place { node, position, size })? {
+                Value::Number(number) => number == position as f64,
+                other => other.boolean(),
+            };
+            if holds {
+                kept.push(node);
+            }
+        }
+        Ok(kept)
+    }
+
+    fn is_match(&self, id: NodeId, step: &Step, namespace: &str) -> bool {
+        let kind = &self.tree.nodes[id.index()].kind;
+        let is_attribute = id.attribute_number().is_some();
+        match &step.test {
+            NodeTest::AnyNode => true,
+            NodeTest::Text => matches!(kind, NodeKind::Text(_)),
+            NodeTest::Comment => matches!(kind, NodeKind::Comment(_)),
+            NodeTest::Instruction(wanted) => {
+                matches!(kind, NodeKind::Instruction { target, .. } if wanted.as_ref().is_none_or(|wanted| wanted == target))
+            }
+            NodeTest::Name { prefix, local } => self.tree.name(id).is_some_and(|name| {
+                let is_principal = is_attribute == (step.axis == Axis::Attribute);
+                let any_namespace = prefix.is_empty() && local.is_none();
+                is_principal && local.as_ref().is_none_or(|local| *local == name.local) && (any_namespace || name.namespace == namespace)
+            }),
+        }
+    }
+
+    /// Visits an axis, the nearest node first (section 2.2).
+    fn walk(&self, id: NodeId, axis: Axis, mut visit: impl FnMut(NodeId)) -> Evaluated<()> {
+        let nodes = &self.tree.nodes;
+        let index = id.index();
+        let is_attribute = id.attribute_number().is_some();
+        let parent = if is_attribute { index } else { nodes[index].parent };
+        let is_root = id == NodeId::ROOT;
+        let mut step = |id: NodeId| -> Evaluated<()> {
+            self.effort.steps(1)?;
+            visit(id);
+            Ok(())
+        };
+        match axis {
+            Axis::Itself => step(id),
+            Axis::Attribute if is_attribute => Ok(()),
+            Axis::Attribute => (0..self.tree.attributes(index).len()).try_for_each(|number| step(NodeId::attribute(index, number))),
+            Axis::Child | Axis::Descendant if is_attribute => Ok(()),
+            Axis::DescendantOrSelf if is_attribute => step(id),
+            Axis::Child => siblings(nodes, index + 1, nodes[index].end).try_for_each(step),
+            Axis::Descendant => (index + 1..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
+            Axis::DescendantOrSelf => (index..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
+            Axis::Parent if is_root => Ok(()),
+            Axis::Parent => step(NodeId::node(parent)),
+            Axis::AncestorOrSelf | Axis::Ancestor => {
+                if axis == Axis::AncestorOrSelf {
+                    step(id)?;
+                }
+                let mut next = (!is_root).then_some(parent);
+                while let Some(index) = next {
+                    step(NodeId::node(index))?;
+                    next = (index != 0).then(|| nodes[index].parent);
+                }
+                Ok(())
+            }
+            Axis::FollowingSibling | Axis::PrecedingSibling if is_attribute || is_root => Ok(()),
+            Axis::FollowingSibling => siblings(nodes, nodes[index].end, nodes[parent].end).try_for_each(step),
+            Axis::PrecedingSibling => {
+                let mut before = Vec::new();
+                for sibling in siblings(nodes, parent + 1, index) {
+                    self.effort.steps(1)?;
+                    before.push(sibling);
+                }
+                before.into_iter().rev().try_for_each(step)
+            }
+            Axis::Following => {
+                let first = if is_attribute { index + 1 } else { nodes[index].end };
+                (first..nodes.len()).try_for_each(|index| step(NodeId::node(index)))
+            }
+            // What ends before this node begins: everything before it but its ancestors.
+            Axis::Preceding => {
+                (1..index).rev().filter(|before| nodes[*before].end <= index).try_for_each(|index| step(NodeId::node(index)))
+            }
+        }
+    }
+
+    pub(super) fn text(&self, value: &Value) -> Evaluated<String> {
+        Ok(match value {
+            Value::Nodes(nodes) => match nodes.first() {
+                Some(first) => self.tree.string(*first, self.effort)?,
+                None => String::new(),
+            },
+            Value::Boolean(boolean) => boolean.to_string(),
+            Value::Number(number) => super::value::number_text(*number),
+            Value::Text(text) => text.clone(),
+        })
+    }
+
+    pub(super) fn number(&self, value: &Value) -> Evaluated<f64> {
+        Ok(match value {
+            Value::Number(number) => *number,
+            Value::Boolean(boolean) => f64::from(u8::from(*boolean)),
+            Value::Nodes(_) | Value::Text(_) => to_number(&self.text(value)?),
+        })
+    }
+}
+
+/// The nodes of one level between two indices.
+fn siblings(nodes: &[Node], first: usize, end: usize) -> impl Iterator<Item = NodeId> {
+    let mut next = first;
+    std::iter::from_fn(move || {
+        let index = next;
+        (index < end).then(|| {
+            next = nodes[index].end;
+            NodeId::node(index)
+        })
+    })
+}
+
+fn in_order(mut nodes: Vec<NodeId>) -> Vec<NodeId> {
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+fn ordered(left: f64, operator: Operator, right: f64) -> bool {
+    match operator {
+        Operator::Equal => left == right,
+        Operator::NotEqual => left != right,
+        Operator::Less => left < right,
+        Operator::LessOrEqual => left <= right,
+        Operator::Greater => left > right,
+        _ => left >= right,
+    }
+}
+
+/// A node's text as the type that it is compared with.
+fn typed_as(text: String, other: &Value) -> Value {
+    if let Value::Number(_) = other { Value::Number(to_number(&text)) } else { Value::Text(text) }
+}
+
+/// Section 4.4: an optional minus and digits, or NaN.
+pub(super) fn to_number(text: &str) -> f64 {
+    let text = text.trim_matches([' ', '\t', '\r', '\n']);
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = digits.contains(|c: char| c.is_ascii_digit()) && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if is_number { text.parse().unwrap_or(f64::NAN) } else { f64::NAN }
+}

@@ -1,0 +1,115 @@
+// `cargo xtask hostile`: runs each attack of attacks.mjs against the binary, with limits on memory, time and exit code, and prints a table.
+//
+//   node main.mjs --loadstone BINARY [--only ROWS] [--results FILE]
+//
+// A row that exceeds a limit, ends by a signal or fails its check makes the command fail.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+import { ATTACKS } from "./attacks.mjs";
+import { start } from "./servers.mjs";
+
+const { values: flags } = parseArgs({ options: { loadstone: { type: "string" }, only: { type: "string" }, results: { type: "string" } } });
+const pattern = new RegExp(`^(${(flags.only ?? "*").replaceAll("*", ".*").replaceAll(",", "|")})$`);
+const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
+const IMPORTS = `import { arrivals, csv, iterations, observe, scenario, test, users } from "loadstone";\n`;
+
+const rows = [];
+for (const attack of ATTACKS.filter(({ id }) => pattern.test(id))) {
+  const row = await run(attack);
+  rows.push(row);
+  console.log([row.problem === undefined ? "ok  " : "FAIL", row.id.padEnd(28), `exit ${row.exit}`.padEnd(14), `${row.seconds.toFixed(1)} s`.padStart(7), `${row.mib} MiB`.padStart(9), row.problem ?? ""].join("  "));
+  if (row.problem !== undefined) console.log(row.out.split("\n").slice(-12).map((line) => `        ${JSON.stringify(line.slice(0, 160))}`).join("\n"));
+}
+const failed = rows.filter((row) => row.problem !== undefined).length;
+console.log(`${rows.length} attacks, ${failed} beyond their limits`);
+if (flags.results !== undefined && flags.only === undefined) writeFileSync(flags.results, page());
+process.exit(failed === 0 && rows.length > 0 ? 0 : 1);
+
+async function run(attack) {
+  const folder = mkdtempSync(join(tmpdir(), "hostile-"));
+  const second = await start("ok");
+  const kind = typeof attack.server === "function" ? attack.server(second.port) : (attack.server ?? "ok");
+  const server = await start(kind);
+  const free = await freePort();
+  try {
+    const ports = `const port = ${server.port}, second = ${second.port}, free = ${free};\n`;
+    writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + attack.script);
+    const command = [resolve(flags.loadstone), ...(attack.command ?? ["run", "a.load.ts", ...(attack.args ?? [])])];
+    const ended = await watch(attack, command, { folder, free });
+    const files = readFiles(folder);
+    const summary = JSON.parse(files.named["summary.json"] ?? "null");
+    const problem = beyond(attack.limits, ended) ?? attack.check?.({ out: ended.out, folder, files, summary, second });
+    return { id: attack.id, limits: attack.limits, ...ended, problem };
+  } finally {
+    await Promise.all([server.stop(), second.stop()]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function watch(attack, command, { folder, free }) {
+  const line = attack.shell === undefined ? command : ["bash", "-c", attack.shell, "bash", ...command];
+  const child = spawn(line[0], line.slice(1), { cwd: folder, env: { ...process.env, TMPDIR: folder, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
+  let out = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-4_000_000)));
+  const began = performance.now();
+  let mib = 0;
+  const meter = setInterval(() => {
+    mib = Math.max(mib, peakMib(child.pid));
+    // Twice the limit, so that the table shows by how much it is exceeded.
+    if (performance.now() - began > attack.limits.seconds * 2_000 || mib > attack.limits.mib * 4) child.kill("SIGKILL");
+  }, 50);
+  const exited = new Promise((end) => child.on("close", (code, signal) => end(signal ?? code)));
+  await Promise.all([exited, attack.during?.({ process: child, folder, free, sleep })]);
+  clearInterval(meter);
+  return { exit: await exited, seconds: (performance.now() - began) / 1_000, mib, out };
+}
+
+function beyond({ mib, seconds, exits }, ended) {
+  if (typeof ended.exit === "string") return `ended by ${ended.exit}`;
+  if (ended.mib > mib) return `more than ${mib} MiB`;
+  if (ended.seconds > seconds) return `more than ${seconds} s`;
+  return exits.includes(ended.exit) ? undefined : `exit code ${ended.exit} instead of ${exits.join(" or ")}`;
+}
+
+/** Peak resident memory of a process. */
+function peakMib(pid) {
+  try {
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024);
+  } catch {
+    return 0;
+  }
+}
+
+/** All files of the folder but the test: their text, and those with a known name. */
+function readFiles(folder) {
+  const paths = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== "a.load.ts");
+  const files = { bytes: 0, text: "", named: {} };
+  for (const entry of paths) {
+    const path = join(entry.parentPath, entry.name);
+    files.bytes += statSync(path).size;
+    const text = readFileSync(path, "utf8");
+    files.text += text;
+    files.named[entry.name] = text;
+  }
+  return files;
+}
+
+function freePort() {
+  return new Promise((found) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => found(port));
+    });
+  });
+}
+
+function page() {
+  const lines = rows.map((row) => `| ${row.id} | ${row.exit} | ${row.seconds.toFixed(1)} of ${row.limits.seconds} | ${row.mib} of ${row.limits.mib} | ${row.problem ?? "within its limits"} |`);
+  return `# Attacks\n\nWritten by \`cargo xtask hostile\`: each row is an attack of \`trials/hostile/attacks.mjs\`.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
+}
