@@ -8,6 +8,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::headers::Headers;
+use super::raw_bytes::{shown, to_bytes};
 use super::wire::is_token;
 
 /// Limit on the cookies of one user. Further ones are not stored. RFC 6265, section 6.1, requires at least 50 per domain.
@@ -96,9 +97,9 @@ impl CookieJar {
 
     pub(crate) fn take_from(&self, headers: &Headers, url: &Url) {
         let mut kept = self.kept.borrow_mut();
-        for line in headers.all("set-cookie").filter(|line| line.len() <= COOKIE_BYTES_MAX) {
+        for line in headers.cookies().filter(|line| to_bytes(line).len() <= COOKIE_BYTES_MAX) {
             let kept = kept.get_or_insert_default();
-            if let Ok(cookie) = RawCookie::parse(line.to_owned())
+            if let Ok(cookie) = RawCookie::parse(line.into_owned())
                 && kept.has_room_for(cookie.name(), url)
             {
                 kept.insert(&cookie, url);
@@ -106,7 +107,8 @@ impl CookieJar {
         }
     }
 
-    /// The `Cookie` value for a request. The caller's own cookies are listed first and take precedence. `None`: there is nothing to add.
+    /// The `Cookie` value for a request, whose bytes are those of [`to_bytes`]. The caller's own cookies are listed first and take precedence. `None`:
+    /// there is nothing to add.
     pub(crate) fn value_for(&self, url: &Url, explicit: Option<&str>) -> Option<String> {
         let kept = self.kept.borrow();
         let kept = kept.as_deref()?;
@@ -130,7 +132,7 @@ impl CookieJar {
     /// Value of the first cookie of this name that a request to `url` would carry.
     pub(crate) fn get(&self, url: &Url, name: &str) -> Option<String> {
         let kept = self.kept.borrow();
-        kept.as_deref()?.for_request(url).into_iter().find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
+        kept.as_deref()?.for_request(url).into_iter().find(|cookie| cookie.name() == name).map(|cookie| shown(cookie.value()).into_owned())
     }
 
     /// Sets a cookie as if a server at `url` had set it.
