@@ -40,6 +40,8 @@ pub struct RunTally {
     metrics: MetricTallies,
     tagged: BTreeMap<(SeriesKey, Tags), SeriesTally>,
     connections_opened: u64,
+    tls_handshakes: u64,
+    tls_resumed: u64,
     retransmits: u64,
     syn_retransmits: u64,
     agents: Vec<AgentSlice>,
@@ -153,6 +155,8 @@ impl RunTally {
         self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
             self.connections_opened += worker.connections_opened;
+            self.tls_handshakes += worker.tls_handshakes;
+            self.tls_resumed += worker.tls_resumed;
             self.retransmits += worker.retransmits;
             self.syn_retransmits += worker.syn_retransmits;
             self.worker(worker.worker).push(worker);
@@ -337,6 +341,11 @@ impl RunTally {
     /// The parts of series by their tags.
     pub(crate) fn tagged(&self) -> impl Iterator<Item = (&Tags, &SeriesTally)> {
         self.tagged.iter().map(|((_, tags), tally)| (tags, tally))
+    }
+
+    /// TLS handshakes, and those of them that resumed a session.
+    pub(crate) fn tls_handshakes(&self) -> (u64, u64) {
+        (self.tls_handshakes, self.tls_resumed)
     }
 
     pub fn connections_opened(&self) -> u64 {

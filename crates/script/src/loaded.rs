@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
-use loadstone_protocol::NetworkOptions;
+use loadstone_protocol::{IdentityFiles, NetworkOptions};
 use loadstone_stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
@@ -124,7 +124,12 @@ impl Loaded {
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
         files.extend(self.network.roots.iter().cloned());
-        files.extend(self.network.identity.iter().flat_map(|(certificate, key)| [certificate.clone(), key.clone()]));
+        for identity in &self.network.identities {
+            match &identity.files {
+                IdentityFiles::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
+                IdentityFiles::Pkcs12(file) => files.extend([file.clone()]),
+            }
+        }
         for source in self.program.modules.values().filter_map(|module| module.source.as_ref()) {
             let module = self.program.folder.join(&*source.file);
             files.extend(described_by(&module, &self.program.folder));

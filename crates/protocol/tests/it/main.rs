@@ -9,6 +9,7 @@ mod events;
 mod exchange;
 mod grpc;
 mod http2;
+mod identities;
 mod raw;
 mod read_lag;
 mod routes;
