@@ -271,6 +271,23 @@ impl RunTally {
         self.series.iter().filter(move |series| series.merged.key.kind == kind)
     }
 
+    /// Scenarios whose users all failed before their first iteration, in `onStart`: each with its most frequent error and the number of all its errors.
+    pub(crate) fn failed_starts(&self) -> Vec<(&ErrorGroup, u64)> {
+        let has_iterations =
+            |name: &str| self.of_kind(SeriesKind::Iteration).any(|series| series.merged.count > 0 && *series.merged.key.name == *name);
+        let mut found: Vec<(&ErrorGroup, u64)> = Vec::new();
+        for error in self.errors.iter().filter(|error| error.key.kind == SeriesKind::Iteration && !has_iterations(&error.key.name)) {
+            match found.iter_mut().find(|(known, _)| known.key.name == error.key.name) {
+                Some((most, count)) => {
+                    *count += error.count;
+                    *most = if error.count > most.count { error } else { most };
+                }
+                None => found.push((error, error.count)),
+            }
+        }
+        found
+    }
+
     pub fn leaves(&self) -> &[LeafTally] {
         &self.leaves
     }

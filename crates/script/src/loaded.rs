@@ -119,6 +119,15 @@ impl Loaded {
         })
     }
 
+    /// A file of which agents would have no copy: a scenario computes its path while the load runs.
+    pub fn unknown_files(&self) -> Option<ScriptError> {
+        let place = self.program.computed_path()?;
+        let error = ScriptError::new("agents have no copy of a file whose path is computed while the load runs");
+        let remedy =
+            "read the files at the top level of the test, into a list or an object, and select one in the scenario; or run without --fleet";
+        Some(error.at(place).help(remedy))
+    }
+
     /// Every file that another machine needs to load the test: modules, the files that control module resolution, data, certificates, and
     /// any file that the text of a module names.
     pub fn files(&self) -> Vec<PathBuf> {
