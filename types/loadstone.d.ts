@@ -65,6 +65,9 @@ declare module "loadstone" {
     hosts?: string[];
   }
 
+  /** PEM files, or a PKCS #12 file (`.p12`, `.pfx`). `passphrase`: of the key, if it is encrypted; it is masked in all outputs. */
+  export type ClientCertificate = { certificate: string; key: string; passphrase?: string } | { pkcs12: string; passphrase?: string };
+
   export interface TestOptions {
     /** Seed of all random draws. The same seed and test repeat the same draws. Default: 1. */
     seed?: number;
@@ -106,13 +109,17 @@ declare module "loadstone" {
     insecure?: boolean;
     /** PEM files of further certificate authorities to trust, relative to the test file. */
     roots?: readonly string[];
-    /** PEM files of a client certificate chain and its key, relative to the test file. */
-    clientCertificate?: { certificate: string; key: string };
+    /**
+     * A client certificate and its private key, in files relative to the test file. A list gives each user one of them, in turn by user number, for tests with
+     * one certificate per customer or device.
+     */
+    clientCertificate?: ClientCertificate | readonly ClientCertificate[];
     /** Server name for TLS (SNI) and for the check of certificates, instead of each URL's host, for a target that is reached by address. Default: the host. */
     serverName?: string;
     /**
-     * Whether TLS connections resume the session of an earlier connection to the same host, which saves the server most of a handshake. Users of one core share
-     * their sessions. `false`: every connection makes a full handshake, like a first visit. Default: true.
+     * Whether TLS connections resume the session of an earlier connection to the same host, which saves the server most of a handshake. Users of one core with
+     * the same client certificate share their sessions. The report counts handshakes and resumed sessions. `false`: every connection makes a full handshake,
+     * like a first visit. Default: true.
      */
     tlsResumption?: boolean;
     /**

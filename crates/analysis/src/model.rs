@@ -367,6 +367,12 @@ pub struct RunTotals {
     pub checks_passed: u64,
     pub checks_failed: u64,
     pub connections_opened: u64,
+    /// TLS handshakes that succeeded.
+    #[serde(default)]
+    pub tls_handshakes: u64,
+    /// Those of them that resumed an earlier session, which costs the server less.
+    #[serde(default)]
+    pub tls_resumed: u64,
 }
 
 /// Every number of a run that any surface shows. `summary.json` is this, with `schema` first.

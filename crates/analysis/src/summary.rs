@@ -179,10 +179,13 @@ fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
 }
 
 pub(crate) fn totals(tally: &RunTally) -> RunTotals {
+    let (tls_handshakes, tls_resumed) = tally.tls_handshakes();
     let mut totals = RunTotals {
         duration_seconds: tally.duration_seconds(),
         users_max: tally.users_max(),
         connections_opened: tally.connections_opened(),
+        tls_handshakes,
+        tls_resumed,
         request_rate: tally.request_rate(),
         ..RunTotals::default()
     };

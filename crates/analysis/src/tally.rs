@@ -40,6 +40,8 @@ pub struct RunTally {
     metrics: MetricTallies,
     tagged: BTreeMap<(SeriesKey, Tags), SeriesTally>,
     connections_opened: u64,
+    tls_handshakes: u64,
+    tls_resumed: u64,
     retransmits: u64,
     syn_retransmits: u64,
     agents: Vec<AgentSlice>,
@@ -153,6 +155,8 @@ impl RunTally {
         self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
             self.connections_opened += worker.connections_opened;
+            self.tls_handshakes += worker.tls_handshakes;
+            self.tls_resumed += worker.tls_resumed;
             self.retransmits += worker.retransmits;
             self.syn_retransmits += worker.syn_retransmits;
             self.worker(worker.worker).push(worker);
@@ -267,6 +271,23 @@ impl RunTally {
         self.series.iter().filter(move |series| series.merged.key.kind == kind)
     }
 
+    /// Scenarios whose users all failed before their first iteration, in `onStart`: each with its most frequent error and the number of all its errors.
+    pub(crate) fn failed_starts(&self) -> Vec<(&ErrorGroup, u64)> {
+        let has_iterations =
+            |name: &str| self.of_kind(SeriesKind::Iteration).any(|series| series.merged.count > 0 && *series.merged.key.name == *name);
+        let mut found: Vec<(&ErrorGroup, u64)> = Vec::new();
+        for error in self.errors.iter().filter(|error| error.key.kind == SeriesKind::Iteration && !has_iterations(&error.key.name)) {
+            match found.iter_mut().find(|(known, _)| known.key.name == error.key.name) {
+                Some((most, count)) => {
+                    *count += error.count;
+                    *most = if error.count > most.count { error } else { most };
+                }
+                None => found.push((error, error.count)),
+            }
+        }
+        found
+    }
+
     pub fn leaves(&self) -> &[LeafTally] {
         &self.leaves
     }
@@ -337,6 +358,11 @@ impl RunTally {
     /// The parts of series by their tags.
     pub(crate) fn tagged(&self) -> impl Iterator<Item = (&Tags, &SeriesTally)> {
         self.tagged.iter().map(|((_, tags), tally)| (tags, tally))
+    }
+
+    /// TLS handshakes, and those of them that resumed a session.
+    pub(crate) fn tls_handshakes(&self) -> (u64, u64) {
+        (self.tls_handshakes, self.tls_resumed)
     }
 
     pub fn connections_opened(&self) -> u64 {

@@ -37,7 +37,7 @@ use clap::{CommandFactory, Parser};
 
 use command_line::Cli;
 use context::CommandContext;
-use exit::Exit;
+use exit::{Exit, UsageError};
 
 /// QuickJS uses it too, through the C library's allocation functions: see ARCHITECTURE.md, Decisions.
 #[global_allocator]
@@ -46,7 +46,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let context = CommandContext { color: cli.color.into(), command_line: Cli::command };
-    match cli.command.perform(&context) {
+    let started = loadstone_session::check_descriptors().map_err(|error| UsageError(error.to_string()).into());
+    match started.and_then(|()| cli.command.perform(&context)) {
         Ok(exit) => exit.into(),
         Err(error) => {
             exit::print(&error);

@@ -104,6 +104,8 @@ impl GeneratorSlice {
         self.collections.merge(&later.collections);
         self.connections = later.connections;
         self.connections_opened += later.connections_opened;
+        self.tls_handshakes += later.tls_handshakes;
+        self.tls_resumed += later.tls_resumed;
         self.bytes_received += later.bytes_received;
         self.retransmits += later.retransmits;
         self.syn_retransmits += later.syn_retransmits;

@@ -224,6 +224,11 @@ pub struct GeneratorSlice {
     pub connections: u64,
     /// Connections opened in the slice.
     pub connections_opened: u64,
+    /// TLS handshakes that ended in the slice, and those of them that resumed an earlier session.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tls_handshakes: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tls_resumed: u64,
     /// Bytes read of HTTP responses, including responses in progress. A series counts a response's bytes when it ends.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes_received: u64,

@@ -60,7 +60,7 @@ pub(crate) async fn connect(
     };
     let Some(alpn) = target.alpn else { return Ok(NetworkStream::Plain(socket)) };
     let begun = clock.now();
-    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, socket, alpn)).await;
+    let secured = within(limit, "in the TLS handshake", network.secure(target.host, socket, alpn)).await;
     phases.tls = clock.now() - begun;
     Ok(NetworkStream::Tls(Box::new(secured??)))
 }

@@ -7,7 +7,7 @@
 //!
 //! Layers, from the bottom up. None knows a layer above it:
 //!
-//! 1. Errors and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `options`. `http1` parses HTTP/1.1 responses without
+//! 1. Errors and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `identity`, `options`. `http1` parses HTTP/1.1 responses without
 //!    sockets; proxies use them, too.
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
 //! 3. [`Network`] holds those for one worker, and `extensions` stores the state of protocols.
@@ -30,6 +30,7 @@ pub mod fuzzing;
 pub mod grpc;
 pub mod http;
 mod http1;
+mod identity;
 mod io_failure;
 pub mod kafka;
 mod late_reads;
@@ -59,6 +60,7 @@ pub mod ws;
 
 pub use admission::WorkerPosition;
 pub use failure::Failure;
+pub use identity::{ClientIdentity, IdentityFiles};
 pub use network::{ConnectionCounts, Network};
 pub use options::{NetworkError, NetworkOptions};
 pub use protocol_options::{ProtocolOptions, ProtocolSettings};

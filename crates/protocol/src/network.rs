@@ -5,10 +5,13 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use loadstone_metrics::clock::Clock;
 use loadstone_metrics::{GeneratorSlice, Histogram};
+use rustls::HandshakeKind;
+use tokio_rustls::client::TlsStream;
 
 use crate::admission::Admission;
 use crate::dns::Resolver;
@@ -20,8 +23,9 @@ use crate::options::{NetworkError, NetworkOptions};
 use crate::random;
 use crate::route::NetworkRoute;
 use crate::sampling::Sampling;
+use crate::stream::RawSocket;
 use crate::tcp::Stamping;
-use crate::tls::Tls;
+use crate::tls::{Alpn, Tls};
 
 /// Limit on one read. A response that arrives whole is parsed in the scratch buffer, so a waiting connection owns no buffer.
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -36,17 +40,27 @@ pub struct ConnectionCounts {
     pub open: u64,
     /// Opened since the start.
     pub opened: u64,
+    /// TLS handshakes that succeeded since the start, and those of them that resumed a session.
+    pub tls_handshakes: u64,
+    pub tls_resumed: u64,
     /// Bytes of responses read since the start, including responses in progress.
     pub received: u64,
 }
 
-/// One worker's access to the network. Not `Send`.
+/// One worker's access to the network, with one of its client certificates. Not `Send`.
 pub struct Network {
+    shared: Rc<NetworkState>,
+    tls: Rc<Tls>,
+}
+
+/// What the connections of one worker share, independent of their client certificates.
+pub struct NetworkState {
     clock: Clock,
     options: NetworkOptions,
     admission: Option<Admission>,
     pub(crate) resolver: Resolver,
-    pub(crate) tls: Tls,
+    /// One for each client certificate.
+    tls: Vec<Rc<Tls>>,
     scratch: RefCell<Box<[u8]>>,
     send_buffer: Cell<Vec<u8>>,
     source_next: Cell<usize>,
@@ -63,10 +77,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads the PEM files named in the options. Everything else is set up at its first use.
+    /// Reads the files named in the options. Everything else is set up at its first use.
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
-        let tls = Tls::new(&options)?;
-        Ok(Rc::new(Self {
+        let tls = Tls::all(&options)?;
+        let first = Rc::clone(&tls[0]);
+        let shared = NetworkState {
             resolver: Resolver::new(clock.clone(), options.name_servers.clone()),
             clock,
             tls,
@@ -84,7 +99,19 @@ impl Network {
             sampling: Sampling::default(),
             late_reads: LateReads::default(),
             known_heads: RefCell::default(),
-        }))
+        };
+        Ok(Rc::new(Self { shared: Rc::new(shared), tls: first }))
+    }
+
+    /// The same network, with the client certificate of the user of this number.
+    pub fn of_user(self: &Rc<Self>, number: u64) -> Rc<Self> {
+        match self.shared.tls.as_slice() {
+            [_] => Rc::clone(self),
+            several => {
+                let tls = &several[(number % several.len() as u64) as usize];
+                Rc::new(Self { shared: Rc::clone(&self.shared), tls: Rc::clone(tls) })
+            }
+        }
     }
 
     pub fn clock(&self) -> &Clock {
@@ -101,6 +128,8 @@ impl Network {
         slice.connections = counts.open;
         let reported = self.reported.replace(counts);
         slice.connections_opened += counts.opened - reported.opened;
+        slice.tls_handshakes += counts.tls_handshakes - reported.tls_handshakes;
+        slice.tls_resumed += counts.tls_resumed - reported.tls_resumed;
         slice.bytes_received += counts.received - reported.received;
         let mut read_lag = self.read_lag.borrow_mut();
         if !read_lag.is_empty() {
@@ -158,6 +187,17 @@ impl Network {
         }
     }
 
+    /// A TLS handshake: as part of a new connection, or later on a plain one.
+    pub(crate) async fn secure(&self, host: &str, socket: RawSocket, alpn: Alpn) -> Result<TlsStream<RawSocket>, Failure> {
+        let stream = self.tls.handshake(host, socket, alpn).await?;
+        let is_resumed = stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed);
+        self.count(|counts| {
+            counts.tls_handshakes += 1;
+            counts.tls_resumed += u64::from(is_resumed);
+        });
+        Ok(stream)
+    }
+
     pub(crate) fn count(&self, change: impl FnOnce(&mut ConnectionCounts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
@@ -204,6 +244,14 @@ impl Network {
         let (own, other) = if to.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
         let missing = || Failure::unsendable(format!("the target has an {own} address, but all source addresses are {other}"));
         found.map(Some).ok_or_else(missing)
+    }
+}
+
+impl Deref for Network {
+    type Target = NetworkState;
+
+    fn deref(&self) -> &NetworkState {
+        &self.shared
     }
 }
 

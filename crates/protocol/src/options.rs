@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::admission::WorkerPosition;
+use crate::identity::ClientIdentity;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
 
@@ -16,8 +17,8 @@ pub struct NetworkOptions {
     pub insecure: bool,
     /// PEM files of additional trusted roots.
     pub roots: Vec<PathBuf>,
-    /// PEM files of a client certificate chain and its key.
-    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Client certificates. Users take them in turn, by their number. Empty: none.
+    pub identities: Vec<ClientIdentity>,
     /// The name for SNI that certificates must contain, instead of each URL's host.
     pub server_name: Option<String>,
     /// Every TLS connection performs a full handshake, like that of a new visitor.

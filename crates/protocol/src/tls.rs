@@ -1,17 +1,19 @@
-//! TLS with rustls. All users of a worker share one configuration, so that sessions can be resumed.
+//! TLS with rustls. All users of a worker with the same client certificate share one configuration, so that sessions can be resumed. A session
+//! contains the identity of its client, so users with different certificates share none.
 
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use loadstone_metrics::Outcome;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::sign::CertifiedKey;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,10 +26,13 @@ use crate::tls_failure::complaint;
 /// The machine's trusted roots. Reading them takes milliseconds, so it is done once, and only if TLS is used.
 static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
+/// The first byte of certificates and PKCS #12 files in DER.
+const DER_SEQUENCE: u8 = 0x30;
+
 pub(crate) struct Tls {
     insecure: bool,
     roots: Vec<CertificateDer<'static>>,
-    identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    identity: Option<Arc<CertifiedKey>>,
     /// Replaces the host.
     server_name: Option<ServerName<'static>>,
     full_handshakes: bool,
@@ -39,15 +44,19 @@ pub(crate) struct Tls {
 pub(crate) type Alpn = &'static [&'static str];
 
 impl Tls {
-    pub(crate) fn new(options: &NetworkOptions) -> Result<Self, NetworkError> {
+    /// One for each client certificate in the options, or one without.
+    pub(crate) fn all(options: &NetworkOptions) -> Result<Vec<Rc<Self>>, NetworkError> {
+        if options.identities.is_empty() {
+            return Ok(vec![Rc::new(Self::new(options, None)?)]);
+        }
+        options.identities.iter().map(|identity| Ok(Rc::new(Self::new(options, Some(identity.certified_key()?))?))).collect()
+    }
+
+    fn new(options: &NetworkOptions, identity: Option<Arc<CertifiedKey>>) -> Result<Self, NetworkError> {
         let mut roots = Vec::new();
         for path in &options.roots {
             roots.extend(certificates(path)?);
         }
-        let identity = match &options.identity {
-            Some((chain, key)) => Some(identity(chain, key)?),
-            None => None,
-        };
         let named = |name: &String| ServerName::try_from(name.clone()).map_err(|_| NetworkError::ServerName(name.clone()));
         Ok(Self {
             insecure: options.insecure,
@@ -92,7 +101,7 @@ impl Tls {
             builder.with_root_certificates(store)
         };
         let mut config = match &self.identity {
-            Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(unusable)?,
+            Some(identity) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity)))),
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -103,46 +112,16 @@ impl Tls {
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
     let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| problem(format!("cannot be read as PEM certificates: {error}")))?;
     if found.is_empty() {
-        return Err(problem("contains no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned()));
+        let is_binary = std::fs::read(path).is_ok_and(|bytes| bytes.first() == Some(&DER_SEQUENCE));
+        let remedy = if is_binary { "; it is a binary file: if it is PKCS #12, write { pkcs12: FILE } (--cert FILE.p12)" } else { "" };
+        return Err(problem(format!("contains no PEM certificate (-----BEGIN CERTIFICATE-----){remedy}")));
     }
     Ok(found)
-}
-
-/// A client certificate and its key. They are checked here, because the load would fail with every handshake otherwise.
-fn identity(chain: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), NetworkError> {
-    let (certificates, private_key) = (certificates(chain)?, private_key(key)?);
-    match CertifiedKey::from_der(certificates.clone(), private_key.clone_key(), &aws_lc_rs::default_provider()) {
-        Ok(_) => Ok((certificates, private_key)),
-        Err(Error::InconsistentKeys(_)) => Err(NetworkError::KeyMismatch { certificate: chain.to_owned(), key: key.to_owned() }),
-        Err(Error::InvalidCertificate(_)) => {
-            Err(NetworkError::File { path: chain.to_owned(), problem: "its first certificate cannot be read".to_owned() })
-        }
-        Err(error) => Err(NetworkError::File { path: key.to_owned(), problem: format!("the private key cannot be used: {error}") }),
-    }
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, NetworkError> {
-    let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
-    let text = std::fs::read(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
-        let text = String::from_utf8_lossy(&text);
-        // PKCS #8 has a separate label; the older form has a header field (RFC 1421, section 4.6.1.1).
-        if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED") {
-            return problem(format!(
-                "the private key is encrypted, and Loadstone cannot ask for its passphrase; write it without one: openssl pkey -in {} -out key.pem",
-                path.display()
-            ));
-        }
-        problem(match error {
-            pem::Error::NoItemsFound => "contains no PEM private key (-----BEGIN PRIVATE KEY-----)".to_owned(),
-            error => format!("cannot be read as a PEM private key: {error}"),
-        })
-    })
 }
 
 fn handshake_failure(error: &io::Error) -> Failure {

@@ -64,6 +64,7 @@ fn of_peer(incompatible: &PeerIncompatible) -> String {
 fn certificate_problem(certificate: &CertificateError) -> (String, &'static str) {
     const RENEW: &str = "renew it on the server (or set this machine's clock)";
     const TRUST: &str = "trust its issuer with a root file (--root)";
+    const REISSUE: &str = "issue a certificate with basicConstraints=CA:FALSE and the host name in subjectAltName";
     const REPLACE: &str = "replace it on the server";
     let (problem, remedy) = match certificate {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => ("has expired", RENEW),
@@ -73,6 +74,13 @@ fn certificate_problem(certificate: &CertificateError) -> (String, &'static str)
         CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", TRUST),
         CertificateError::Revoked => ("has been revoked", REPLACE),
         CertificateError::BadSignature => ("has an invalid signature", REPLACE),
+        // The error of the verifier, which has no variant of its own in rustls.
+        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            ("is that of an authority (CA:TRUE), which a server cannot use, even if it is trusted", REISSUE)
+        }
+        CertificateError::Other(other) if format!("{other:?}").contains("UnsupportedCertVersion") => {
+            ("has the old version 1 of X.509, without host names", REISSUE)
+        }
         _ => ("cannot be verified", TRUST),
     };
     (problem.to_owned(), remedy)

@@ -164,7 +164,7 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
     Ok(NetworkOptions {
         insecure: settings.insecure,
         roots: settings.roots.iter().map(found).collect(),
-        identity: settings.client_certificate.as_ref().map(|pair| (found(&pair.certificate), found(&pair.key))),
+        identities: settings.client_certificates.iter().map(|certificate| certificate.identity(folder)).collect(),
         server_name: settings.server_name.clone(),
         full_handshakes: !settings.tls_resumption,
         sources,

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
-use loadstone_protocol::NetworkOptions;
+use loadstone_protocol::{IdentityFiles, NetworkOptions};
 use loadstone_stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
@@ -119,12 +119,26 @@ impl Loaded {
         })
     }
 
+    /// A file of which agents would have no copy: a scenario computes its path while the load runs.
+    pub fn unknown_files(&self) -> Option<ScriptError> {
+        let place = self.program.computed_path()?;
+        let error = ScriptError::new("agents have no copy of a file whose path is computed while the load runs");
+        let remedy =
+            "read the files at the top level of the test, into a list or an object, and select one in the scenario; or run without --fleet";
+        Some(error.at(place).help(remedy))
+    }
+
     /// Every file that another machine needs to load the test: modules, the files that control module resolution, data, certificates, and
     /// any file that the text of a module names.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
         files.extend(self.network.roots.iter().cloned());
-        files.extend(self.network.identity.iter().flat_map(|(certificate, key)| [certificate.clone(), key.clone()]));
+        for identity in &self.network.identities {
+            match &identity.files {
+                IdentityFiles::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
+                IdentityFiles::Pkcs12(file) => files.extend([file.clone()]),
+            }
+        }
         for source in self.program.modules.values().filter_map(|module| module.source.as_ref()) {
             let module = self.program.folder.join(&*source.file);
             files.extend(described_by(&module, &self.program.folder));

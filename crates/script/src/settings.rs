@@ -1,8 +1,12 @@
 //! Settings of requests and users that are not in the plan: base URLs, headers, credentials. They may contain secrets, so none of them is
 //! written to a run directory.
 
+use std::fmt;
+use std::path::Path;
+
 use loadstone_plan::Secrets;
 use loadstone_protocol::http::ClientOptions;
+use loadstone_protocol::{ClientIdentity, IdentityFiles};
 use serde::Deserialize;
 
 use crate::proxy_setting::ProxySetting;
@@ -81,10 +85,37 @@ pub(crate) enum Http2Use {
     Only,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ClientCertificate {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+/// One client certificate as written in the script.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ClientCertificate {
+    Pem { certificate: String, key: String, passphrase: Option<String> },
+    Pkcs12 { pkcs12: String, passphrase: Option<String> },
+}
+
+impl ClientCertificate {
+    pub(crate) fn passphrase(&self) -> Option<&String> {
+        let (ClientCertificate::Pem { passphrase, .. } | ClientCertificate::Pkcs12 { passphrase, .. }) = self;
+        passphrase.as_ref()
+    }
+
+    /// Files are relative to the folder of the test.
+    pub(crate) fn identity(&self, folder: &Path) -> ClientIdentity {
+        let files = match self {
+            ClientCertificate::Pem { certificate, key, .. } => {
+                IdentityFiles::Pem { certificate: folder.join(certificate), key: folder.join(key) }
+            }
+            ClientCertificate::Pkcs12 { pkcs12, .. } => IdentityFiles::Pkcs12(folder.join(pkcs12)),
+        };
+        ClientIdentity::new(files, self.passphrase().cloned())
+    }
+}
+
+/// Without the passphrase.
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCertificate").finish_non_exhaustive()
+    }
 }
 
 /// For the whole test.
@@ -103,7 +134,8 @@ pub(crate) struct Settings {
     pub(crate) retry: Option<RetrySetting>,
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
-    pub(crate) client_certificate: Option<ClientCertificate>,
+    /// Users take them in turn.
+    pub(crate) client_certificates: Vec<ClientCertificate>,
     pub(crate) server_name: Option<String>,
     pub(crate) tls_resumption: bool,
     pub(crate) sources: Vec<String>,
@@ -136,6 +168,7 @@ impl Settings {
         let headers = self.headers.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.headers));
         headers.for_each(|(name, value)| secrets.learn_header(name, value));
         self.auth.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.auth)).for_each(|auth| auth.learn_secrets(secrets));
+        self.client_certificates.iter().filter_map(ClientCertificate::passphrase).for_each(|passphrase| secrets.learn(passphrase));
         let targets = scenarios.iter().filter_map(|scenario| scenario.target.clone());
         targets.chain(self.proxy.iter().flat_map(ProxySetting::urls)).for_each(|url| secrets.learn_urls(&url));
     }

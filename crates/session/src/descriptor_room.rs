@@ -14,6 +14,27 @@ pub struct RoomError(String);
 /// Descriptors per table that are not connections.
 const OTHER_DESCRIPTORS: u64 = 100;
 
+/// A process needs this many descriptors before it opens any connection: standard streams, event loops, signals, the run directory.
+const DESCRIPTORS_MIN: u64 = 32;
+
+/// Checks that this process can start at all. Raises its limit to the maximum.
+///
+/// # Errors
+/// [`RoomError`]
+pub fn check_descriptors() -> Result<(), RoomError> {
+    startable(machine::raise_descriptor_limit())
+}
+
+fn startable(limit: u64) -> Result<(), RoomError> {
+    if limit >= DESCRIPTORS_MIN {
+        return Ok(());
+    }
+    Err(RoomError(format!(
+        "this process may open only {}: raise the limit to at least {DESCRIPTORS_MIN} (`ulimit -n`, or LimitNOFILE= of the service)",
+        loadstone_units::counted(limit, "file")
+    )))
+}
+
 /// How the workers of a run share descriptors in this process, whose limit is raised to its maximum. `workers`: in all processes.
 ///
 /// # Errors
@@ -87,6 +108,16 @@ mod tests {
             (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
             (got, expected) => assert_eq!(got, expected.map_err(str::to_owned)),
         }
+    }
+
+    #[test]
+    fn a_process_that_cannot_open_its_own_files_does_not_start() {
+        assert_eq!(startable(DESCRIPTORS_MIN).map_err(|error| error.0), Ok(()));
+        let refused = startable(9).unwrap_err().0;
+        assert_eq!(
+            refused,
+            "this process may open only 9 files: raise the limit to at least 32 (`ulimit -n`, or LimitNOFILE= of the service)"
+        );
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod subscribers;
 mod system_signals;
 mod trace_names;
 
-pub use descriptor_room::{RoomError, descriptor_tables};
+pub use descriptor_room::{RoomError, check_descriptors, descriptor_tables};
 pub use error::SessionError;
 pub use event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 pub use fixed_request::{FixedRequest, FixedRequestUsers};

@@ -1011,6 +1011,10 @@ export interface RunTotals {
   checks_passed: number;
   checks_failed: number;
   connections_opened: number;
+  /** TLS handshakes that succeeded. */
+  tls_handshakes: number;
+  /** Those of them that resumed an earlier session, which costs the server less. */
+  tls_resumed: number;
 }
 
 /** The CPU time of an observed runtime's process by function, from samples of its stacks. */

@@ -16,9 +16,11 @@
 //!
 //! Failures above a load that the system could not carry, or that began while work was waiting, rank after the limit. All others rank first.
 //!
+//! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
+//!
 //! `lost-journeys` reports journeys that did not finish within the time limit of their flow.
 
-use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{ErrorGroup, Outcome, SeriesKind};
 
 use crate::Evidence;
 use crate::facts::Facts;
@@ -80,7 +82,23 @@ fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
         found.push(finding(facts, lead, &with));
     }
     found.extend(lost_journeys(facts));
+    found.extend(facts.tally.failed_starts().into_iter().map(|(error, count)| no_user_started(facts, error, count)));
     found
+}
+
+/// Nothing else can be found about a scenario that never ran.
+fn no_user_started(facts: &Facts<'_>, error: &ErrorGroup, count: u64) -> RankedFinding {
+    let name = &*error.key.name;
+    let claim = format!("No user of \"{name}\" began: onStart failed for all of them ({})", error.message);
+    let whole = (0.0, facts.tally.duration_seconds());
+    RankedFinding::new(Standing::Cause, "failures", Subject::Scenario { name: name.to_owned() }, Confidence::High, claim)
+        .with(Quantity::count("failed", count as f64))
+        .rests_on(
+            format!("onStart of \"{name}\" failed {} times, and no iteration began", loadstone_units::count(count)),
+            vec!["rate/failures".to_owned()],
+            whole,
+        )
+        .try_next("Fix what onStart needs, such as the login. `loadstone try` shows its requests and responses.")
 }
 
 fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {

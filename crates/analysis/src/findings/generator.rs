@@ -38,6 +38,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.failed_checks();
     let worst = checks.first()?;
+    // The users are missing for a reason that `failures` reports.
+    if !facts.tally.failed_starts().is_empty() && checks.iter().all(|check| check.id == "closed-users") {
+        return None;
+    }
     let whole = (0.0, facts.tally.duration_seconds());
     let finding = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned())

@@ -355,7 +355,7 @@ impl Judge {
             Metric::Signal { .. } => true,
             Metric::ScriptErrors => self.threshold.selector.scenario.is_none(),
             // A counter without values is zero.
-            Metric::Own { kind: MetricKind::Counter, .. } => self.threshold.aggregate == Aggregate::Count,
+            Metric::Own { kind: MetricKind::Counter, .. } => matches!(self.threshold.aggregate, Aggregate::Count | Aggregate::Rate),
             _ => false,
         };
         let nothing = !self.samples.any() && !is_known;

@@ -1,7 +1,7 @@
 //! The samples that a threshold's selector matches, over the run or one window, and the values measured from them.
 
 use loadstone_metrics::{FlowSlice, Histogram, MetricValue, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot, Tags};
-use loadstone_plan::{Aggregate, Metric, Selector, Threshold};
+use loadstone_plan::{Aggregate, Metric, MetricKind, Selector, Threshold};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::load_time::{LoadTime, RateSpan};
@@ -253,6 +253,8 @@ impl ThresholdSamples {
         let share = |part: u64| if self.count > 0 { MeasuredValue::Value(part as f64 / self.count as f64) } else { MeasuredValue::NoData };
         match (metric, aggregate) {
             (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
+            // A counter without values is zero, also per second.
+            (Metric::Own { kind: MetricKind::Counter, .. }, Aggregate::Rate) if self.own.is_none() => MeasuredValue::Value(0.0),
             (Metric::Own { .. }, aggregate) => self.measure_own(aggregate, window_seconds),
             (Metric::Checks, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
             (metric, Aggregate::Count) if metric.rate_is_share() => MeasuredValue::Value(self.part(metric) as f64),

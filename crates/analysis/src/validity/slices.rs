@@ -27,7 +27,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             "A script did not yield and blocked its worker, which recorded nothing meanwhile. The errors of the report show the line of \
              the script."
         } else {
-            "The disk did not store them, or lines were removed. The run's warnings show which."
+            "The process was stopped meanwhile (SIGSTOP, a suspended machine), or the disk did not store them. The run's warnings show which."
         };
         return INFO.graded(grade_of(share, 0.0, 0.05), evidence, advice);
     }

@@ -57,6 +57,16 @@ pub(super) fn closed(input: &CheckInput<'_>) -> ValidityCheck {
         }
     }
     let Some((missing, requested, active, scenario)) = worst else { return CLOSED.nothing("no closed load") };
+    let failed_starts = input.tally.failed_starts();
+    if let Some((error, count)) = failed_starts.iter().find(|(error, _)| &*error.key.name == scenario) {
+        let evidence =
+            format!("scenario \"{scenario}\": onStart failed for every user, {} times ({})", loadstone_units::count(*count), error.message);
+        return CLOSED.graded(
+            Grade::Invalid,
+            evidence,
+            "No user began an iteration. Fix what onStart needs: the errors below have the details.",
+        );
+    }
     let evidence = format!(
         "scenario \"{scenario}\": {} of {} users active on average",
         loadstone_units::number(active),

@@ -108,6 +108,8 @@ fn a_metric_without_values_has_no_data_and_a_counter_is_zero() {
     assert_eq!((result.state, result.detail.as_str()), (NoData, "no value was recorded for the metric \"Other\""));
     let result = judge(own("Other", MetricKind::Counter, Count, Equals, 0.0));
     assert_eq!((result.state, result.measured), (Passed, Some(0.0)));
+    let result = judge(own("Other", MetricKind::Counter, Rate, Below, 1.0));
+    assert_eq!((result.state, result.measured), (Passed, Some(0.0)));
 }
 
 #[test]

@@ -557,7 +557,7 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     assert_grade(&run, "slices", Some(Valid));
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
-    assert!(check_of(&run, "slices").advice.starts_with("The disk did not store them"));
+    assert!(check_of(&run, "slices").advice.starts_with("The process was stopped meanwhile"));
     let error = loadstone_metrics::ErrorGroup {
         key: synthetic::key(SeriesKind::Iteration, "Buy"),
         outcome: Outcome::Script,

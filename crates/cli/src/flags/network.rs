@@ -1,10 +1,11 @@
 //! How the target is reached over the network.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
-use loadstone_protocol::{DirectHosts, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange};
+use loadstone_protocol::{ClientIdentity, DirectHosts, IdentityFiles, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http2Flag {
@@ -26,6 +27,24 @@ fn proxy(text: &str) -> Result<ProxyRules, String> {
     Proxy::parse(text).map(ProxyRules::from).map_err(|problem| problem.to_string())
 }
 
+/// Never shown. It comes from a file, because other users of the machine can read command lines.
+#[derive(Clone)]
+pub(crate) struct Passphrase(String);
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase")
+    }
+}
+
+fn passphrase(file: &str) -> Result<Passphrase, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Passphrase(line.to_owned())),
+        _ => Err("its first line is empty: write the passphrase there".to_owned()),
+    }
+}
+
 /// Network settings, in addition to those of a script.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Network")]
@@ -36,12 +55,15 @@ pub(crate) struct NetworkArgs {
     /// PEM file of a certificate authority to trust. Can be repeated.
     #[arg(long = "root", value_name = "FILE")]
     pub(crate) roots: Vec<PathBuf>,
-    /// PEM file of a client certificate, with its chain. Requires --key.
-    #[arg(long = "cert", value_name = "FILE", requires = "key")]
+    /// File of a client certificate: PEM, with its chain and --key, or PKCS #12 (.p12, .pfx), which contains the key.
+    #[arg(long = "cert", value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
     /// PEM file of the client certificate's private key.
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub(crate) key: Option<PathBuf>,
+    /// File whose first line is the passphrase of --key, or of a PKCS #12 file.
+    #[arg(long = "passphrase-file", value_name = "FILE", requires = "certificate", value_parser = passphrase)]
+    pub(crate) passphrase: Option<Passphrase>,
     /// Server name for SNI and for the check of certificates, instead of the URL's host.
     #[arg(long, value_name = "NAME")]
     pub(crate) server_name: Option<String>,
@@ -94,8 +116,13 @@ impl NetworkArgs {
     pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
         network.insecure |= self.insecure;
         network.roots.extend(self.roots.iter().cloned());
-        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
-            network.identity = Some((certificate.clone(), key.clone()));
+        if let Some(certificate) = self.certificate.clone() {
+            let files = match self.key.clone() {
+                Some(key) => IdentityFiles::Pem { certificate, key },
+                None => IdentityFiles::Pkcs12(certificate),
+            };
+            let passphrase = self.passphrase.as_ref().map(|passphrase| passphrase.0.clone());
+            network.identities = vec![ClientIdentity::new(files, passphrase)];
         }
         network.server_name = self.server_name.clone().or_else(|| network.server_name.take());
         network.full_handshakes |= self.no_tls_resumption;

@@ -130,11 +130,14 @@ impl FleetRun {
     /// Checks whether agents could generate the load of this test.
     ///
     /// # Errors
-    /// Agents could not reach the test's proxies or name servers, or its secrets would cross the network unencrypted.
+    /// Agents could not reach the test's proxies or name servers, a file could not be sent to them, or its secrets would cross the network unencrypted.
     pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
         if let (FleetPlace::Server(address), Some(refused)) = (&self.place, loaded.reachable_here_only())
             && !is_here(address)
         {
+            return Err(refused.into());
+        }
+        if let Some(refused) = loaded.unknown_files() {
             return Err(refused.into());
         }
         match &self.place {

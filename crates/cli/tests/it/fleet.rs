@@ -55,6 +55,19 @@ export default test({{ target: "{}", load: get.run({load}) }});"#,
 }
 
 #[test]
+fn a_file_that_agents_would_not_have_is_reported_before_the_load() {
+    let text = r#"import { test, scenario, once, file } from "loadstone";
+const read = scenario("Read", async (user) => {
+  await user.post("/", { body: file(`part-${user.number}.txt`) });
+});
+export default test({ target: "http://127.0.0.1:9", load: read.run(once()) });"#;
+    let folder = Folder::new().file("a.load.ts", text).file("part-0.txt", "x");
+    let refused = folder.run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
+    refused.says("agents have no copy of a file whose path is computed").says("a.load.ts:3:32").says("read the files at the top level");
+    assert!(folder.runs().is_empty());
+}
+
+#[test]
 fn four_agents_generate_the_load_of_one_machine() {
     let single = folder();
     let single = single.run(&["run", "a.load.ts", "--workers", AGENTS]).passes();

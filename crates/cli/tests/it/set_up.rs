@@ -124,6 +124,26 @@ fn a_user_whose_start_fails_runs_no_iterations_and_the_error_is_reported() {
     assert!(ended.errors().contains("no such account"), "{}", ended.everything());
 }
 
+/// The missing load is not the generator's fault.
+#[test]
+fn the_first_finding_is_that_every_on_start_failed() {
+    let ended = run(
+        r#"const s = scenario("Shop", async (user) => { await user.get("/"); }, {
+             onStart: async (user) => { throw new Error("no such account"); },
+           });"#,
+        "load: s.run(users(3).for(\"2s\"))",
+    )
+    .code(4);
+    let summary = ended.summary();
+    let claim = summary["findings"][0]["claim"].as_str().unwrap_or_default();
+    assert!(
+        claim.starts_with("No user of \"Shop\" began: onStart failed for all of them (") && claim.contains("no such account"),
+        "{}",
+        ended.everything()
+    );
+    ended.says("scenario \"Shop\": onStart failed for every user, 3 times").does_not_say("generator reached its limit");
+}
+
 #[test]
 fn a_part_of_the_load_may_start_later_than_a_concurrent_part() {
     let ended = run(

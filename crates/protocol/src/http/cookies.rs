@@ -1,5 +1,6 @@
 //! One user's cookies. An empty jar costs a pointer.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 
@@ -8,6 +9,7 @@ use thiserror::Error;
 use url::{Host, Url};
 
 use super::headers::Headers;
+use super::raw_bytes::{shown, to_bytes};
 use crate::token::is_token;
 
 /// Limit on the cookies of one user. Further ones are not stored. RFC 6265, section 6.1, requires at least 50 per domain.
@@ -102,11 +104,12 @@ impl CookieJar {
     pub(crate) fn take_from(&self, headers: &Headers, url: &Url) {
         let mut kept = self.kept.borrow_mut();
         // RFC 6265bis, section 5.6: a line with a control character sets no cookie.
-        let is_clean =
-            |line: &&str| line.len() <= COOKIE_BYTES_MAX && !line.contains(|letter: char| letter.is_ascii_control() && letter != '\t');
-        for line in headers.all("set-cookie").filter(is_clean) {
+        let is_clean = |line: &Cow<'_, str>| {
+            to_bytes(line).len() <= COOKIE_BYTES_MAX && !line.contains(|letter: char| letter.is_ascii_control() && letter != '\t')
+        };
+        for line in headers.cookies().filter(is_clean) {
             let kept = kept.get_or_insert_default();
-            if let Ok(cookie) = RawCookie::parse(line.to_owned())
+            if let Ok(cookie) = RawCookie::parse(line.into_owned())
                 && kept.has_room_for(cookie.name(), url)
             {
                 kept.insert(&cookie, url);
@@ -114,7 +117,8 @@ impl CookieJar {
         }
     }
 
-    /// The `Cookie` value for a request. The caller's own cookies are listed first and take precedence. `None`: there is nothing to add.
+    /// The `Cookie` value for a request, whose bytes are those of [`to_bytes`]. The caller's own cookies are listed first and take precedence. `None`:
+    /// there is nothing to add.
     pub(crate) fn value_for(&self, url: &Url, explicit: Option<&str>) -> Option<String> {
         let kept = self.kept.borrow();
         let kept = kept.as_deref()?;
@@ -138,7 +142,7 @@ impl CookieJar {
     /// Value of the first cookie of this name that a request to `url` would carry.
     pub(crate) fn get(&self, url: &Url, name: &str) -> Option<String> {
         let kept = self.kept.borrow();
-        kept.as_deref()?.for_request(url).into_iter().find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
+        kept.as_deref()?.for_request(url).into_iter().find(|cookie| cookie.name() == name).map(|cookie| shown(cookie.value()).into_owned())
     }
 
     /// Sets a cookie as if a server at `url` had set it.

@@ -5,6 +5,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use super::content;
 use super::message::Request;
+use super::raw_bytes;
 use super::trace::{self, TraceParent};
 use crate::failure::Failure;
 
@@ -34,7 +35,7 @@ impl Http2Head {
                 "host" => value.clone_into(&mut authority),
                 "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
                 _ => {
-                    let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| refused(&error.into()))?;
+                    let value = HeaderValue::from_bytes(&raw_bytes::to_bytes(value)).map_err(|error| refused(&error.into()))?;
                     head.headers_mut().append(name, value);
                 }
             }

@@ -8,10 +8,13 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::SET_COOKIE;
 
+use super::raw_bytes;
+
 /// Response header lines in order, with lower-case names.
 ///
 /// Stores the head as received and splits lines on first use, because most requests of a load test need none. A value is read as UTF-8, in which
-/// requests are sent, so that a value that a script or the cookie jar sends back has the same bytes. A value that is not valid UTF-8 is read as Latin-1.
+/// requests are sent, so that a value that a script sends back has the same bytes. A value that is not valid UTF-8 is read as Latin-1. The cookie jar
+/// stores the bytes: see `raw_bytes`.
 #[derive(Clone, Default)]
 pub struct Headers {
     came: Head,
@@ -72,6 +75,25 @@ impl Headers {
         self.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value)
     }
 
+    /// The values of `Set-Cookie` lines, from which [`raw_bytes::to_bytes`] restores the bytes as received.
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let fields = match &self.came {
+            Head::Fields(fields) => Some(fields.get_all(SET_COOKIE).iter().map(|value| raw_bytes::stored(value.as_bytes().trim_ascii()))),
+            Head::Text(_) => None,
+        };
+        let is_text = fields.is_none();
+        // Lines without bytes outside UTF-8 are the same in both forms, so the head is searched only if there are some.
+        let raw = match &self.came {
+            Head::Text(text) if std::str::from_utf8(text).is_err() => Some(unfolded(text)),
+            _ => None,
+        };
+        let is_plain = is_text && raw.is_none();
+        let raw = raw.into_iter().flatten().filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
+        let raw = raw.map(|(_, value)| Cow::Owned(raw_bytes::stored(&value).into_owned()));
+        let plain = self.all("set-cookie").filter(move |_| is_plain).map(Cow::Borrowed);
+        fields.into_iter().flatten().chain(raw).chain(plain)
+    }
+
     /// The `Location`. Its bytes outside ASCII are percent-encoded one by one, whatever encoding they have, as curl does.
     pub(crate) fn location(&self) -> Option<Cow<'_, str>> {
         let value = self.get("location")?;
@@ -111,18 +133,7 @@ impl Headers {
             match &self.came {
                 Head::Text(text) => {
                     lines.reserve(text.len());
-                    let mut rest = text.split(|byte| *byte == b'\n').skip(1).peekable();
-                    while let Some(line) = rest.next() {
-                        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-                        let mut value = Cow::Borrowed(line[colon + 1..].trim_ascii());
-                        // RFC 9112, section 5.2: a folded line continues after a space.
-                        while let Some(folded) = rest.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
-                            let value = value.to_mut();
-                            value.push(b' ');
-                            value.extend_from_slice(folded.trim_ascii());
-                        }
-                        push(&mut lines, &line[..colon], value.trim_ascii());
-                    }
+                    unfolded(text).for_each(|(name, value)| push(&mut lines, name, value.trim_ascii()));
                 }
                 Head::Fields(fields) => {
                     fields.iter().for_each(|(name, value)| push(&mut lines, name.as_str().as_bytes(), value.as_bytes().trim_ascii()));
@@ -131,6 +142,25 @@ impl Headers {
             lines
         })
     }
+}
+
+/// Name and value of the lines of a head.
+fn unfolded(text: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
+    let mut rest = text.split(|byte| *byte == b'\n').skip(1).peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let line = rest.next()?;
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let mut value = Cow::Borrowed(line[colon + 1..].trim_ascii());
+            // RFC 9112, section 5.2: a folded line continues after a space.
+            while let Some(folded) = rest.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
+                let value = value.to_mut();
+                value.push(b' ');
+                value.extend_from_slice(folded.trim_ascii());
+            }
+            return Some((&line[..colon], value));
+        }
+    })
 }
 
 fn push(lines: &mut String, name: &[u8], value: &[u8]) {

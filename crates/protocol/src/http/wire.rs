@@ -7,6 +7,7 @@ use super::body::SharedBody;
 use super::content;
 use super::h2_head::Http2Head;
 use super::message::{BodyUse, Origin, Request};
+use super::raw_bytes;
 use super::trace::TraceParent;
 use crate::failure::Failure;
 use crate::proxy::Proxy;
@@ -155,7 +156,7 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
         line(out, "Proxy-Authorization", authorization);
     }
     for (name, value) in &request.headers {
-        line(out, name, value);
+        line_bytes(out, name.as_bytes(), &raw_bytes::to_bytes(value));
     }
     if !explicit.accept_encoding {
         line(out, "Accept-Encoding", content::ACCEPTED);

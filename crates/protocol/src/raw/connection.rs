@@ -101,7 +101,7 @@ impl RawConnection {
         let Connection { stream, timer, counted, .. } = *taken.ok_or_else(closed)?;
         let NetworkStream::Plain(socket) = stream else { return Err(Failure::unsendable("the connection already uses TLS")) };
         timer.reset(due);
-        let secured = within(&timer, "in the TLS handshake", self.network.tls.handshake(host, socket, NO_ALPN)).await??;
+        let secured = within(&timer, "in the TLS handshake", self.network.secure(host, socket, NO_ALPN)).await??;
         let stream = NetworkStream::Tls(Box::new(secured));
         self.state.borrow_mut().connection = Some(Box::new(Connection { stream, timer, may_be_late: false, counted }));
         Ok(())

@@ -10,6 +10,7 @@ mod exchange;
 mod floods;
 mod grpc;
 mod http2;
+mod identities;
 mod raw;
 mod read_lag;
 mod routes;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use loadstone_metrics::Outcome;
 use loadstone_protocol::http::{Client, ClientOptions, Hops, HttpSession, SessionOptions, resolve};
+use tokio::io::AsyncReadExt;
 use url::Url;
 
 use super::support::{failed, passed, run, serve};
@@ -233,5 +234,28 @@ fn a_redirect_to_an_unnamed_host_fails_and_keeps_its_location() {
             assert_eq!((kept.status, kept.headers.get("location").is_some()), (302, true));
             assert_eq!(hops.before.len(), 0, "the other host received no request");
         }
+    });
+}
+
+/// RFC 6265 has no encoding: a server reads the bytes that it has set.
+#[test]
+fn cookies_come_back_with_the_bytes_that_were_received() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            let sets = "HTTP/1.1 200 OK\r\nSet-Cookie: latin=Jos\u{e9}; Path=/\r\nContent-Length: 0\r\nset-cookie: utf8=Jos\u{c3}\u{a9}; Path=/\r\n\r\n";
+            let _ = peer.request().await;
+            peer.send(sets.chars().map(|byte| byte as u8).collect::<Vec<_>>()).await;
+            let mut head = vec![0; 4096];
+            let count = peer.stream.read(&mut head).await.unwrap();
+            peer.send([format!("HTTP/1.1 200 OK\r\nContent-Length: {count}\r\n\r\n").as_bytes(), &head[..count]].concat()).await;
+        })
+        .await;
+        let session = session(&network);
+        session.send(session.request("GET", &url(address, "/")), 0).await;
+        assert_eq!(session.cookie(&url(address, "/"), "latin").as_deref(), Some("José"));
+        let hops = session.send(session.request("GET", &url(address, "/")), 0).await;
+        let sent = &passed(&hops.last.exchange).body;
+        let cookies = b"\r\nCookie: latin=Jos\xe9; utf8=Jos\xc3\xa9\r\n";
+        assert!(sent.windows(cookies.len()).any(|part| part == cookies), "{:?}", String::from_utf8_lossy(sent));
     });
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_metrics::Outcome;
-use loadstone_protocol::NetworkOptions;
 use loadstone_protocol::http::{Origin, Request};
+use loadstone_protocol::{ClientIdentity, IdentityFiles, NetworkOptions};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -38,11 +38,11 @@ impl Authority {
         Self { folder: tempfile::tempdir().unwrap(), certificate, issuer: Issuer::new(params, key) }
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.file("root.pem", &self.certificate.pem())
     }
 
-    fn file(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
@@ -55,7 +55,7 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    fn roots(&self) -> RootCertStore {
+    pub(crate) fn roots(&self) -> RootCertStore {
         let mut store = RootCertStore::empty();
         store.add(self.certificate.der().clone()).unwrap();
         store
@@ -82,12 +82,14 @@ pub(crate) fn acceptor(
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Answers every request with `ok`. The header `X-Resumed` shows whether the session was resumed.
+/// Answers every request with `ok`. The header `X-Resumed` shows whether the session was resumed, and `X-Client` the end of the client's certificate.
 pub(crate) async fn answer_ok(mut stream: TlsStream<TcpStream>) {
     let mut buffer = [0; 4096];
     while let Ok(1..) = stream.read(&mut buffer).await {
         let resumed = stream.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
-        let answer = format!("HTTP/1.1 200 OK\r\nX-Resumed: {resumed}\r\nContent-Length: 2\r\n\r\nok");
+        let shown = stream.get_ref().1.peer_certificates().and_then(|chain| Some(chain.first()?.last_chunk::<8>()?.to_owned()));
+        let client = shown.map_or(0, u64::from_be_bytes);
+        let answer = format!("HTTP/1.1 200 OK\r\nX-Resumed: {resumed}\r\nX-Client: {client}\r\nContent-Length: 2\r\n\r\nok");
         if stream.write_all(answer.as_bytes()).await.is_err() {
             return;
         }
@@ -176,6 +178,10 @@ fn invalid_certificates_are_reported_with_the_reason() {
         (authority.sign(&["localhost"], expired), "has expired; renew it on the server"),
         (authority.sign(&["localhost"], early), "is not valid yet; renew it on the server"),
         (
+            authority.sign(&["localhost"], |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained)),
+            "is that of an authority (CA:TRUE), which a server cannot use, even if it is trusted; issue a certificate with",
+        ),
+        (
             stranger.sign(&["localhost"], |_| {}),
             "is signed by an issuer that is not trusted here; trust its issuer with a root file (--root)",
         ),
@@ -198,14 +204,18 @@ fn invalid_certificates_are_reported_with_the_reason() {
     }
 }
 
+fn pem_identity(certificate: PathBuf, key: PathBuf, passphrase: Option<&str>) -> ClientIdentity {
+    ClientIdentity::new(IdentityFiles::Pem { certificate, key }, passphrase.map(str::to_owned))
+}
+
 #[test]
 fn a_client_certificate_is_sent_on_request() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     let (own, own_key) = authority.sign(&["client"], |_| {});
     let (authority, key, certificate) = (&authority, &key, &certificate);
-    let identity = (authority.file("own.pem", &own.pem()), authority.file("own.key", &own_key.serialize_pem()));
-    run_with(NetworkOptions { identity: Some(identity), ..trusting(authority) }, |network| async move {
+    let identity = pem_identity(authority.file("own.pem", &own.pem()), authority.file("own.key", &own_key.serialize_pem()), None);
+    run_with(NetworkOptions { identities: vec![identity], ..trusting(authority) }, |network| async move {
         let address = serve(certificate.der().clone(), key, Some(authority.roots())).await;
         passed(&client(&network).send(&over_tls(address, "localhost")).await);
     });
@@ -249,7 +259,7 @@ fn a_key_that_cannot_be_used_is_refused_with_the_reason() {
     let certificate = authority.file("client.pem", &one.pem());
     let problem = |name: &str, text: &str| {
         let key = authority.file(name, text);
-        let options = NetworkOptions { identity: Some((certificate.clone(), key)), ..NetworkOptions::default() };
+        let options = NetworkOptions { identities: vec![pem_identity(certificate.clone(), key, None)], ..NetworkOptions::default() };
         loadstone_protocol::Network::new(loadstone_metrics::clock::Clock::virtual_time(), options).err().map(|error| error.to_string())
     };
     assert_eq!(problem("key.pem", &one_key.serialize_pem()), None);
@@ -258,12 +268,18 @@ fn a_key_that_cannot_be_used_is_refused_with_the_reason() {
         other.contains("other.pem: the private key does not belong to the certificate in ") && other.ends_with("client.pem"),
         "{other}"
     );
-    for encrypted in [
-        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
-        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMIIB\n-----END RSA PRIVATE KEY-----\n",
+    for (encrypted, remedy) in [
+        (
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
+            "set its passphrase (clientCertificate.passphrase",
+        ),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMIIB\n-----END RSA PRIVATE KEY-----\n",
+            "openssl pkcs8 -topk8 -in ",
+        ),
     ] {
         let problem = problem("locked.pem", encrypted).unwrap();
-        assert!(problem.contains("locked.pem: the private key is encrypted") && problem.contains("openssl pkey -in "), "{problem}");
+        assert!(problem.contains("locked.pem: the private key is encrypted") && problem.contains(remedy), "{problem}");
     }
     let empty = problem("empty.pem", "nothing").unwrap();
     assert!(empty.ends_with("contains no PEM private key (-----BEGIN PRIVATE KEY-----)"), "{empty}");

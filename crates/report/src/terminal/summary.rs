@@ -255,6 +255,10 @@ fn totals(summary: &Summary, style: &Style) -> String {
     }
     parts.push(format!("at most {}", loadstone_units::counted(t.users_max, "user")));
     parts.push(loadstone_units::counted(t.connections_opened, "connection"));
+    if t.tls_handshakes > 0 {
+        let resumed = loadstone_units::count(t.tls_resumed);
+        parts.push(format!("{} ({resumed} resumed)", loadstone_units::counted(t.tls_handshakes, "TLS handshake")));
+    }
     parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
     parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
     // A number and its unit remain on one line.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::call_place::place_of_call;
+use super::call_place::{place_of_call, place_of_computed_path};
 use super::members::place_of_member;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
@@ -87,6 +87,11 @@ impl Program {
 
     fn source_of(&self, known: &SourcePlace) -> Option<&SourceText> {
         self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))
+    }
+
+    /// Where a function that generates load reads a file whose path is computed.
+    pub(crate) fn computed_path(&self) -> Option<SourcePlace> {
+        self.modules.values().filter_map(|module| module.source.as_ref()).find_map(place_of_computed_path)
     }
 
     /// The first call in the test of Loadstone's export `name`. The test file has priority over other files.

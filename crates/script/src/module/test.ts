@@ -65,6 +65,28 @@ function redirects(value: any): { redirects: number; redirect_hosts: string[] } 
   return { redirects: whole(value.limit ?? 10, "redirects.limit"), redirect_hosts: texts(value.hosts, "redirects.hosts") };
 }
 
+/** One client certificate, or a list: users take them in turn. */
+function clientCertificates(value: any): any[] {
+  if (value === undefined || value === null) return [];
+  if (Array.isArray(value)) {
+    if (value.length === 0) throw new TypeError("clientCertificate: the list is empty");
+    return value.map((one, index) => clientCertificate(one, `clientCertificate[${index}]`));
+  }
+  return [clientCertificate(value, "clientCertificate")];
+}
+
+function clientCertificate(value: any, what: string): any {
+  if (value === null || typeof value !== "object") throw new TypeError(`${what} is { certificate, key } or { pkcs12 }, not ${show(value)}`);
+  known(value, ["certificate", "key", "pkcs12", "passphrase"], what);
+  const part = (name: string) => (value[name] === undefined ? undefined : nameOf(value[name], `${what}.${name}`));
+  const passphrase = value.passphrase ?? null;
+  if (passphrase !== null && typeof passphrase !== "string") throw new TypeError(`${what}.passphrase: ${show(passphrase)} is not a string`);
+  const [certificate, key, pkcs12] = [part("certificate"), part("key"), part("pkcs12")];
+  if (pkcs12 !== undefined && certificate === undefined && key === undefined) return { pkcs12, passphrase };
+  if (pkcs12 === undefined && certificate !== undefined && key !== undefined) return { certificate, key, passphrase };
+  throw new TypeError(`${what}: write the files as { certificate, key } (PEM) or as { pkcs12 }`);
+}
+
 function http2(value: unknown): string {
   if (value === undefined || value === "off" || value === "auto" || value === "only") return value ?? "off";
   throw new TypeError(`http2: ${show(value)} is not "off", "auto" or "only"`);
@@ -124,7 +146,6 @@ export function test(definition: any): Test {
   const load = loadTree(definition.load, "load");
   const options = definition.options ?? {};
   known(options, OPTIONS, "options");
-  knownIn(options.clientCertificate, ["certificate", "key"], "clientCertificate");
   knownIn(definition.auth, AUTH, "auth");
   const thresholds = withImplied((definition.thresholds ?? []).map((threshold: unknown) => {
     if (threshold instanceof Threshold) return threshold.plan;
@@ -152,7 +173,7 @@ export function test(definition: any): Test {
     retry: options.retry === undefined || options.retry === false ? null : retry(options.retry),
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
-    client_certificate: options.clientCertificate ?? null,
+    client_certificates: clientCertificates(options.clientCertificate),
     server_name: options.serverName === undefined ? null : nameOf(options.serverName, "serverName"),
     tls_resumption: options.tlsResumption ?? true,
     sources: texts(options.sources, "sources"),

@@ -40,7 +40,7 @@ impl<C: UserClient> UserClients<C> {
         if let Some(password) = C::password(&address) {
             user.worker.loaded.plan.secrets.learn_later(password);
         }
-        let client = Rc::new(C::new(Rc::clone(&user.worker.network), address));
+        let client = Rc::new(C::new(user.network(), address));
         clients.push(Rc::clone(&client));
         client
     }

@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use loadstone_engine::{Iteration, IterationEnd};
 use loadstone_metrics::{Nanos, Outcome, SeriesId, SeriesKind, Tags};
+use loadstone_protocol::Network;
 use rquickjs::{Ctx, Exception, Value};
 
 use super::group::{Group, GroupEnd};
@@ -112,9 +113,14 @@ impl UserState {
         self.realm.upgrade().ok_or_else(|| Exception::throw_message(ctx, "the run has ended"))
     }
 
+    /// An iteration is in progress.
+    pub(super) fn is_running(&self) -> bool {
+        self.iteration.borrow().is_some()
+    }
+
     /// Throws outside an iteration. `advice`: the remedy, such as "await every request".
     pub(crate) fn check_running(&self, ctx: &Ctx<'_>, advice: &str) -> rquickjs::Result<()> {
-        if self.iteration.borrow().is_some() {
+        if self.is_running() {
             return Ok(());
         }
         Err(Exception::throw_message(ctx, &format!("the iteration has ended: {advice} inside the scenario's function")))
@@ -124,6 +130,11 @@ impl UserState {
     pub(crate) fn submit(self: &Rc<Self>, operation: Pin<Box<dyn Operation>>, realm: &Rc<RealmState>) {
         let slot = self.worker.submit(operation, Some(Rc::clone(self) as _), realm);
         self.track(Rc::downgrade(&slot) as _);
+    }
+
+    /// The worker's network, with the client certificate of this user.
+    pub(crate) fn network(&self) -> Rc<Network> {
+        self.worker.network.of_user(self.number)
     }
 
     /// Runs a future for as long as the realm lives, or until its slot is cancelled. Its end is not reported. `None`: the run has ended.
@@ -334,7 +345,7 @@ impl UserState {
         self.refusal.set(Some(problem.into()));
     }
 
-    pub(super) fn forget_refusal(&self) {
+    pub(crate) fn forget_refusal(&self) {
         self.refusal.take();
     }
 

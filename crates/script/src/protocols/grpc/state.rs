@@ -16,7 +16,7 @@ impl GrpcUser {
     pub(super) fn of(user: &UserState) -> Rc<Self> {
         user.part(|user| {
             let options = user.worker.loaded.settings.connections();
-            Self { client: GrpcClient::new(Rc::clone(&user.worker.network), options) }
+            Self { client: GrpcClient::new(user.network(), options) }
         })
     }
 }

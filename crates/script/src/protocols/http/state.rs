@@ -27,7 +27,7 @@ impl HttpUser {
     }
 
     fn new(user: &UserState) -> Self {
-        let client = Client::new(Rc::clone(&user.worker.network), user.worker.loaded.settings.connections());
+        let client = Client::new(user.network(), user.worker.loaded.settings.connections());
         let scenario = HttpScenario::of(user);
         let options = SessionOptions {
             timeout_ns: user.scenario.timeout_ns,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loadstone_metrics::Outcome;
-use loadstone_protocol::http::{Exchange, Hop, Request};
+use loadstone_protocol::http::{Exchange, Hop, Request, header_shown};
 
 use crate::runtime::user::UserState;
 use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};
@@ -48,7 +48,8 @@ pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: Trac
 }
 
 fn request_of(request: &Request, exchange: &Exchange) -> TracedRequest {
-    let mut fields = request.headers.clone();
+    let shown = |(name, value): &(String, String)| (name.clone(), header_shown(value).into_owned());
+    let mut fields: Vec<_> = request.headers.iter().map(shown).collect();
     if let Some(trace) = &exchange.trace
         && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
     {
