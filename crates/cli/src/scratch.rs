@@ -66,7 +66,7 @@ mod tests {
         let folder = parent.path().join(format!("{PREFIX}x"));
         std::fs::create_dir(&folder).unwrap();
         std::fs::create_dir(parent.path().join("loadstone-rescued-x")).unwrap();
-        assert_eq!(abandoned(parent.path()), [folder.clone()]);
+        assert_eq!(abandoned(parent.path()), std::slice::from_ref(&folder));
         let lock = File::open(&folder).unwrap();
         lock.lock().unwrap();
         assert!(abandoned(parent.path()).is_empty(), "its process lives");

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::agent_messages::AgentCommand;
 use crate::assembly::SnapshotAssembly;
 use crate::control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
-use crate::liveness::{EndRequest, Liveness, Silence};
+use crate::liveness::{Liveness, RequestedEnd, WorkerSilence};
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
 use crate::tree::LoadTree;
 
@@ -166,7 +166,7 @@ impl<'a> ActiveLoad<'a> {
         };
         for silence in silences {
             match silence {
-                Silence::Notice(worker) => {
+                WorkerSilence::Notice(worker) => {
                     let text = format!("worker {worker} has not responded for 5 s: something in the test or in a response blocks it");
                     self.marks.push(Mark { at: now, kind: MarkKind::Warning, text });
                     // Without parts of other workers, no second would carry the mark.
@@ -175,7 +175,7 @@ impl<'a> ActiveLoad<'a> {
                         self.second(Box::new(Snapshot { slice, start: now, end: now, ..Snapshot::default() }), false);
                     }
                 }
-                Silence::Abandon(worker) => self.abandon(worker),
+                WorkerSilence::Abandon(worker) => self.abandon(worker),
             }
         }
     }
@@ -339,14 +339,14 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    fn request_end(&mut self, request: EndRequest) {
+    fn request_end(&mut self, request: RequestedEnd) {
         if let Some(liveness) = &mut self.liveness {
             liveness.request(request);
         }
     }
 
     fn break_off(&mut self, error: WorkerError) {
-        self.request_end(EndRequest::Stop);
+        self.request_end(RequestedEnd::Stop);
         self.broke.get_or_insert(error);
         if self.has_begun {
             self.running.clear();
@@ -439,8 +439,8 @@ impl<'a> ActiveLoad<'a> {
 
     fn control(&mut self, control: LoadControl) {
         match control {
-            LoadControl::Stop(_) => self.request_end(EndRequest::Stop),
-            LoadControl::Halt(_) => self.request_end(EndRequest::Halt),
+            LoadControl::Stop(_) => self.request_end(RequestedEnd::Stop),
+            LoadControl::Halt(_) => self.request_end(RequestedEnd::Halt),
             LoadControl::Scale(_) | LoadControl::Release => {}
         }
         match control {

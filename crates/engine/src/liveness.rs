@@ -18,14 +18,14 @@ const CHECK_MAX_NS: Nanos = SNAPSHOT_NS;
 
 /// What was requested of the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum EndRequest {
+pub(crate) enum RequestedEnd {
     None,
     Stop,
     Halt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Silence {
+pub(crate) enum WorkerSilence {
     /// Reported once per silence.
     Notice(usize),
     Abandon(usize),
@@ -36,12 +36,12 @@ pub(crate) struct Liveness {
     /// By worker: how long it has been silent, and whether this was reported.
     silent: Vec<(Nanos, bool)>,
     checked: Nanos,
-    requested: EndRequest,
+    requested: RequestedEnd,
 }
 
 impl Liveness {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { silent: vec![(0, false); workers], checked: 0, requested: EndRequest::None }
+        Self { silent: vec![(0, false); workers], checked: 0, requested: RequestedEnd::None }
     }
 
     /// The time begins.
@@ -56,7 +56,7 @@ impl Liveness {
         }
     }
 
-    pub(crate) fn request(&mut self, request: EndRequest) {
+    pub(crate) fn request(&mut self, request: RequestedEnd) {
         self.requested = self.requested.max(request);
     }
 
@@ -65,25 +65,25 @@ impl Liveness {
     }
 
     /// What to do about the workers in `expected` that were silent until now.
-    pub(crate) fn check(&mut self, now: Nanos, expected: impl Fn(usize) -> bool) -> Vec<Silence> {
+    pub(crate) fn check(&mut self, now: Nanos, expected: impl Fn(usize) -> bool) -> Vec<WorkerSilence> {
         let passed = now.saturating_sub(self.checked);
         if passed < SNAPSHOT_NS / 2 {
             return Vec::new();
         }
         self.checked = now;
         let max_ns = match self.requested {
-            EndRequest::None => SILENT_MAX_NS,
-            EndRequest::Stop => STOPPED_MAX_NS,
-            EndRequest::Halt => HALTED_MAX_NS,
+            RequestedEnd::None => SILENT_MAX_NS,
+            RequestedEnd::Stop => STOPPED_MAX_NS,
+            RequestedEnd::Halt => HALTED_MAX_NS,
         };
         let mut found = Vec::new();
         for (worker, (silent_ns, is_reported)) in self.silent.iter_mut().enumerate().filter(|(worker, _)| expected(*worker)) {
             *silent_ns += passed.min(CHECK_MAX_NS);
             if *silent_ns > NOTICE_AFTER_NS && !std::mem::replace(is_reported, *silent_ns > NOTICE_AFTER_NS) {
-                found.push(Silence::Notice(worker));
+                found.push(WorkerSilence::Notice(worker));
             }
             if *silent_ns > max_ns {
-                found.push(Silence::Abandon(worker));
+                found.push(WorkerSilence::Abandon(worker));
             }
         }
         found
@@ -97,7 +97,7 @@ mod tests {
     const S: Nanos = SNAPSHOT_NS;
 
     /// When a worker that is silent from the start is reported and abandoned. Whole seconds.
-    fn of_silent_worker(request: EndRequest) -> (Option<u64>, Option<u64>) {
+    fn of_silent_worker(request: RequestedEnd) -> (Option<u64>, Option<u64>) {
         let mut liveness = Liveness::new(2);
         liveness.begin(0);
         liveness.request(request);
@@ -105,8 +105,8 @@ mod tests {
         for second in 1..100 {
             liveness.heard(1);
             for silence in liveness.check(second * S, |_| true) {
-                let first = if silence == Silence::Notice(0) { &mut notice } else { &mut abandon };
-                assert!(matches!(silence, Silence::Notice(0) | Silence::Abandon(0)), "the other worker reports each second");
+                let first = if silence == WorkerSilence::Notice(0) { &mut notice } else { &mut abandon };
+                assert!(matches!(silence, WorkerSilence::Notice(0) | WorkerSilence::Abandon(0)), "the other worker reports each second");
                 first.get_or_insert(second);
             }
         }
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn a_blocked_worker_is_reported_and_abandoned() {
-        assert_eq!(of_silent_worker(EndRequest::None), (Some(6), Some(61)));
-        assert_eq!(of_silent_worker(EndRequest::Stop), (Some(6), Some(16)));
-        assert_eq!(of_silent_worker(EndRequest::Halt), (Some(6), Some(4)));
+        assert_eq!(of_silent_worker(RequestedEnd::None), (Some(6), Some(61)));
+        assert_eq!(of_silent_worker(RequestedEnd::Stop), (Some(6), Some(16)));
+        assert_eq!(of_silent_worker(RequestedEnd::Halt), (Some(6), Some(4)));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! Parsing: [`duration::parse`], [`rate::parse`], [`share::parse`] and [`size::parse`] accept strings from tests, flags and descriptions, and return
 //! a [`UnitError`] for invalid ones. Formatting: the functions here format numbers for people; [`duration::format`] writes strings that
-//! [`duration::parse`] accepts. The page follows the same rules (`web/src/format/number.ts`), and `cases.json` tests both. [`text`] bounds and cleans strings from
-//! other programs; [`source`] limits the nesting of their code. Deliberately absent: types
-//! that wrap a number (names carry the unit: `timeout_ns`), and locales.
+//! [`duration::parse`] accepts. The page follows the same rules (`web/src/format/number.ts`), and `cases.json` tests both. [`text`]
+//! bounds and cleans strings from other programs; [`source`] limits the nesting of their code. Deliberately absent: types that wrap a number (names
+//! carry the unit: `timeout_ns`), and locales.
 
 pub mod duration;
 mod error;

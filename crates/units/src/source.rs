@@ -13,7 +13,7 @@ const LARGE_STACK_BYTES: usize = 512 << 20;
 
 /// Why a source is not read.
 #[derive(Debug, thiserror::Error)]
-pub enum SourceError {
+pub enum NestingError {
     #[error("the source is nested more than {NESTING_MAX} deep")]
     TooDeep,
     #[error("cannot start a thread to read a deeply nested source: {0}")]
@@ -27,10 +27,10 @@ pub enum SourceError {
 ///
 /// # Panics
 /// When the work does.
-pub fn guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Result<T, SourceError> {
+pub fn guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Result<T, NestingError> {
     match nesting(text) {
         depth if depth <= ORDINARY_NESTING_MAX => Ok(work()),
-        depth if depth > NESTING_MAX => Err(SourceError::TooDeep),
+        depth if depth > NESTING_MAX => Err(NestingError::TooDeep),
         _ => Ok(on_large_stack(work)?),
     }
 }
@@ -39,8 +39,8 @@ pub fn guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Result<T
 ///
 /// # Errors
 /// It is.
-pub fn check(text: &str) -> Result<(), SourceError> {
-    if nesting(text) > NESTING_MAX { Err(SourceError::TooDeep) } else { Ok(()) }
+pub fn check(text: &str) -> Result<(), NestingError> {
+    if nesting(text) > NESTING_MAX { Err(NestingError::TooDeep) } else { Ok(()) }
 }
 
 /// Does work on a stack that suffices for checked sources.
@@ -62,7 +62,7 @@ const NESTING_WORDS: [&str; 16] =
     ["await", "typeof", "void", "delete", "new", "yield", "async", "if", "else", "for", "while", "with", "do", "extends", "keyof", "infer"];
 
 /// An open bracket, and the operators since the last separator at its level.
-struct Level {
+struct OpenBracket {
     closes_template: bool,
     operators: usize,
 }
@@ -70,9 +70,8 @@ struct Level {
 /// The estimated depth of a source's syntax tree.
 fn nesting(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let mut levels = vec![Level { closes_template: false, operators: 0 }];
-    let (mut operators, mut deepest, mut at) = (0, 0, 0);
-    let (mut last, mut line_nests) = (b';', false);
+    let mut levels = vec![OpenBracket { closes_template: false, operators: 0 }];
+    let (mut operators, mut deepest, mut at, mut last, mut line_nests) = (0, 0, 0, b';', false);
     while at < bytes.len() {
         let byte = bytes[at];
         let mut next = at + 1;
@@ -86,11 +85,11 @@ fn nesting(text: &str) -> usize {
                 let (end, opens) = template_end(bytes, at + 1);
                 (next, last) = (end, byte);
                 if opens {
-                    levels.push(Level { closes_template: true, operators: 0 });
+                    levels.push(OpenBracket { closes_template: true, operators: 0 });
                 }
             }
             b'(' | b'[' | b'{' => {
-                levels.push(Level { closes_template: false, operators: 0 });
+                levels.push(OpenBracket { closes_template: false, operators: 0 });
                 last = byte;
             }
             b')' | b']' | b'}' => {
@@ -103,7 +102,7 @@ fn nesting(text: &str) -> usize {
                         let (end, opens) = template_end(bytes, at + 1);
                         next = end;
                         if opens {
-                            levels.push(Level { closes_template: true, operators: 0 });
+                            levels.push(OpenBracket { closes_template: true, operators: 0 });
                         }
                     }
                 }
@@ -146,14 +145,14 @@ fn is_operator(byte: u8) -> bool {
     matches!(byte, b'=' | b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'&' | b'|' | b'^' | b'?' | b':' | b'.' | b'@')
 }
 
-fn add(levels: &mut [Level]) -> usize {
+fn add(levels: &mut [OpenBracket]) -> usize {
     levels.last_mut().map_or(0, |level| {
         level.operators += 1;
         1
     })
 }
 
-fn reset(levels: &mut [Level]) -> usize {
+fn reset(levels: &mut [OpenBracket]) -> usize {
     levels.last_mut().map_or(0, |level| std::mem::take(&mut level.operators))
 }
 
@@ -211,7 +210,7 @@ mod tests {
             deep("label:", 6_000),
         ] {
             assert!(nesting(&text) >= 6_000, "{}", &text[..12.min(text.len())]);
-            assert!(matches!(guarded(&text, || ()), Err(SourceError::TooDeep)));
+            assert!(matches!(guarded(&text, || ()), Err(NestingError::TooDeep)));
         }
     }
 

@@ -7,15 +7,15 @@ use loadstone_fleet::{EndRequest, NatsServer};
 
 use crate::context::CommandContext;
 use crate::exit::Exit;
-use crate::fleet::{AgentSettings, authorities, parse_label, serve};
+use crate::fleet::{AgentSettings, authorities, is_open, open_bus, parse_label, serve};
 use crate::interrupt;
 use crate::stdin_guard;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  loadstone agent --join nats://10.0.0.5:4222
-  loadstone run shop.load.ts --fleet nats://10.0.0.5:4222 --agents 8")]
+  loadstone agent --join nats://load:PASSWORD@10.0.0.5:4222
+  loadstone run shop.load.ts --fleet nats://load:PASSWORD@10.0.0.5:4222 --agents 8")]
 pub(crate) struct AgentArgs {
     /// NATS server where runs find their agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ if the server requires it. The agent waits up to 60 s for
     /// it.
@@ -33,6 +33,9 @@ pub(crate) struct AgentArgs {
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
+    /// Join a NATS server on another machine that asks for no password. Everyone who reaches it can make this agent read files and send load.
+    #[arg(long, env = "LOADSTONE_INSECURE_BUS", hide_env_values = true)]
+    insecure_bus: bool,
     /// Print errors only.
     #[arg(short, long)]
     quiet: bool,
@@ -43,6 +46,9 @@ pub(crate) struct AgentArgs {
 
 impl AgentArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        if !self.insecure_bus && is_open(&self.join) {
+            return Err(open_bus("--join", &self.join).into());
+        }
         if self.stop_with_stdin {
             let end = stdin_guard::watch()?;
             std::thread::Builder::new().name("guard".to_owned()).spawn(move || {

@@ -40,6 +40,9 @@ pub(crate) struct FleetArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", requires = "fleet")]
     fleet_ca: Option<PathBuf>,
+    /// Use a NATS server on another machine that asks for no password. Everyone who reaches it can read the test and lead its agents.
+    #[arg(long, requires = "fleet")]
+    insecure_bus: bool,
     /// What happens to the run when an agent is lost.
     #[arg(long, value_enum, value_name = "WHAT", requires = "fleet", default_value_t)]
     on_agent_loss: OnAgentLoss,
@@ -102,6 +105,9 @@ impl FleetArgs {
             (Some(FleetPlace::Local(agents)), None, workers) => {
                 let workers = workers.unwrap_or(loadstone_session::cores() / agents).max(1);
                 Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, shares })
+            }
+            (Some(FleetPlace::Server(address)), ..) if !self.insecure_bus && is_open(address) => {
+                return Err(open_bus("--fleet", address));
             }
             (Some(FleetPlace::Server(_)), None, _) => {
                 return Err(UsageError("--fleet: set --agents to the number that the run needs".to_owned()));
@@ -277,6 +283,19 @@ fn by_label(agents: &[AgentFacts]) -> String {
     lines
 }
 
+/// Whether anybody on the network may use the server.
+pub(crate) fn is_open(address: &str) -> bool {
+    !is_here(address) && !address.contains('@')
+}
+
+/// The error for such a server. `flag`: the one that names it.
+pub(crate) fn open_bus(flag: &str, address: &str) -> UsageError {
+    UsageError(format!(
+        "{flag}: {address} has no user and password, so everyone who reaches it could read tests and lead agents: use nats://USER:PASSWORD@HOST:4222 or \
+         tls://…, or accept this with --insecure-bus"
+    ))
+}
+
 /// Whether the server is reached over a network without TLS.
 fn is_clear(address: &str) -> bool {
     !address.starts_with("tls://") && !is_here(address)
@@ -328,5 +347,19 @@ mod tests {
         ] {
             assert_eq!(is_clear(address), clear, "{address}");
         }
+    }
+
+    #[test]
+    fn a_server_on_the_network_needs_a_user() {
+        for (address, open) in [
+            ("nats://h:1", true),
+            ("tls://h:1", true),
+            ("nats://joe:pw@h:1", false),
+            ("nats://token@h:1", false),
+            ("nats://127.0.0.1:1", false),
+        ] {
+            assert_eq!(is_open(address), open, "{address}");
+        }
+        assert!(open_bus("--join", "nats://h:1").to_string().contains("--insecure-bus"));
     }
 }

@@ -11,7 +11,7 @@ mod serve;
 mod share_flag;
 mod test;
 
-pub(crate) use lead::{FleetArgs, FleetRun};
+pub(crate) use lead::{FleetArgs, FleetRun, is_open, open_bus};
 pub(crate) use serve::{AgentSettings, serve};
 
 use std::hash::{BuildHasher, RandomState};

@@ -8,7 +8,7 @@ use html5ever::tendril::TendrilSink;
 use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 
 use super::effort::{Effort, NESTING_MAX, too_deep};
-use super::xpath::{Source, XPath};
+use super::xpath::{DocumentSource, XPath};
 use super::{ExtractError, nesting};
 
 /// HTML is parsed in pieces of this size. The work on a piece grows with the nesting so far, which is checked after each. Bytes.
@@ -72,9 +72,9 @@ pub(crate) fn xpath(
     effort: &Effort,
 ) -> Result<Vec<String>, ExtractError> {
     if is_html(body, content_type) {
-        expression.texts(&Source::Html(&html(body, effort)?), limit, effort)
+        expression.texts(&DocumentSource::Html(&html(body, effort)?), limit, effort)
     } else {
-        expression.texts(&Source::Xml(body), limit, effort)
+        expression.texts(&DocumentSource::Xml(body), limit, effort)
     }
 }
 

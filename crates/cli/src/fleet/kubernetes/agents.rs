@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources};
+use crate::fleet::is_open;
 
 /// Path in the pods of the authorities that verify their NATS server.
 const SECRETS_FOLDER: &str = "/etc/loadstone";
@@ -66,6 +67,10 @@ impl FleetInCluster {
             }
         }
         arguments.extend(self.labels.iter().map(|(key, value)| format!("--label={key}={value}")));
+        // The user named the open server for this fleet.
+        if self.nats.as_ref().is_some_and(|elsewhere| is_open(&elsewhere.address)) {
+            environment.push(json!({ "name": "LOADSTONE_INSECURE_BUS", "value": "true" }));
+        }
         let mut mounts = vec![json!({ "name": "scratch", "mountPath": "/tmp" })];
         if self.brings_authorities() {
             environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS_FOLDER}/ca.crt") }));

@@ -1,10 +1,11 @@
 //! Evaluates an expression on a tree (XPath 1.0, sections 2 and 3). It recurses over the expression, whose nesting is limited, never over the
 //! document.
 
-use super::functions;
-use super::syntax::{Axis, Expression, NodeTest, Operator, Start, Step};
-use super::tree::{Node, NodeId, NodeKind, Tree};
-use super::value::Value;
+mod functions;
+
+use super::syntax::{LocationStep, NodeTest, Operator, Start, XPathAxis, XPathExpression};
+use super::tree::{DocumentTree, NodeId, TreeNode, TreeNodeKind};
+use super::value::XPathValue;
 use crate::extract::effort::Effort;
 
 /// Why an evaluation failed.
@@ -25,7 +26,7 @@ pub(super) type Evaluated<T> = Result<T, EvaluationError>;
 
 /// The document, and the work on it so far.
 pub(super) struct Evaluation<'a> {
-    pub(super) tree: &'a Tree,
+    pub(super) tree: &'a DocumentTree,
     pub(super) effort: &'a Effort,
 }
 
@@ -38,15 +39,15 @@ pub(super) struct Place {
 }
 
 impl Evaluation<'_> {
-    pub(super) fn evaluate(&self, expression: &Expression, place: Place) -> Evaluated<Value> {
+    pub(super) fn evaluate(&self, expression: &XPathExpression, place: Place) -> Evaluated<XPathValue> {
         self.effort.steps(1)?;
         match expression {
-            Expression::Literal(text) => Ok(Value::Text(text.clone())),
-            Expression::Number(number) => Ok(Value::Number(*number)),
-            Expression::Negative(inner) => Ok(Value::Number(-self.number(&self.evaluate(inner, place)?)?)),
-            Expression::Call(name, arguments) => functions::call(self, name, arguments, place),
-            Expression::Path(start, steps) => self.path(start, steps, place),
-            Expression::Chain(first, further) => {
+            XPathExpression::Literal(text) => Ok(XPathValue::Text(text.clone())),
+            XPathExpression::Number(number) => Ok(XPathValue::Number(*number)),
+            XPathExpression::Negative(inner) => Ok(XPathValue::Number(-self.number(&self.evaluate(inner, place)?)?)),
+            XPathExpression::Call(name, arguments) => functions::call(self, name, arguments, place),
+            XPathExpression::Path(start, steps) => self.path(start, steps, place),
+            XPathExpression::Chain(first, further) => {
                 let mut value = self.evaluate(first, place)?;
                 for (operator, right) in further {
                     value = self.operate(value, *operator, right, place)?;
@@ -56,15 +57,15 @@ impl Evaluation<'_> {
         }
     }
 
-    fn operate(&self, left: Value, operator: Operator, right: &Expression, place: Place) -> Evaluated<Value> {
+    fn operate(&self, left: XPathValue, operator: Operator, right: &XPathExpression, place: Place) -> Evaluated<XPathValue> {
         // The right side of these is not evaluated if the left decides.
         if let Operator::Or | Operator::And = operator {
             let left = left.boolean();
             let decided = left == (operator == Operator::Or);
-            return Ok(Value::Boolean(if decided { left } else { self.evaluate(right, place)?.boolean() }));
+            return Ok(XPathValue::Boolean(if decided { left } else { self.evaluate(right, place)?.boolean() }));
         }
         let right = self.evaluate(right, place)?;
-        let arithmetic = |calculate: fn(f64, f64) -> f64| Ok(Value::Number(calculate(self.number(&left)?, self.number(&right)?)));
+        let arithmetic = |calculate: fn(f64, f64) -> f64| Ok(XPathValue::Number(calculate(self.number(&left)?, self.number(&right)?)));
         match operator {
             Operator::Add => arithmetic(|left, right| left + right),
             Operator::Subtract => arithmetic(|left, right| left - right),
@@ -72,22 +73,24 @@ impl Evaluation<'_> {
             Operator::Divide => arithmetic(|left, right| left / right),
             Operator::Remainder => arithmetic(|left, right| left % right),
             Operator::Union => match (left, right) {
-                (Value::Nodes(mut nodes), Value::Nodes(more)) => {
+                (XPathValue::Nodes(mut nodes), XPathValue::Nodes(more)) => {
                     nodes.extend(more);
-                    Ok(Value::Nodes(in_order(nodes)))
+                    Ok(XPathValue::Nodes(in_order(nodes)))
                 }
                 _ => Err(EvaluationError::Expression("| needs nodes on both sides".to_owned())),
             },
-            comparison => self.compare(&left, comparison, &right).map(Value::Boolean),
+            comparison => self.compare(&left, comparison, &right).map(XPathValue::Boolean),
         }
     }
 
     /// Section 3.4.
-    fn compare(&self, left: &Value, operator: Operator, right: &Value) -> Evaluated<bool> {
+    fn compare(&self, left: &XPathValue, operator: Operator, right: &XPathValue) -> Evaluated<bool> {
         let texts = |nodes: &[NodeId]| nodes.iter().map(|node| self.tree.string(*node, self.effort)).collect::<Result<Vec<_>, _>>();
         match (left, right) {
-            (Value::Nodes(_), Value::Boolean(_)) | (Value::Boolean(_), Value::Nodes(_)) => self.compare_single(left, operator, right),
-            (Value::Nodes(left), Value::Nodes(right)) => {
+            (XPathValue::Nodes(_), XPathValue::Boolean(_)) | (XPathValue::Boolean(_), XPathValue::Nodes(_)) => {
+                self.compare_single(left, operator, right)
+            }
+            (XPathValue::Nodes(left), XPathValue::Nodes(right)) => {
                 let (left, right) = (texts(left)?, texts(right)?);
                 for one in &left {
                     for other in &right {
@@ -105,7 +108,7 @@ impl Evaluation<'_> {
                 }
                 Ok(false)
             }
-            (Value::Nodes(nodes), single) => {
+            (XPathValue::Nodes(nodes), single) => {
                 for text in texts(nodes)? {
                     if self.compare_single(&typed_as(text, single), operator, single)? {
                         return Ok(true);
@@ -113,7 +116,7 @@ impl Evaluation<'_> {
                 }
                 Ok(false)
             }
-            (single, Value::Nodes(nodes)) => {
+            (single, XPathValue::Nodes(nodes)) => {
                 for text in texts(nodes)? {
                     if self.compare_single(single, operator, &typed_as(text, single))? {
                         return Ok(true);
@@ -125,24 +128,26 @@ impl Evaluation<'_> {
         }
     }
 
-    fn compare_single(&self, left: &Value, operator: Operator, right: &Value) -> Evaluated<bool> {
+    fn compare_single(&self, left: &XPathValue, operator: Operator, right: &XPathValue) -> Evaluated<bool> {
         if !matches!(operator, Operator::Equal | Operator::NotEqual) {
             return Ok(ordered(self.number(left)?, operator, self.number(right)?));
         }
         let equal = match (left, right) {
-            (Value::Boolean(_), _) | (_, Value::Boolean(_)) => left.boolean() == right.boolean(),
-            (Value::Number(_), _) | (_, Value::Number(_)) => return Ok(ordered(self.number(left)?, operator, self.number(right)?)),
+            (XPathValue::Boolean(_), _) | (_, XPathValue::Boolean(_)) => left.boolean() == right.boolean(),
+            (XPathValue::Number(_), _) | (_, XPathValue::Number(_)) => {
+                return Ok(ordered(self.number(left)?, operator, self.number(right)?));
+            }
             _ => self.text(left)? == self.text(right)?,
         };
         Ok(equal == (operator == Operator::Equal))
     }
 
-    fn path(&self, start: &Start, steps: &[Step], place: Place) -> Evaluated<Value> {
+    fn path(&self, start: &Start, steps: &[LocationStep], place: Place) -> Evaluated<XPathValue> {
         let mut nodes = match start {
             Start::Root => vec![NodeId::ROOT],
             Start::Context => vec![place.node],
             Start::Expression(inner, predicates) => match self.evaluate(inner, place)? {
-                Value::Nodes(nodes) => predicates.iter().try_fold(nodes, |nodes, predicate| self.keep(nodes, predicate))?,
+                XPathValue::Nodes(nodes) => predicates.iter().try_fold(nodes, |nodes, predicate| self.keep(nodes, predicate))?,
                 _ => {
                     return Err(EvaluationError::Expression("a predicate or path follows something that is not a set of nodes".to_owned()));
                 }
@@ -151,10 +156,10 @@ impl Evaluation<'_> {
         for step in steps {
             nodes = self.step(&nodes, step)?;
         }
-        Ok(Value::Nodes(nodes))
+        Ok(XPathValue::Nodes(nodes))
     }
 
-    fn step(&self, from: &[NodeId], step: &Step) -> Evaluated<Vec<NodeId>> {
+    fn step(&self, from: &[NodeId], step: &LocationStep) -> Evaluated<Vec<NodeId>> {
         let namespace = match &step.test {
             NodeTest::Name { prefix, .. } if !prefix.is_empty() => {
                 let declared = self.tree.declared.iter().find(|(declared, _)| declared == prefix);
@@ -183,13 +188,13 @@ impl Evaluation<'_> {
     }
 
     /// The nodes for which a predicate holds (section 2.4).
-    fn keep(&self, nodes: Vec<NodeId>, predicate: &Expression) -> Evaluated<Vec<NodeId>> {
+    fn keep(&self, nodes: Vec<NodeId>, predicate: &XPathExpression) -> Evaluated<Vec<NodeId>> {
         let size = nodes.len();
         let mut kept = Vec::new();
         for (index, node) in nodes.into_iter().enumerate() {
             let position = index + 1;
             let holds = match self.evaluate(predicate, Place { node, position, size })? {
-                Value::Number(number) => number == position as f64,
+                XPathValue::Number(number) => number == position as f64,
                 other => other.boolean(),
             };
             if holds {
@@ -199,18 +204,18 @@ impl Evaluation<'_> {
         Ok(kept)
     }
 
-    fn is_match(&self, id: NodeId, step: &Step, namespace: &str) -> bool {
+    fn is_match(&self, id: NodeId, step: &LocationStep, namespace: &str) -> bool {
         let kind = &self.tree.nodes[id.index()].kind;
         let is_attribute = id.attribute_number().is_some();
         match &step.test {
             NodeTest::AnyNode => true,
-            NodeTest::Text => matches!(kind, NodeKind::Text(_)),
-            NodeTest::Comment => matches!(kind, NodeKind::Comment(_)),
+            NodeTest::Text => matches!(kind, TreeNodeKind::Text(_)),
+            NodeTest::Comment => matches!(kind, TreeNodeKind::Comment(_)),
             NodeTest::Instruction(wanted) => {
-                matches!(kind, NodeKind::Instruction { target, .. } if wanted.as_ref().is_none_or(|wanted| wanted == target))
+                matches!(kind, TreeNodeKind::Instruction { target, .. } if wanted.as_ref().is_none_or(|wanted| wanted == target))
             }
             NodeTest::Name { prefix, local } => self.tree.name(id).is_some_and(|name| {
-                let is_principal = is_attribute == (step.axis == Axis::Attribute);
+                let is_principal = is_attribute == (step.axis == XPathAxis::Attribute);
                 let any_namespace = prefix.is_empty() && local.is_none();
                 is_principal && local.as_ref().is_none_or(|local| *local == name.local) && (any_namespace || name.namespace == namespace)
             }),
@@ -218,7 +223,7 @@ impl Evaluation<'_> {
     }
 
     /// Visits an axis, the nearest node first (section 2.2).
-    fn walk(&self, id: NodeId, axis: Axis, mut visit: impl FnMut(NodeId)) -> Evaluated<()> {
+    fn walk(&self, id: NodeId, axis: XPathAxis, mut visit: impl FnMut(NodeId)) -> Evaluated<()> {
         let nodes = &self.tree.nodes;
         let index = id.index();
         let is_attribute = id.attribute_number().is_some();
@@ -230,18 +235,18 @@ impl Evaluation<'_> {
             Ok(())
         };
         match axis {
-            Axis::Itself => step(id),
-            Axis::Attribute if is_attribute => Ok(()),
-            Axis::Attribute => (0..self.tree.attributes(index).len()).try_for_each(|number| step(NodeId::attribute(index, number))),
-            Axis::Child | Axis::Descendant if is_attribute => Ok(()),
-            Axis::DescendantOrSelf if is_attribute => step(id),
-            Axis::Child => siblings(nodes, index + 1, nodes[index].end).try_for_each(step),
-            Axis::Descendant => (index + 1..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
-            Axis::DescendantOrSelf => (index..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
-            Axis::Parent if is_root => Ok(()),
-            Axis::Parent => step(NodeId::node(parent)),
-            Axis::AncestorOrSelf | Axis::Ancestor => {
-                if axis == Axis::AncestorOrSelf {
+            XPathAxis::Itself => step(id),
+            XPathAxis::Attribute if is_attribute => Ok(()),
+            XPathAxis::Attribute => (0..self.tree.attributes(index).len()).try_for_each(|number| step(NodeId::attribute(index, number))),
+            XPathAxis::Child | XPathAxis::Descendant if is_attribute => Ok(()),
+            XPathAxis::DescendantOrSelf if is_attribute => step(id),
+            XPathAxis::Child => siblings(nodes, index + 1, nodes[index].end).try_for_each(step),
+            XPathAxis::Descendant => (index + 1..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
+            XPathAxis::DescendantOrSelf => (index..nodes[index].end).try_for_each(|index| step(NodeId::node(index))),
+            XPathAxis::Parent if is_root => Ok(()),
+            XPathAxis::Parent => step(NodeId::node(parent)),
+            XPathAxis::AncestorOrSelf | XPathAxis::Ancestor => {
+                if axis == XPathAxis::AncestorOrSelf {
                     step(id)?;
                 }
                 let mut next = (!is_root).then_some(parent);
@@ -251,9 +256,9 @@ impl Evaluation<'_> {
                 }
                 Ok(())
             }
-            Axis::FollowingSibling | Axis::PrecedingSibling if is_attribute || is_root => Ok(()),
-            Axis::FollowingSibling => siblings(nodes, nodes[index].end, nodes[parent].end).try_for_each(step),
-            Axis::PrecedingSibling => {
+            XPathAxis::FollowingSibling | XPathAxis::PrecedingSibling if is_attribute || is_root => Ok(()),
+            XPathAxis::FollowingSibling => siblings(nodes, nodes[index].end, nodes[parent].end).try_for_each(step),
+            XPathAxis::PrecedingSibling => {
                 let mut before = Vec::new();
                 for sibling in siblings(nodes, parent + 1, index) {
                     self.effort.steps(1)?;
@@ -261,40 +266,40 @@ impl Evaluation<'_> {
                 }
                 before.into_iter().rev().try_for_each(step)
             }
-            Axis::Following => {
+            XPathAxis::Following => {
                 let first = if is_attribute { index + 1 } else { nodes[index].end };
                 (first..nodes.len()).try_for_each(|index| step(NodeId::node(index)))
             }
             // What ends before this node begins: everything before it but its ancestors.
-            Axis::Preceding => {
+            XPathAxis::Preceding => {
                 (1..index).rev().filter(|before| nodes[*before].end <= index).try_for_each(|index| step(NodeId::node(index)))
             }
         }
     }
 
-    pub(super) fn text(&self, value: &Value) -> Evaluated<String> {
+    pub(super) fn text(&self, value: &XPathValue) -> Evaluated<String> {
         Ok(match value {
-            Value::Nodes(nodes) => match nodes.first() {
+            XPathValue::Nodes(nodes) => match nodes.first() {
                 Some(first) => self.tree.string(*first, self.effort)?,
                 None => String::new(),
             },
-            Value::Boolean(boolean) => boolean.to_string(),
-            Value::Number(number) => super::value::number_text(*number),
-            Value::Text(text) => text.clone(),
+            XPathValue::Boolean(boolean) => boolean.to_string(),
+            XPathValue::Number(number) => super::value::number_text(*number),
+            XPathValue::Text(text) => text.clone(),
         })
     }
 
-    pub(super) fn number(&self, value: &Value) -> Evaluated<f64> {
+    pub(super) fn number(&self, value: &XPathValue) -> Evaluated<f64> {
         Ok(match value {
-            Value::Number(number) => *number,
-            Value::Boolean(boolean) => f64::from(u8::from(*boolean)),
-            Value::Nodes(_) | Value::Text(_) => to_number(&self.text(value)?),
+            XPathValue::Number(number) => *number,
+            XPathValue::Boolean(boolean) => f64::from(u8::from(*boolean)),
+            XPathValue::Nodes(_) | XPathValue::Text(_) => to_number(&self.text(value)?),
         })
     }
 }
 
 /// The nodes of one level between two indices.
-fn siblings(nodes: &[Node], first: usize, end: usize) -> impl Iterator<Item = NodeId> {
+fn siblings(nodes: &[TreeNode], first: usize, end: usize) -> impl Iterator<Item = NodeId> {
     let mut next = first;
     std::iter::from_fn(move || {
         let index = next;
@@ -323,8 +328,8 @@ fn ordered(left: f64, operator: Operator, right: f64) -> bool {
 }
 
 /// A node's text as the type that it is compared with.
-fn typed_as(text: String, other: &Value) -> Value {
-    if let Value::Number(_) = other { Value::Number(to_number(&text)) } else { Value::Text(text) }
+fn typed_as(text: String, other: &XPathValue) -> XPathValue {
+    if let XPathValue::Number(_) = other { XPathValue::Number(to_number(&text)) } else { XPathValue::Text(text) }
 }
 
 /// Section 4.4: an optional minus and digits, or NaN.

@@ -4,7 +4,7 @@
 //! ([`Effort`]). Deliberately absent: the namespace axis, variables, and entities that a document type declares.
 
 mod evaluate;
-mod functions;
+mod library;
 mod syntax;
 mod tree;
 mod value;
@@ -12,9 +12,9 @@ mod value;
 use scraper::Html;
 
 use self::evaluate::{Evaluation, EvaluationError, Place};
-use self::syntax::Expression;
-use self::tree::{NodeId, Tree};
-use self::value::Value;
+use self::syntax::XPathExpression;
+use self::tree::{DocumentTree, NodeId};
+use self::value::XPathValue;
 use super::ExtractError;
 use super::effort::Effort;
 
@@ -22,11 +22,11 @@ use super::effort::Effort;
 #[derive(Debug)]
 pub(crate) struct XPath {
     written: String,
-    expression: Expression,
+    expression: XPathExpression,
 }
 
 /// A document in the form that expressions read.
-pub(super) enum Source<'a> {
+pub(super) enum DocumentSource<'a> {
     Xml(&'a str),
     Html(&'a Html),
 }
@@ -40,15 +40,15 @@ impl XPath {
     }
 
     /// Text of the nodes that the expression finds, in document order. A number, string or boolean is one text. At most `limit`.
-    pub(super) fn texts(&self, source: &Source<'_>, limit: usize, effort: &Effort) -> Result<Vec<String>, ExtractError> {
+    pub(super) fn texts(&self, source: &DocumentSource<'_>, limit: usize, effort: &Effort) -> Result<Vec<String>, ExtractError> {
         let tree = match source {
-            Source::Xml(body) => Tree::from_xml(body, effort)?,
-            Source::Html(page) => Tree::from_html(page, effort)?,
+            DocumentSource::Xml(body) => DocumentTree::from_xml(body, effort)?,
+            DocumentSource::Html(page) => DocumentTree::from_html(page, effort)?,
         };
         let evaluation = Evaluation { tree: &tree, effort };
         let place = Place { node: NodeId::ROOT, position: 1, size: 1 };
         let texts = || match evaluation.evaluate(&self.expression, place)? {
-            Value::Nodes(nodes) => {
+            XPathValue::Nodes(nodes) => {
                 let mut texts = Vec::new();
                 for node in nodes.into_iter().take(limit) {
                     let text = tree.string(node, effort)?.trim().to_owned();

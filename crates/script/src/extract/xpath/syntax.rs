@@ -6,7 +6,7 @@ const NESTING_MAX: usize = 64;
 const EXPRESSION_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Axis {
+pub(super) enum XPathAxis {
     Ancestor,
     AncestorOrSelf,
     Attribute,
@@ -21,7 +21,7 @@ pub(super) enum Axis {
     Itself,
 }
 
-impl Axis {
+impl XPathAxis {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "ancestor" => Self::Ancestor,
@@ -55,10 +55,10 @@ pub(super) enum NodeTest {
 }
 
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) axis: Axis,
+pub(super) struct LocationStep {
+    pub(super) axis: XPathAxis,
     pub(super) test: NodeTest,
-    pub(super) predicates: Vec<Expression>,
+    pub(super) predicates: Vec<XPathExpression>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,25 +83,25 @@ pub(super) enum Operator {
 pub(super) enum Start {
     Root,
     Context,
-    Expression(Box<Expression>, Vec<Expression>),
+    Expression(Box<XPathExpression>, Vec<XPathExpression>),
 }
 
 #[derive(Debug)]
-pub(super) enum Expression {
+pub(super) enum XPathExpression {
     /// A chain of operators of one precedence, evaluated from the left. It is a list, so that long chains do not nest.
-    Chain(Box<Expression>, Vec<(Operator, Expression)>),
-    Negative(Box<Expression>),
-    Path(Start, Vec<Step>),
+    Chain(Box<XPathExpression>, Vec<(Operator, XPathExpression)>),
+    Negative(Box<XPathExpression>),
+    Path(Start, Vec<LocationStep>),
     Literal(String),
     Number(f64),
-    Call(String, Vec<Expression>),
+    Call(String, Vec<XPathExpression>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Token {
+enum ExpressionToken {
     /// A name with an optional prefix; `*` for any.
     Name(String, Option<String>),
-    Axis(Axis),
+    Axis(XPathAxis),
     Function(String),
     Literal(String),
     Number(f64),
@@ -110,7 +110,7 @@ enum Token {
 }
 
 /// Parses an expression. The error states the problem.
-pub(super) fn parse(text: &str) -> Result<Expression, String> {
+pub(super) fn parse(text: &str) -> Result<XPathExpression, String> {
     if text.len() > EXPRESSION_BYTES_MAX {
         return Err(format!("it is longer than {EXPRESSION_BYTES_MAX} bytes"));
     }
@@ -118,7 +118,7 @@ pub(super) fn parse(text: &str) -> Result<Expression, String> {
     if tokens.is_empty() {
         return Err("it is empty".to_owned());
     }
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = ExpressionParser { tokens: &tokens, at: 0, depth: 0 };
     let expression = parser.expression()?;
     if parser.at < tokens.len() {
         return Err("there is something after its end".to_owned());
@@ -139,32 +139,36 @@ const OPERATORS: [(&str, Operator); 9] = [
     ("|", Operator::Union),
 ];
 
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
+fn tokens(text: &str) -> Result<Vec<ExpressionToken>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         // Section 3.7: after an operand, `*` and the four names are operators.
         let after_operand = match tokens.last() {
-            None | Some(Token::Operator(_) | Token::Axis(_) | Token::Function(_)) => false,
-            Some(Token::Symbol(symbol)) => matches!(*symbol, ")" | "]" | "." | ".."),
+            None | Some(ExpressionToken::Operator(_) | ExpressionToken::Axis(_) | ExpressionToken::Function(_)) => false,
+            Some(ExpressionToken::Symbol(symbol)) => matches!(*symbol, ")" | "]" | "." | ".."),
             Some(_) => true,
         };
         let digits = number_length(rest);
         if digits > 0 {
-            tokens.push(Token::Number(rest[..digits].parse().map_err(|_| "a number is not valid".to_owned())?));
+            tokens.push(ExpressionToken::Number(rest[..digits].parse().map_err(|_| "a number is not valid".to_owned())?));
             rest = rest[digits..].trim_start();
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-            tokens.push(Token::Symbol(symbol));
+            tokens.push(ExpressionToken::Symbol(symbol));
             rest = rest[symbol.len()..].trim_start();
         } else if let Some((written, operator)) = OPERATORS.iter().find(|(written, _)| rest.starts_with(written)) {
-            tokens.push(Token::Operator(*operator));
+            tokens.push(ExpressionToken::Operator(*operator));
             rest = rest[written.len()..].trim_start();
         } else if first == '"' || first == '\'' {
             let (literal, after) = rest[1..].split_once(first).ok_or("a quote is not closed")?;
-            tokens.push(Token::Literal(literal.to_owned()));
+            tokens.push(ExpressionToken::Literal(literal.to_owned()));
             rest = after.trim_start();
         } else if first == '*' {
-            tokens.push(if after_operand { Token::Operator(Operator::Multiply) } else { Token::Name(String::new(), None) });
+            tokens.push(if after_operand {
+                ExpressionToken::Operator(Operator::Multiply)
+            } else {
+                ExpressionToken::Name(String::new(), None)
+            });
             rest = rest[1..].trim_start();
         } else {
             let (token, after) = named(rest, after_operand)?;
@@ -185,7 +189,7 @@ fn number_length(text: &str) -> usize {
 }
 
 /// A name, axis, function or named operator.
-fn named(text: &str, after_operand: bool) -> Result<(Token, &str), String> {
+fn named(text: &str, after_operand: bool) -> Result<(ExpressionToken, &str), String> {
     let (name, after) = split_name(text).ok_or_else(|| format!("{:?} is not expected", text.chars().next().unwrap_or_default()))?;
     if after_operand {
         let operator = match name {
@@ -195,24 +199,24 @@ fn named(text: &str, after_operand: bool) -> Result<(Token, &str), String> {
             "mod" => Operator::Remainder,
             other => return Err(format!("\"{other}\" is not an operator")),
         };
-        return Ok((Token::Operator(operator), after.trim_start()));
+        return Ok((ExpressionToken::Operator(operator), after.trim_start()));
     }
     let spaced = after.trim_start();
     if let Some(after) = spaced.strip_prefix("::") {
-        let axis = Axis::named(name).ok_or_else(|| format!("there is no axis \"{name}\""))?;
-        return Ok((Token::Axis(axis), after.trim_start()));
+        let axis = XPathAxis::named(name).ok_or_else(|| format!("there is no axis \"{name}\""))?;
+        return Ok((ExpressionToken::Axis(axis), after.trim_start()));
     }
     if let Some(local) = after.strip_prefix(':') {
         if let Some(after) = local.strip_prefix('*') {
-            return Ok((Token::Name(name.to_owned(), None), after.trim_start()));
+            return Ok((ExpressionToken::Name(name.to_owned(), None), after.trim_start()));
         }
         let (local, after) = split_name(local).ok_or_else(|| format!("a name must follow \"{name}:\""))?;
-        return Ok((Token::Name(name.to_owned(), Some(local.to_owned())), after.trim_start()));
+        return Ok((ExpressionToken::Name(name.to_owned(), Some(local.to_owned())), after.trim_start()));
     }
     if spaced.starts_with('(') {
-        return Ok((Token::Function(name.to_owned()), spaced));
+        return Ok((ExpressionToken::Function(name.to_owned()), spaced));
     }
-    Ok((Token::Name(String::new(), Some(name.to_owned())), spaced))
+    Ok((ExpressionToken::Name(String::new(), Some(name.to_owned())), spaced))
 }
 
 fn split_name(text: &str) -> Option<(&str, &str)> {
@@ -222,8 +226,8 @@ fn split_name(text: &str) -> Option<(&str, &str)> {
     starts_well.then(|| text.split_at(end))
 }
 
-struct Parser<'a> {
-    tokens: &'a [Token],
+struct ExpressionParser<'a> {
+    tokens: &'a [ExpressionToken],
     at: usize,
     depth: usize,
 }
@@ -238,13 +242,13 @@ const PRECEDENCE: [&[Operator]; 6] = [
     &[Operator::Multiply, Operator::Divide, Operator::Remainder],
 ];
 
-impl Parser<'_> {
-    fn peek(&self) -> Option<&Token> {
+impl ExpressionParser<'_> {
+    fn peek(&self) -> Option<&ExpressionToken> {
         self.tokens.get(self.at)
     }
 
     fn take(&mut self, symbol: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Symbol(next)) if *next == symbol);
+        let found = matches!(self.peek(), Some(ExpressionToken::Symbol(next)) if *next == symbol);
         self.at += usize::from(found);
         found
     }
@@ -253,7 +257,7 @@ impl Parser<'_> {
         if self.take(symbol) { Ok(()) } else { Err(format!("\"{symbol}\" is missing")) }
     }
 
-    fn expression(&mut self) -> Result<Expression, String> {
+    fn expression(&mut self) -> Result<XPathExpression, String> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             return Err(format!("it is nested more than {NESTING_MAX} deep"));
@@ -263,11 +267,11 @@ impl Parser<'_> {
         expression
     }
 
-    fn chain(&mut self, level: usize) -> Result<Expression, String> {
+    fn chain(&mut self, level: usize) -> Result<XPathExpression, String> {
         let Some(operators) = PRECEDENCE.get(level) else { return self.unary() };
         let first = self.chain(level + 1)?;
         let mut further = Vec::new();
-        while let Some(Token::Operator(operator)) = self.peek()
+        while let Some(ExpressionToken::Operator(operator)) = self.peek()
             && operators.contains(operator)
         {
             let operator = *operator;
@@ -277,43 +281,43 @@ impl Parser<'_> {
         Ok(chained(first, further))
     }
 
-    fn unary(&mut self) -> Result<Expression, String> {
+    fn unary(&mut self) -> Result<XPathExpression, String> {
         let mut signs = 0;
-        while let Some(Token::Operator(Operator::Subtract)) = self.peek() {
+        while let Some(ExpressionToken::Operator(Operator::Subtract)) = self.peek() {
             self.at += 1;
             signs += 1;
         }
         let first = self.path()?;
         let mut further = Vec::new();
-        while let Some(Token::Operator(Operator::Union)) = self.peek() {
+        while let Some(ExpressionToken::Operator(Operator::Union)) = self.peek() {
             self.at += 1;
             further.push((Operator::Union, self.path()?));
         }
         let union = chained(first, further);
         Ok(match signs {
             0 => union,
-            _ if signs % 2 == 0 => Expression::Negative(Box::new(Expression::Negative(Box::new(union)))),
-            _ => Expression::Negative(Box::new(union)),
+            _ if signs % 2 == 0 => XPathExpression::Negative(Box::new(XPathExpression::Negative(Box::new(union)))),
+            _ => XPathExpression::Negative(Box::new(union)),
         })
     }
 
-    fn path(&mut self) -> Result<Expression, String> {
+    fn path(&mut self) -> Result<XPathExpression, String> {
         if self.take("//") {
             let mut steps = vec![descendants()];
             self.steps(&mut steps)?;
-            return Ok(Expression::Path(Start::Root, steps));
+            return Ok(XPathExpression::Path(Start::Root, steps));
         }
         if self.take("/") {
             let mut steps = Vec::new();
             if self.starts_step() {
                 self.steps(&mut steps)?;
             }
-            return Ok(Expression::Path(Start::Root, steps));
+            return Ok(XPathExpression::Path(Start::Root, steps));
         }
         if self.starts_step() {
             let mut steps = Vec::new();
             self.steps(&mut steps)?;
-            return Ok(Expression::Path(Start::Context, steps));
+            return Ok(XPathExpression::Path(Start::Context, steps));
         }
         let primary = self.primary()?;
         let predicates = self.predicates()?;
@@ -327,18 +331,18 @@ impl Parser<'_> {
         if predicates.is_empty() && steps.is_empty() {
             return Ok(primary);
         }
-        Ok(Expression::Path(Start::Expression(Box::new(primary), predicates), steps))
+        Ok(XPathExpression::Path(Start::Expression(Box::new(primary), predicates), steps))
     }
 
     fn starts_step(&self) -> bool {
         match self.peek() {
-            Some(Token::Name(..) | Token::Axis(_) | Token::Symbol("." | ".." | "@")) => true,
-            Some(Token::Function(name)) => is_node_type(name),
+            Some(ExpressionToken::Name(..) | ExpressionToken::Axis(_) | ExpressionToken::Symbol("." | ".." | "@")) => true,
+            Some(ExpressionToken::Function(name)) => is_node_type(name),
             _ => false,
         }
     }
 
-    fn steps(&mut self, steps: &mut Vec<Step>) -> Result<(), String> {
+    fn steps(&mut self, steps: &mut Vec<LocationStep>) -> Result<(), String> {
         loop {
             steps.push(self.step()?);
             if self.take("//") {
@@ -349,29 +353,29 @@ impl Parser<'_> {
         }
     }
 
-    fn step(&mut self) -> Result<Step, String> {
+    fn step(&mut self) -> Result<LocationStep, String> {
         if self.take(".") {
-            return Ok(Step { axis: Axis::Itself, test: NodeTest::AnyNode, predicates: Vec::new() });
+            return Ok(LocationStep { axis: XPathAxis::Itself, test: NodeTest::AnyNode, predicates: Vec::new() });
         }
         if self.take("..") {
-            return Ok(Step { axis: Axis::Parent, test: NodeTest::AnyNode, predicates: Vec::new() });
+            return Ok(LocationStep { axis: XPathAxis::Parent, test: NodeTest::AnyNode, predicates: Vec::new() });
         }
-        let axis = if let Some(&Token::Axis(axis)) = self.peek() {
+        let axis = if let Some(&ExpressionToken::Axis(axis)) = self.peek() {
             self.at += 1;
             axis
         } else if self.take("@") {
-            Axis::Attribute
+            XPathAxis::Attribute
         } else {
-            Axis::Child
+            XPathAxis::Child
         };
         let token = self.peek().cloned().ok_or("it ends where a name is expected")?;
         self.at += 1;
         let test = match token {
-            Token::Name(prefix, local) => NodeTest::Name { prefix, local },
-            Token::Function(kind) if is_node_type(&kind) => self.node_type(&kind)?,
+            ExpressionToken::Name(prefix, local) => NodeTest::Name { prefix, local },
+            ExpressionToken::Function(kind) if is_node_type(&kind) => self.node_type(&kind)?,
             _ => return Err("a name is missing".to_owned()),
         };
-        Ok(Step { axis, test, predicates: self.predicates()? })
+        Ok(LocationStep { axis, test, predicates: self.predicates()? })
     }
 
     fn node_type(&mut self, kind: &str) -> Result<NodeTest, String> {
@@ -381,7 +385,7 @@ impl Parser<'_> {
             "text" => NodeTest::Text,
             "comment" => NodeTest::Comment,
             _ => match self.peek().cloned() {
-                Some(Token::Literal(target)) => {
+                Some(ExpressionToken::Literal(target)) => {
                     self.at += 1;
                     NodeTest::Instruction(Some(target))
                 }
@@ -392,7 +396,7 @@ impl Parser<'_> {
         Ok(test)
     }
 
-    fn predicates(&mut self) -> Result<Vec<Expression>, String> {
+    fn predicates(&mut self) -> Result<Vec<XPathExpression>, String> {
         let mut predicates = Vec::new();
         while self.take("[") {
             predicates.push(self.expression()?);
@@ -401,18 +405,18 @@ impl Parser<'_> {
         Ok(predicates)
     }
 
-    fn primary(&mut self) -> Result<Expression, String> {
+    fn primary(&mut self) -> Result<XPathExpression, String> {
         let token = self.peek().cloned().ok_or("it ends too early")?;
         self.at += 1;
         match token {
-            Token::Literal(text) => Ok(Expression::Literal(text)),
-            Token::Number(number) => Ok(Expression::Number(number)),
-            Token::Symbol("(") => {
+            ExpressionToken::Literal(text) => Ok(XPathExpression::Literal(text)),
+            ExpressionToken::Number(number) => Ok(XPathExpression::Number(number)),
+            ExpressionToken::Symbol("(") => {
                 let inner = self.expression()?;
                 self.expect(")")?;
                 Ok(inner)
             }
-            Token::Function(name) => {
+            ExpressionToken::Function(name) => {
                 self.expect("(")?;
                 let mut arguments = Vec::new();
                 if !self.take(")") {
@@ -424,20 +428,20 @@ impl Parser<'_> {
                     }
                     self.expect(")")?;
                 }
-                super::functions::check(&name, arguments.len())?;
-                Ok(Expression::Call(name, arguments))
+                super::library::check(&name, arguments.len())?;
+                Ok(XPathExpression::Call(name, arguments))
             }
             _ => Err("an expression is missing".to_owned()),
         }
     }
 }
 
-fn chained(first: Expression, further: Vec<(Operator, Expression)>) -> Expression {
-    if further.is_empty() { first } else { Expression::Chain(Box::new(first), further) }
+fn chained(first: XPathExpression, further: Vec<(Operator, XPathExpression)>) -> XPathExpression {
+    if further.is_empty() { first } else { XPathExpression::Chain(Box::new(first), further) }
 }
 
-fn descendants() -> Step {
-    Step { axis: Axis::DescendantOrSelf, test: NodeTest::AnyNode, predicates: Vec::new() }
+fn descendants() -> LocationStep {
+    LocationStep { axis: XPathAxis::DescendantOrSelf, test: NodeTest::AnyNode, predicates: Vec::new() }
 }
 
 fn is_node_type(name: &str) -> bool {

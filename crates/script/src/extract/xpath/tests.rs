@@ -10,7 +10,7 @@ const BOOKS: &str = r#"<?xml version="1.0"?><!-- list --><books xml:lang="en" xm
 
 fn xml(body: &str, expression: &str) -> Result<Vec<String>, String> {
     let compiled = XPath::parse(expression).map_err(|error| error.to_string())?;
-    compiled.texts(&Source::Xml(body), usize::MAX, &Effort::of_one_turn()).map_err(|error| error.to_string())
+    compiled.texts(&DocumentSource::Xml(body), usize::MAX, &Effort::of_one_turn()).map_err(|error| error.to_string())
 }
 
 fn one(expression: &str) -> String {
@@ -162,7 +162,7 @@ fn nesting_is_limited_in_documents_and_expressions() {
 fn work_and_values_are_limited() {
     let wide = format!("<r>{}</r>", "<a/>".repeat(200_000));
     let compiled = XPath::parse("//a[count(preceding::a) = count(following::a)]").unwrap();
-    let error = compiled.texts(&Source::Xml(&wide), 1, &Effort::limited_to(50_000_000)).unwrap_err().to_string();
+    let error = compiled.texts(&DocumentSource::Xml(&wide), 1, &Effort::limited_to(50_000_000)).unwrap_err().to_string();
     assert!(error.contains("took longer than 50ms"), "{error}");
     let heavy = "<a>".repeat(900) + &"x".repeat(1 << 20) + &"</a>".repeat(900);
     assert!(xml(&heavy, "//a").unwrap_err().contains("larger than 64 MiB"));

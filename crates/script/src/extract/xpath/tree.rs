@@ -1,6 +1,6 @@
 //! A document as one list of nodes in document order, so that every axis is a range and no traversal recurses.
 //!
-//! Read [`Tree`]. [`Tree::from_xml`] and [`Tree::from_html`] build it.
+//! Read [`DocumentTree`]. [`DocumentTree::from_xml`] and [`DocumentTree::from_html`] build it.
 
 use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};
@@ -39,14 +39,14 @@ impl NodeId {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Name {
+pub(super) struct NodeName {
     pub(super) prefix: String,
     pub(super) local: String,
     /// Empty: none.
     pub(super) namespace: String,
 }
 
-impl Name {
+impl NodeName {
     /// As written.
     pub(super) fn qualified(&self) -> String {
         if self.prefix.is_empty() { self.local.clone() } else { format!("{}:{}", self.prefix, self.local) }
@@ -55,22 +55,22 @@ impl Name {
 
 #[derive(Debug)]
 pub(super) struct Attribute {
-    pub(super) name: Name,
+    pub(super) name: NodeName,
     pub(super) value: String,
 }
 
 #[derive(Debug)]
-pub(super) enum NodeKind {
+pub(super) enum TreeNodeKind {
     Root,
-    Element(Name, Vec<Attribute>),
+    Element(NodeName, Vec<Attribute>),
     Text(String),
     Comment(String),
     Instruction { target: String, content: String },
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) kind: NodeKind,
+pub(super) struct TreeNode {
+    pub(super) kind: TreeNodeKind,
     pub(super) parent: usize,
     /// Index after its last descendant.
     pub(super) end: usize,
@@ -78,28 +78,28 @@ pub(super) struct Node {
 
 /// A document.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct DocumentTree {
+    pub(super) nodes: Vec<TreeNode>,
     /// Prefixes that the root element declares, with their namespaces.
     pub(super) declared: Vec<(String, String)>,
 }
 
 /// Adds nodes in document order.
 struct Builder {
-    tree: Tree,
+    tree: DocumentTree,
     /// Indices of the open elements, the root first.
     open: Vec<usize>,
 }
 
 impl Builder {
     fn new() -> Self {
-        let root = Node { kind: NodeKind::Root, parent: 0, end: 1 };
-        Self { tree: Tree { nodes: vec![root], declared: Vec::new() }, open: vec![0] }
+        let root = TreeNode { kind: TreeNodeKind::Root, parent: 0, end: 1 };
+        Self { tree: DocumentTree { nodes: vec![root], declared: Vec::new() }, open: vec![0] }
     }
 
-    fn add(&mut self, kind: NodeKind) -> usize {
+    fn add(&mut self, kind: TreeNodeKind) -> usize {
         let index = self.tree.nodes.len();
-        self.tree.nodes.push(Node { kind, parent: self.parent(), end: index + 1 });
+        self.tree.nodes.push(TreeNode { kind, parent: self.parent(), end: index + 1 });
         index
     }
 
@@ -107,7 +107,7 @@ impl Builder {
         self.open.last().copied().unwrap_or(0)
     }
 
-    fn open(&mut self, kind: NodeKind) -> Result<(), ExtractError> {
+    fn open(&mut self, kind: TreeNodeKind) -> Result<(), ExtractError> {
         let index = self.add(kind);
         self.open.push(index);
         if self.open.len() > NESTING_MAX { Err(too_deep()) } else { Ok(()) }
@@ -124,16 +124,16 @@ impl Builder {
     /// Adjacent text is one node.
     fn text(&mut self, text: &str) {
         let parent = self.parent();
-        if let Some(Node { kind: NodeKind::Text(before), parent: of, .. }) = self.tree.nodes.last_mut()
+        if let Some(TreeNode { kind: TreeNodeKind::Text(before), parent: of, .. }) = self.tree.nodes.last_mut()
             && *of == parent
         {
             before.push_str(text);
         } else if !text.is_empty() {
-            self.add(NodeKind::Text(text.to_owned()));
+            self.add(TreeNodeKind::Text(text.to_owned()));
         }
     }
 
-    fn finish(mut self) -> Tree {
+    fn finish(mut self) -> DocumentTree {
         while self.open.len() > 1 {
             self.close();
         }
@@ -146,7 +146,7 @@ fn not_xml(problem: impl std::fmt::Display) -> ExtractError {
     ExtractError::Body(format!("not XML: {problem}"))
 }
 
-impl Tree {
+impl DocumentTree {
     /// Parses XML 1.0. Entities that a document type declares are not expanded.
     pub(super) fn from_xml(body: &str, effort: &Effort) -> Result<Self, ExtractError> {
         let mut reader = NsReader::from_str(body);
@@ -183,11 +183,11 @@ impl Tree {
                     None => builder.text(predefined(&entity.decode().map_err(not_xml)?)?),
                 },
                 Event::CData(_) | Event::GeneralRef(_) => return Err(not_xml("there is text outside the root element")),
-                Event::Comment(text) => _ = builder.add(NodeKind::Comment(text.xml10_content().map_err(not_xml)?.into_owned())),
+                Event::Comment(text) => _ = builder.add(TreeNodeKind::Comment(text.xml10_content().map_err(not_xml)?.into_owned())),
                 Event::PI(instruction) => {
                     let [target, content] = [instruction.target(), instruction.content()].map(|part| String::from_utf8_lossy(part));
                     let (target, content) = (target.into_owned(), content.trim_start().to_owned());
-                    builder.add(NodeKind::Instruction { target, content });
+                    builder.add(TreeNodeKind::Instruction { target, content });
                 }
                 Event::Eof if !has_element => return Err(not_xml("there is no element")),
                 Event::Eof if !is_outside => return Err(not_xml("an element is not closed")),
@@ -207,10 +207,10 @@ impl Tree {
                 Edge::Open(node) => match node.value() {
                     HtmlNode::Element(element) => {
                         let attributes = element.attrs().map(|(name, value)| Attribute { name: plain(name), value: value.to_owned() });
-                        builder.open(NodeKind::Element(plain(element.name()), attributes.collect()))?;
+                        builder.open(TreeNodeKind::Element(plain(element.name()), attributes.collect()))?;
                     }
                     HtmlNode::Text(text) => builder.text(text),
-                    HtmlNode::Comment(text) => _ = builder.add(NodeKind::Comment(text.to_string())),
+                    HtmlNode::Comment(text) => _ = builder.add(TreeNodeKind::Comment(text.to_string())),
                     _ => {}
                 },
                 Edge::Close(node) if node.value().is_element() => builder.close(),
@@ -224,13 +224,13 @@ impl Tree {
     pub(super) fn string(&self, id: NodeId, effort: &Effort) -> Result<String, ExtractError> {
         let node = &self.nodes[id.index()];
         let value = match (&node.kind, id.attribute_number()) {
-            (NodeKind::Element(_, attributes), Some(number)) => attributes[number].value.clone(),
-            (NodeKind::Text(text) | NodeKind::Comment(text) | NodeKind::Instruction { content: text, .. }, _) => text.clone(),
-            (NodeKind::Root | NodeKind::Element(..), _) => {
+            (TreeNodeKind::Element(_, attributes), Some(number)) => attributes[number].value.clone(),
+            (TreeNodeKind::Text(text) | TreeNodeKind::Comment(text) | TreeNodeKind::Instruction { content: text, .. }, _) => text.clone(),
+            (TreeNodeKind::Root | TreeNodeKind::Element(..), _) => {
                 let mut all = String::new();
                 for node in &self.nodes[id.index()..node.end] {
                     effort.steps(1)?;
-                    if let NodeKind::Text(text) = &node.kind {
+                    if let TreeNodeKind::Text(text) = &node.kind {
                         all.push_str(text);
                     }
                 }
@@ -242,31 +242,31 @@ impl Tree {
     }
 
     /// The name of an element or attribute.
-    pub(super) fn name(&self, id: NodeId) -> Option<&Name> {
+    pub(super) fn name(&self, id: NodeId) -> Option<&NodeName> {
         match (&self.nodes[id.index()].kind, id.attribute_number()) {
-            (NodeKind::Element(_, attributes), Some(number)) => Some(&attributes[number].name),
-            (NodeKind::Element(name, _), None) => Some(name),
+            (TreeNodeKind::Element(_, attributes), Some(number)) => Some(&attributes[number].name),
+            (TreeNodeKind::Element(name, _), None) => Some(name),
             _ => None,
         }
     }
 
     pub(super) fn attributes(&self, index: usize) -> &[Attribute] {
         match &self.nodes[index].kind {
-            NodeKind::Element(_, attributes) => attributes,
+            TreeNodeKind::Element(_, attributes) => attributes,
             _ => &[],
         }
     }
 }
 
-fn plain(local: &str) -> Name {
-    Name { local: local.to_owned(), ..Name::default() }
+fn plain(local: &str) -> NodeName {
+    NodeName { local: local.to_owned(), ..NodeName::default() }
 }
 
 fn predefined(entity: &str) -> Result<&'static str, ExtractError> {
     quick_xml::escape::resolve_predefined_entity(entity).ok_or_else(|| not_xml(format!("the entity \"{entity}\" is not declared")))
 }
 
-fn element_of(reader: &NsReader<&[u8]>, start: &BytesStart<'_>, effort: &Effort) -> Result<NodeKind, ExtractError> {
+fn element_of(reader: &NsReader<&[u8]>, start: &BytesStart<'_>, effort: &Effort) -> Result<TreeNodeKind, ExtractError> {
     let resolver = reader.resolver();
     let (namespace, _) = resolver.resolve_element(start.name());
     let name = name_of(start.name(), &namespace)?;
@@ -284,10 +284,10 @@ fn element_of(reader: &NsReader<&[u8]>, start: &BytesStart<'_>, effort: &Effort)
         let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).map_err(not_xml)?.into_owned();
         attributes.push(Attribute { name: name_of(attribute.key, &namespace)?, value });
     }
-    Ok(NodeKind::Element(name, attributes))
+    Ok(TreeNodeKind::Element(name, attributes))
 }
 
-fn name_of(name: quick_xml::name::QName<'_>, namespace: &ResolveResult<'_>) -> Result<Name, ExtractError> {
+fn name_of(name: quick_xml::name::QName<'_>, namespace: &ResolveResult<'_>) -> Result<NodeName, ExtractError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (local, prefix) = name.decompose();
     let namespace = match namespace {
@@ -295,7 +295,7 @@ fn name_of(name: quick_xml::name::QName<'_>, namespace: &ResolveResult<'_>) -> R
         ResolveResult::Bound(namespace) => text(namespace.into_inner()),
         ResolveResult::Unknown(prefix) => return Err(not_xml(format!("the prefix \"{}\" is not declared", text(prefix)))),
     };
-    Ok(Name { prefix: prefix.map(|prefix| text(prefix.into_inner())).unwrap_or_default(), local: text(local.into_inner()), namespace })
+    Ok(NodeName { prefix: prefix.map(|prefix| text(prefix.into_inner())).unwrap_or_default(), local: text(local.into_inner()), namespace })
 }
 
 fn declared_by(reader: &NsReader<&[u8]>) -> Vec<(String, String)> {

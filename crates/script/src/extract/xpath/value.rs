@@ -3,7 +3,7 @@
 use super::tree::NodeId;
 
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum XPathValue {
     /// In document order, without duplicates.
     Nodes(Vec<NodeId>),
     Boolean(bool),
@@ -11,7 +11,7 @@ pub(super) enum Value {
     Text(String),
 }
 
-impl Value {
+impl XPathValue {
     pub(super) fn boolean(&self) -> bool {
         match self {
             Self::Nodes(nodes) => !nodes.is_empty(),
