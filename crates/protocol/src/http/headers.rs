@@ -45,6 +45,11 @@ impl Headers {
         Self { came: Head::Fields(Box::new(fields)), lines: OnceCell::new(), sets_cookies }
     }
 
+    /// Whether they arrived as fields of HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        matches!(self.came, Head::Fields(_))
+    }
+
     /// Whether there is a `Set-Cookie` line. Known without splitting the head.
     pub(crate) fn sets_cookies(&self) -> bool {
         self.sets_cookies
