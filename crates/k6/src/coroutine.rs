@@ -41,6 +41,7 @@ pub(crate) enum Pause<R> {
 
 /// The waker of the poll that resumed the body. Valid until the body suspends.
 type PollWaker = Option<NonNull<Waker>>;
+type InnerYielder<W, R> = Yielder<(Resume<W>, PollWaker), Pause<R>>;
 type Inner<W, R> = corosensei::Coroutine<(Resume<W>, PollWaker), Pause<R>, Result<(), Box<dyn std::any::Any + Send>>>;
 
 /// Work of type `W`, one piece after another, with results of type `R`.
@@ -116,7 +117,7 @@ pub(crate) struct Interrupted;
 
 /// Suspends the coroutine that it belongs to.
 pub(crate) struct Suspender<W: 'static, R: 'static> {
-    yielder: NonNull<Yielder<(Resume<W>, PollWaker), Pause<R>>>,
+    yielder: NonNull<InnerYielder<W, R>>,
     waker: Cell<PollWaker>,
 }
 

@@ -23,7 +23,7 @@ mod worker;
 pub use input::{K6Inputs, options_of_environment, stages};
 pub use load::load;
 pub use recognise::is_k6_script;
-pub use sinks::K6Sinks;
+pub use sinks::{K6Sinks, TextSink};
 pub use test::K6Test;
 #[doc(hidden)]
 pub use turn::Turn;

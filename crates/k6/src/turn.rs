@@ -102,7 +102,7 @@ pub(crate) struct VuHandle(pub(crate) Rc<VuState>);
 ///
 /// The same without the borrow compiles:
 ///
-/// ```
+/// ```no_run
 /// fn native(turn: &mut loadstone_k6::Turn, ctx: &rquickjs::Ctx<'_>) {
 ///     drop(turn.recorder());
 ///     let _ = turn.wait(ctx, std::future::ready(()));

@@ -25,12 +25,16 @@ pub(crate) struct Worker {
     known: RefCell<KnownSeries>,
 }
 
+/// Series by group and name.
+type SeriesByName = HashMap<(Arc<str>, String), SeriesId>;
+
 /// The recorder's ids, found once.
 #[derive(Default)]
 struct KnownSeries {
     whole: Vec<Option<MetricId>>,
     parts: HashMap<(usize, Tags), Option<MetricId>>,
-    series: HashMap<(SeriesKind, u32), HashMap<(Arc<str>, String), SeriesId>>,
+    /// By kind and scenario.
+    series: HashMap<(SeriesKind, u32), SeriesByName>,
 }
 
 impl Worker {

@@ -36,6 +36,16 @@ pub fn request_name(method: &str, path_and_query: &str) -> String {
     crate::protocols::http::name_of_request(method, path_and_query)
 }
 
+/// The body of a CommonJS file, as a function expression.
+#[derive(Debug)]
+pub struct CommonJsBody<'p> {
+    /// Its file name in stack traces.
+    pub id: String,
+    pub code: &'p str,
+    /// Specifier and id of each import.
+    pub imports: Vec<(&'p str, &'p str)>,
+}
+
 impl Program {
     /// Id of the test file.
     pub fn entry_id(&self) -> &str {
@@ -67,12 +77,12 @@ impl Program {
         self.modules.iter().filter(|(_, module)| module.form == ModuleForm::Module).map(|(id, _)| id.as_str())
     }
 
-    /// A CommonJS file: the id and the JavaScript of its body, a function expression, and its imports as specifier and id.
-    pub fn commonjs_body(&self, id: &str) -> Option<(String, &str, Vec<(&str, &str)>)> {
-        let body = format!("{id}#cjs");
-        let module = self.modules.get(&body).filter(|module| module.form == ModuleForm::CommonJs)?;
+    /// The body of a CommonJS file.
+    pub fn commonjs_body(&self, id: &str) -> Option<CommonJsBody<'_>> {
+        let id = format!("{id}#cjs");
+        let module = self.modules.get(&id).filter(|module| module.form == ModuleForm::CommonJs)?;
         let imports = module.imports.iter().map(|(specifier, target)| (specifier.as_str(), target.as_str())).collect();
-        Some((body, &module.code, imports))
+        Some(CommonJsBody { id, code: &module.code, imports })
     }
 
     /// Id of the module that `specifier` names in the module `importer`.

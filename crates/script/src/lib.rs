@@ -47,7 +47,7 @@ pub use error::{ScriptError, SourcePlace, StackFrame};
 pub use factory::ScriptUsers;
 pub use globals::console::ConsoleLevel;
 pub use grpc_types::grpc_types;
-pub use guest::{caught_error, compile_guest, request_name, running_place, thrown_error};
+pub use guest::{CommonJsBody, caught_error, compile_guest, request_name, running_place, thrown_error};
 pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
 pub use load::load;

@@ -47,15 +47,15 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &World) 
     let commonjs = Object::new(ctx.clone())?;
     let program = Arc::clone(&world.program);
     let load = move |ctx: Ctx<'js>, id: String| -> rquickjs::Result<Vec<Value<'js>>> {
-        let Some((body, code, known)) = program.commonjs_body(&id) else {
+        let Some(body) = program.commonjs_body(&id) else {
             return Err(Exception::throw_message(&ctx, &format!("{id} cannot be loaded by `require`")));
         };
         let mut options = EvalOptions::default();
         options.strict = false;
-        options.filename = Some(body);
-        let factory = ctx.eval_with_options::<Value<'_>, _>(code, options)?;
+        options.filename = Some(body.id);
+        let factory = ctx.eval_with_options::<Value<'_>, _>(body.code, options)?;
         let imports = Object::new(ctx.clone())?;
-        for (specifier, target) in known {
+        for (specifier, target) in body.imports {
             imports.set(specifier, target)?;
         }
         Ok(vec![factory, imports.into_value()])
