@@ -1,4 +1,6 @@
-//! VUs on virtual time: iterations, and what happens when they are cut off.
+//! VUs on virtual time, and their requests against a server that records them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod harness;
 mod interruptions;
