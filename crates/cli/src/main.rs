@@ -19,6 +19,7 @@ mod flags;
 mod fleet;
 mod gate;
 mod interrupt;
+mod k6_run;
 mod live_page;
 mod objective;
 mod run_trend;

@@ -58,6 +58,8 @@ pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
         window: Window::WholeRun,
         after_seconds: 0,
         abort: false,
+        abort_while_failing_after: None,
+        passes_without_data: false,
         label: text.to_owned(),
     })
 }

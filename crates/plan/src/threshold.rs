@@ -160,6 +160,14 @@ pub struct Threshold {
     /// Stop the run as soon as this threshold is certain to fail.
     #[serde(default)]
     pub abort: bool,
+    /// Stop the run if the threshold fails at this second or later, although it could still recover. `None`: only when its failure is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub abort_while_failing_after: Option<u32>,
+    /// Without data it passes. Otherwise it fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub passes_without_data: bool,
     /// One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`.
     pub label: String,
 }

@@ -230,6 +230,8 @@ impl RunLog {
             window: Window::WholeRun,
             after_seconds: (slices.len() / 6) as u32,
             abort: false,
+            abort_while_failing_after: None,
+            passes_without_data: false,
             label: "p99".to_owned(),
         }];
         Run::new(RunInfo::default(), plan, slices)

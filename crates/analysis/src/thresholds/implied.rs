@@ -59,6 +59,8 @@ fn threshold(metric: Metric, aggregate: Aggregate, comparison: Comparison, value
         window: Window::WholeRun,
         after_seconds: 0,
         abort: false,
+        abort_while_failing_after: None,
+        passes_without_data: false,
         label: label.to_owned(),
     }
 }

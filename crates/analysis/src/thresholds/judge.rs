@@ -117,9 +117,15 @@ impl Judge {
                 }
             }
         }
-        let now = !self.certain && self.is_certain();
+        let now = !self.certain && (self.is_certain() || self.stops_at(slice.slice));
         self.certain |= now;
         now
+    }
+
+    /// Whether it fails at a second at which failing is enough to stop the run.
+    fn stops_at(&self, slice: u32) -> bool {
+        let is_due = self.threshold.abort_while_failing_after.is_some_and(|after| slice + 1 >= after);
+        is_due && self.window.is_none() && self.holds(self.measured()) == Some(false)
     }
 
     /// Windows are adjacent and begin with the first slice with selected data. A window is judged when a later one begins, so that seconds
@@ -321,6 +327,7 @@ impl Judge {
         let state = match &worst {
             Some(worst) if !worst.holds && (ended || self.certain) => ThresholdState::Failed,
             Some(_) if ended => ThresholdState::Passed,
+            None if ended && self.threshold.passes_without_data => ThresholdState::Passed,
             None if ended => ThresholdState::NoData,
             _ => ThresholdState::Pending,
         };

@@ -191,6 +191,8 @@ pub(crate) fn threshold(metric: Metric, aggregate: Aggregate, comparison: Compar
         window: Window::WholeRun,
         after_seconds: 0,
         abort: false,
+        abort_while_failing_after: None,
+        passes_without_data: false,
         label: "threshold".to_owned(),
     }
 }

@@ -42,8 +42,11 @@ impl ProbeSetting<'_> {
     ) -> anyhow::Result<ProbeEnd> {
         let begun = Monotonic::start();
         let after_seconds = (seconds * WARM_UP_SHARE).round() as u32;
-        let thresholds: Vec<Threshold> =
-            self.objectives.iter().map(|threshold| Threshold { after_seconds, abort: false, ..threshold.clone() }).collect();
+        let thresholds: Vec<Threshold> = self
+            .objectives
+            .iter()
+            .map(|threshold| Threshold { after_seconds, abort: false, abort_while_failing_after: None, ..threshold.clone() })
+            .collect();
         let change = |plan: &mut TestPlan| {
             plan.load = load;
             plan.thresholds = thresholds;

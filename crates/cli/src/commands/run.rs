@@ -13,6 +13,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
+use crate::k6_run::{K6Args, K6Run};
 use crate::script_run::ScriptRun;
 use crate::url_run::UrlRun;
 pub(super) use url_load::UrlArgs;
@@ -21,16 +22,19 @@ pub(super) use url_load::UrlArgs;
 #[command(after_help = "\
 Examples:
   loadstone run shop.load.ts -p usersPerSecond=20
+  loadstone run script.js -e BASE_URL=http://127.0.0.1:8080 -u 10 -d 30s    # a k6 script
   loadstone run http://127.0.0.1:8080/ --rate 500 --for 30s
   loadstone run http://127.0.0.1:8080/ --users 50 --for 10s --threshold 'p99<50ms'")]
 pub(crate) struct RunArgs {
-    /// A test (*.load.ts) or a URL.
+    /// A test (*.load.ts), a k6 script or a URL.
     #[arg(value_name = "FILE|URL")]
     what: String,
     #[command(flatten)]
     params: ParameterArgs,
     #[command(flatten)]
     url: UrlArgs,
+    #[command(flatten)]
+    k6: K6Args,
     #[command(flatten)]
     network: NetworkArgs,
     #[command(flatten)]
@@ -64,6 +68,9 @@ impl RunArgs {
         if self.fleet.resolve(self.workers)?.is_some() {
             return Err(UsageError("--fleet runs scripts only: put the request in a test (`loadstone init` creates one)".to_owned()).into());
         }
+        if let Some(flag) = self.k6.first_set() {
+            return Err(UsageError(format!("{flag} is for k6 scripts; a URL takes --users, --rate and --for")).into());
+        }
         let request = self.url.request(&self.what)?;
         let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
         let url = UrlRun { request, plan, workers: self.workers(), network: &self.network };
@@ -77,6 +84,12 @@ impl RunArgs {
 
     fn run_script(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         argument::check_test(Path::new(&self.what))?;
+        if loadstone_k6::is_k6_script(Path::new(&self.what)) {
+            return self.run_k6(context);
+        }
+        if let Some(flag) = self.k6.first_set() {
+            return Err(UsageError(format!("{flag} is for k6 scripts, and {} is none", self.what)).into());
+        }
         if let Some(flag) = self.url.first_set() {
             return Err(UsageError(format!(
                 "{flag} is for a URL without a script; {} defines its own load: change it there, or give it parameters and set them with -p",
@@ -96,6 +109,29 @@ impl RunArgs {
             self.stop_with_stdin,
             context.color,
         )
+    }
+
+    fn run_k6(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let wrong = |problem: String| Err(UsageError(problem).into());
+        if let Some(flag) = self.url.first_set_except_body() {
+            return wrong(format!("{flag} is for a URL without a script; a k6 script takes the flags of k6: -u, -d, -i, -s, -e"));
+        }
+        if let Some(param) = self.params.params.first() {
+            return wrong(format!("-p {param}: parameters belong to Loadstone tests; set a variable of a k6 script with -e"));
+        }
+        if self.fleet.resolve(self.workers)?.is_some() {
+            return wrong("--fleet does not run k6 scripts yet: run the script on one machine".to_owned());
+        }
+        let inputs = self.k6.inputs(self.url.body(), self.seed)?;
+        let run = K6Run {
+            path: Path::new(&self.what),
+            shown: &self.what,
+            inputs,
+            workers: self.workers(),
+            tags: &self.tags,
+            network: &self.network,
+        };
+        run.perform(&self.output, self.stop_with_stdin, context.color)
     }
 
     fn workers(&self) -> u32 {

@@ -7,6 +7,7 @@ use super::content;
 use super::message::Request;
 use super::raw_bytes;
 use super::trace::{self, TraceParent};
+use super::wire::declines_codings;
 use crate::failure::Failure;
 
 /// Validated and encoded for the connection. It is built once, and copied for each request if nothing varies.
@@ -29,7 +30,8 @@ impl Http2Head {
         let mut head = ::http::Request::new(());
         *head.version_mut() = Version::HTTP_2;
         *head.method_mut() = Method::from_bytes(request.method.as_bytes()).map_err(|error| refused(&error.into()))?;
-        for (name, value) in &request.headers {
+        let has_declined = request.headers.iter().any(|(name, value)| declines_codings(name, value));
+        for (name, value) in request.headers.iter().filter(|(name, value)| !declines_codings(name, value)) {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refused(&error.into()))?;
             match name.as_str() {
                 "host" => value.clone_into(&mut authority),
@@ -40,7 +42,9 @@ impl Http2Head {
                 }
             }
         }
-        head.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static(content::ACCEPTED));
+        if !has_declined {
+            head.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static(content::ACCEPTED));
+        }
         if !request.body.is_empty() {
             head.headers_mut().entry(CONTENT_LENGTH).or_insert(HeaderValue::from(request.body.len()));
         }

@@ -55,6 +55,11 @@ impl Headers {
         Self { came, lines: OnceCell::new(), sets_cookies: false }
     }
 
+    /// Whether they arrived as fields of HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        matches!(self.came, Head::Fields(_))
+    }
+
     /// Whether there is a `Set-Cookie` line. Known without splitting the head.
     pub(crate) fn sets_cookies(&self) -> bool {
         self.sets_cookies

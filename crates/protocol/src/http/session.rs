@@ -33,6 +33,8 @@ pub struct SessionOptions {
     /// Hosts to which a response may redirect, in addition to the host that it came from: names, or `*.` and a domain for all hosts below it. `None`:
     /// any host.
     pub redirect_hosts: Option<Rc<[String]>>,
+    /// A redirect beyond the limit is the result, as in k6. Otherwise it is a failure.
+    pub returns_excess_redirect: bool,
 }
 
 impl Default for SessionOptions {
@@ -44,6 +46,7 @@ impl Default for SessionOptions {
             body_use: BodyUse::Keep,
             body_bytes_max: 64 << 20,
             redirect_hosts: None,
+            returns_excess_redirect: false,
         }
     }
 }
@@ -197,6 +200,9 @@ impl HttpSession {
         if redirects_max == 0 {
             return None;
         }
+        if self.options.returns_excess_redirect && followed >= usize::from(redirects_max) {
+            return None;
+        }
         let (mut following, url) = match redirected(request, response, original_cookie)? {
             Ok(following) => following,
             Err(failure) => return Some(Err(failure)),
@@ -232,6 +238,16 @@ impl HttpSession {
     /// Value of a cookie that a request to `url` would carry.
     pub fn cookie(&self, url: &Url, name: &str) -> Option<String> {
         self.jar.get(url, name)
+    }
+
+    /// The `Cookie` value of a request to `url` without cookies from its caller. `None`: it carries none.
+    pub fn cookies(&self, url: &Url) -> Option<String> {
+        self.jar.value_for(url, None)
+    }
+
+    /// Stores a cookie as if a server at `url` had sent this `Set-Cookie` value.
+    pub fn take_cookie(&self, url: &Url, set_cookie: &str) {
+        self.jar.take_from(&[("set-cookie", set_cookie)].into_iter().collect(), url);
     }
 
     /// Sets a cookie for all paths of `url`'s host.

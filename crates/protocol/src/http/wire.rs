@@ -155,7 +155,7 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     if let Some(authorization) = proxy.and_then(Proxy::authorization) {
         line(out, "Proxy-Authorization", authorization);
     }
-    for (name, value) in &request.headers {
+    for (name, value) in request.headers.iter().filter(|(name, value)| !declines_codings(name, value)) {
         line_bytes(out, name.as_bytes(), &raw_bytes::to_bytes(value));
     }
     if !explicit.accept_encoding {
@@ -175,6 +175,11 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     added.write(explicit.connection, out);
     out.extend_from_slice(b"\r\n");
     Ok(())
+}
+
+/// Whether a header line only states that Loadstone must not add `Accept-Encoding`: its value is empty. It is not sent.
+pub(super) fn declines_codings(name: &str, value: &str) -> bool {
+    value.is_empty() && name.eq_ignore_ascii_case("accept-encoding")
 }
 
 /// Whether a request has `Connection: close`.
@@ -325,6 +330,7 @@ mod tests {
             wire("POST", &[("host", "h"), ("ACCEPT-ENCODING", "br")], "body").unwrap(),
             "POST /a?b HTTP/1.1\r\nhost: h\r\nACCEPT-ENCODING: br\r\nContent-Length: 4\r\n\r\nbody"
         );
+        assert_eq!(wire("GET", &[("Accept-Encoding", "")], "").unwrap(), "GET /a?b HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n");
         assert!(wire("POST", &[], "").unwrap().contains("Content-Length: 0\r\n"));
         assert!(!wire("DELETE", &[], "").unwrap().contains("Content-Length"));
         assert_eq!(wire("PUT", &[("content-length", "4")], "body").unwrap().matches("ength").count(), 1);

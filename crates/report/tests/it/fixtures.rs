@@ -282,6 +282,8 @@ pub(crate) fn threshold(label: &str, state: ThresholdState, measured: Option<f64
             window: Window::WholeRun,
             after_seconds: 0,
             abort: false,
+            abort_while_failing_after: None,
+            passes_without_data: false,
             label: label.to_owned(),
         },
         state,

@@ -21,6 +21,8 @@ fn threshold(window: Window, after_seconds: u32) -> Threshold {
         window,
         after_seconds,
         abort: false,
+        abort_while_failing_after: None,
+        passes_without_data: false,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Walks from the test file through all its imports.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use super::commonjs::{body, body_id, facade, json_module};
+use super::guest::{GuestModules, require_prelude};
 use super::program::{CompiledModule, ModuleForm, Program};
 use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
-use super::transpile::{Import, Transpiled, transpile};
+use super::transpile::{Dialect, Import, Transpiled, transpile};
 use crate::error::ScriptError;
 use crate::known_verbs::{CheckedLater, KnownVerbs};
 
@@ -16,14 +17,33 @@ const FILES_MAX: usize = 5_000;
 
 /// Compiles the test file at `path` and all its imports. `own` are Loadstone's modules, by id. `verbs` are the functions of users.
 pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownVerbs) -> Result<Program, ScriptError> {
+    compile_with(path, own, verbs, None)
+}
+
+/// Compiles a script of another tool, whose modules are `guest`.
+pub(crate) fn compile_guest(path: &Path, guest: &GuestModules) -> Result<Program, ScriptError> {
+    let own: Vec<_> = guest.own.iter().map(|(id, text)| (*id, (*text).to_owned())).collect();
+    compile_with(path, &own, KnownVerbs::default(), Some(*guest))
+}
+
+fn compile_with(
+    path: &Path,
+    own: &[(&'static str, String)],
+    verbs: KnownVerbs,
+    guest: Option<GuestModules>,
+) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
-    let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new(), verbs };
+    let (resolvers, files, waiting) = (Resolvers::new(), HashMap::new(), VecDeque::new());
+    let mut graph = Graph { folder: folder.clone(), resolvers, files, waiting, verbs, guest };
     graph.add_own(own)?;
     let entry = graph.id_of(&entry);
     graph.waiting.push_back((entry.clone(), folder.join(&entry)));
     while let Some((id, file)) = graph.waiting.pop_front() {
         graph.add_file(id, &file)?;
+    }
+    if let Some(guest) = guest {
+        graph.add_missing(&guest)?;
     }
     graph.check_names()?;
     let mut checked_later = CheckedLater::default();
@@ -50,6 +70,7 @@ struct Graph {
     files: HashMap<String, File>,
     waiting: VecDeque<(String, PathBuf)>,
     verbs: KnownVerbs,
+    guest: Option<GuestModules>,
 }
 
 impl Graph {
@@ -75,7 +96,7 @@ impl Graph {
     fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
         for (id, text) in own {
             let source = SourceText { file: (*id).into(), text: text.clone() };
-            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default())?;
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), Dialect::Loadstone)?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
         }
@@ -89,9 +110,14 @@ impl Graph {
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let source = SourceText { file: id.as_str().into(), text };
         let json = path.extension().is_some_and(|extension| extension == "json");
-        let compiled = if json { json_file(&source)? } else { transpile(path, &source, &self.verbs)? };
+        let dialect = if self.guest.is_some() { Dialect::Guest } else { Dialect::Loadstone };
+        let compiled = if json { json_file(&source)? } else { transpile(path, &source, &self.verbs, dialect)? };
         let mut imports = HashMap::new();
         for import in &compiled.imports {
+            if let Some(id) = self.guest.and_then(|guest| (guest.id_of)(&import.specifier)) {
+                imports.insert(import.specifier.clone(), id);
+                continue;
+            }
             let target = match self.resolvers.resolve(path, &import.specifier, import.by_require) {
                 Ok(ResolvedImport::Builtin) => "loadstone".to_owned(),
                 Ok(ResolvedImport::File(file)) => {
@@ -114,6 +140,32 @@ impl Graph {
             );
         }
         self.files.insert(id, File { source: Some(source), compiled, imports, json });
+        Ok(())
+    }
+
+    /// Adds to the guest's modules the names that files import and no module has, so that they link. They fail when they are used.
+    fn add_missing(&mut self, guest: &GuestModules) -> Result<(), ScriptError> {
+        let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for file in self.files.values().filter(|file| file.source.is_some()) {
+            for import in &file.compiled.imports {
+                let Some(id) = (guest.id_of)(&import.specifier) else { continue };
+                wanted.entry(id).or_default().extend(import.names.iter().map(|(name, _)| name.clone()));
+            }
+        }
+        for (id, names) in wanted {
+            let mut known = BTreeSet::new();
+            let is_known = self.files.contains_key(&id);
+            self.exports(&id, &mut known, &mut HashSet::new());
+            let missing: Vec<&str> = names.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+            if is_known && missing.is_empty() {
+                continue;
+            }
+            let text = guest.own.iter().find(|(own, _)| *own == id).map_or("", |(_, text)| *text);
+            let source = SourceText { file: id.as_str().into(), text: format!("{text}\n{}", (guest.missing)(&id, &missing)) };
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), Dialect::Loadstone)?;
+            let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
+            self.files.insert(id, File { source: None, compiled, imports, json: false });
+        }
         Ok(())
     }
 
@@ -188,6 +240,23 @@ impl Graph {
         modules
     }
 
+    /// The first line of an ES module that uses `require`.
+    fn prelude(&self, id: &str, file: &File) -> Option<String> {
+        let requires = file.compiled.form == ModuleForm::Module && file.compiled.imports.iter().any(|import| import.by_require);
+        if !requires {
+            return None;
+        }
+        let required: BTreeMap<&str, &str> = file
+            .compiled
+            .imports
+            .iter()
+            .filter(|import| import.by_require)
+            .filter_map(|import| Some((import.specifier.as_str(), file.imports.get(&import.specifier)?.as_str())))
+            .collect();
+        let is_module = |target: &str| self.files.get(target).is_some_and(|file| file.compiled.form == ModuleForm::Module);
+        Some(require_prelude(id, &required, is_module))
+    }
+
     fn finish(mut self) -> HashMap<String, CompiledModule> {
         let mut modules = HashMap::new();
         let facades: Vec<(String, String, BTreeSet<String>)> = self
@@ -214,8 +283,18 @@ impl Graph {
                 },
             );
         }
-        for (id, file) in self.files.drain() {
-            let Transpiled { form, code, positions, loops, .. } = file.compiled;
+        let preludes: HashMap<String, String> = match self.guest {
+            Some(_) => self.files.iter().filter_map(|(id, file)| Some((id.clone(), self.prelude(id, file)?))).collect(),
+            None => HashMap::new(),
+        };
+        for (id, mut file) in self.files.drain() {
+            let Transpiled { form, mut code, mut positions, loops, .. } = file.compiled;
+            if let Some(prelude) = preludes.get(&id) {
+                code = format!("{prelude}\n{code}");
+                positions = positions.shifted(1);
+                let targets: Vec<String> = file.imports.values().cloned().chain(["loadstone:commonjs".to_owned()]).collect();
+                file.imports.extend(targets.into_iter().map(|target| (target.clone(), target)));
+            }
             let (id, code) = if form == ModuleForm::CommonJs { (body_id(&id), body(&code)) } else { (id, code) };
             let positions = if form == ModuleForm::CommonJs { positions.shifted(1) } else { positions };
             let source = file.source.filter(|_| !file.json);

@@ -7,6 +7,7 @@ mod call_place;
 mod commonjs;
 mod constants;
 mod graph;
+mod guest;
 mod members;
 mod options;
 mod program;
@@ -17,7 +18,8 @@ mod user_calls;
 
 use std::sync::Arc;
 
-pub(crate) use graph::compile;
+pub(crate) use graph::{compile, compile_guest};
+pub use guest::GuestModules;
 pub(crate) use program::ModuleForm;
 pub use program::Program;
 

@@ -11,7 +11,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::Parser;
 use oxc_semantic::SemanticBuilder;
-use oxc_span::{GetSpan, Span};
+use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
@@ -21,6 +21,14 @@ use super::source::{Positions, SourceText, source_type};
 use super::user_calls;
 use crate::error::ScriptError;
 use crate::known_verbs::{CheckedLater, KnownVerbs};
+
+/// Whose scripts are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Loadstone,
+    /// Scripts of another tool: nothing in them is a call of Loadstone, and ES modules may use `require`.
+    Guest,
+}
 
 /// An import as written.
 #[derive(Debug)]
@@ -50,14 +58,21 @@ pub(super) struct Transpiled {
 }
 
 /// Compiles one file. Reports the first error in it.
-pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
-    let compiled = loadstone_units::source::guarded(&source.text, || compile(path, source, verbs));
+pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Dialect) -> Result<Transpiled, ScriptError> {
+    let compiled = loadstone_units::source::guarded(&source.text, || compile(path, source, verbs, dialect));
     compiled.unwrap_or_else(|problem| Err(ScriptError::new(format!("{}: {problem}", source.file))))
 }
 
-fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
+fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Dialect) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
+    let mut parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
+    // A CommonJS file may return at its top level, which only a parse as CommonJS accepts.
+    if dialect == Dialect::Guest && has_extension(path, "js") && parsed.diagnostics.errors().next().is_some() {
+        let as_commonjs = Parser::new(&allocator, &source.text, SourceType::cjs()).parse();
+        if as_commonjs.diagnostics.errors().next().is_none() {
+            parsed = as_commonjs;
+        }
+    }
     if let Some(error) = parsed.diagnostics.errors().next() {
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
@@ -81,7 +96,7 @@ fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Trans
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
     }
-    let mut scan = Scan { source, form, imports: Vec::new(), exports, loops: Vec::new(), decorator: None };
+    let mut scan = Scan { source, form, dialect, imports: Vec::new(), exports, loops: Vec::new(), decorator: None };
     scan.visit_program(&tree);
     if let Some(span) = scan.decorator {
         let at = source.place_of(span.start as usize, span.size() as usize);
@@ -90,7 +105,11 @@ fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Trans
             .help("call the function on the class or method instead"));
     }
     // A CommonJS file may return before its end, where the declarations would be.
-    let constants = if form == ModuleForm::Module { constants::hoist(&mut tree, &source.text, &allocator) } else { String::new() };
+    let constants = if form == ModuleForm::Module && dialect == Dialect::Loadstone {
+        constants::hoist(&mut tree, &source.text, &allocator)
+    } else {
+        String::new()
+    };
     let options = CodegenOptions { source_map_path: Some(path.to_path_buf()), ..CodegenOptions::default() };
     let output = Codegen::new().with_options(options).build(&tree);
     let positions = output.map.map(|map| {
@@ -131,6 +150,7 @@ fn syntax_error(source: &SourceText, message: &str, help: Option<&str>, label: O
 struct Scan<'s> {
     source: &'s SourceText,
     form: ModuleForm,
+    dialect: Dialect,
     imports: Vec<Import>,
     exports: Vec<String>,
     loops: Vec<(u32, u32)>,
@@ -213,7 +233,7 @@ impl<'a> Visit<'a> for Scan<'_> {
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if self.form == ModuleForm::CommonJs {
+        if self.form == ModuleForm::CommonJs || self.dialect == Dialect::Guest {
             if let (Expression::Identifier(callee), Some(Argument::StringLiteral(literal))) = (&call.callee, call.arguments.first())
                 && callee.name == "require"
             {

@@ -8,7 +8,7 @@
 mod clients;
 pub(crate) mod grpc;
 mod host_and_port;
-mod http;
+pub(crate) mod http;
 pub(crate) mod kafka;
 mod messages;
 mod options;

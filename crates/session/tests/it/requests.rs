@@ -106,6 +106,8 @@ fn a_threshold_with_abort_ends_the_run_unless_it_was_stopped_before() {
         window: Window::WholeRun,
         after_seconds: 0,
         abort: true,
+        abort_while_failing_after: None,
+        passes_without_data: false,
         label: "few requests".to_owned(),
     };
     for (stops, ending) in [(false, StopReason::Threshold("few requests".to_owned())), (true, StopReason::User)] {

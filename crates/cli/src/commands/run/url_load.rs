@@ -61,8 +61,18 @@ pub(crate) struct UrlArgs {
 }
 
 impl UrlArgs {
+    /// The value of `-d`, which is k6's flag for the duration.
+    pub(crate) fn body(&self) -> Option<&str> {
+        self.body.as_deref()
+    }
+
     /// The first of these flags that is set.
     pub(crate) fn first_set(&self) -> Option<&'static str> {
+        self.first_set_except_body().or(self.body.is_some().then_some("--body"))
+    }
+
+    /// The same without `--body`.
+    pub(crate) fn first_set_except_body(&self) -> Option<&'static str> {
         [
             (self.rate.is_some(), "--rate"),
             (self.users.is_some(), "--users"),
@@ -70,7 +80,6 @@ impl UrlArgs {
             (self.ramp.is_some(), "--ramp"),
             (self.method.is_some(), "--method"),
             (!self.headers.is_empty(), "--header"),
-            (self.body.is_some(), "--body"),
             (self.timeout.is_some(), "--timeout"),
             (self.graceful_stop.is_some(), "--graceful-stop"),
             (self.expect_status.is_some(), "--expect-status"),

@@ -30,6 +30,7 @@ use crate::loaded::Loaded;
 use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::parts::StateParts;
 use crate::unknown_options::OptionsOfVerb;
+pub(crate) use name::of_request as name_of_request;
 use response::ResponseObject;
 use state::{HttpRealm, HttpScenario};
 

@@ -1,0 +1,108 @@
+//! What a k6 script receives from outside: variables, and options that override its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// Variables and overriding options.
+#[derive(Debug, Clone, Default)]
+pub struct K6Inputs {
+    /// `__ENV`.
+    pub variables: BTreeMap<String, String>,
+    /// Options by name. A later tier has priority over an earlier one and over the script: the environment's `K6_*`, then flags.
+    pub tiers: Vec<Map<String, Value>>,
+    pub seed: Option<u64>,
+}
+
+/// Options that `K6_*` variables set, by the variable's name.
+const NUMBERS: [(&str, &str); 6] = [
+    ("K6_VUS", "vus"),
+    ("K6_ITERATIONS", "iterations"),
+    ("K6_BATCH", "batch"),
+    ("K6_BATCH_PER_HOST", "batchPerHost"),
+    ("K6_MAX_REDIRECTS", "maxRedirects"),
+    ("K6_RPS", "rps"),
+];
+const STRINGS: [(&str, &str); 5] = [
+    ("K6_DURATION", "duration"),
+    ("K6_USER_AGENT", "userAgent"),
+    ("K6_SETUP_TIMEOUT", "setupTimeout"),
+    ("K6_TEARDOWN_TIMEOUT", "teardownTimeout"),
+    ("K6_MIN_ITERATION_DURATION", "minIterationDuration"),
+];
+const BOOLEANS: [(&str, &str); 9] = [
+    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecureSkipTLSVerify"),
+    ("K6_NO_CONNECTION_REUSE", "noConnectionReuse"),
+    ("K6_NO_VU_CONNECTION_REUSE", "noVUConnectionReuse"),
+    ("K6_NO_COOKIES_RESET", "noCookiesReset"),
+    ("K6_DISCARD_RESPONSE_BODIES", "discardResponseBodies"),
+    ("K6_THROW", "throw"),
+    ("K6_NO_SETUP", "noSetup"),
+    ("K6_NO_TEARDOWN", "noTeardown"),
+    ("K6_NO_THRESHOLDS", "noThresholds"),
+];
+
+/// The options that `K6_*` variables set.
+///
+/// # Errors
+/// A value of the wrong type.
+pub fn options_of_environment(variables: &BTreeMap<String, String>) -> Result<Map<String, Value>, String> {
+    let mut options = Map::new();
+    for (variable, option) in NUMBERS {
+        if let Some(text) = variables.get(variable) {
+            let number: u64 = text.parse().map_err(|_| format!("{variable}={text}: expected a whole number"))?;
+            options.insert(option.to_owned(), number.into());
+        }
+    }
+    for (variable, option) in STRINGS {
+        if let Some(text) = variables.get(variable) {
+            options.insert(option.to_owned(), text.as_str().into());
+        }
+    }
+    for (variable, option) in BOOLEANS {
+        if let Some(text) = variables.get(variable) {
+            let value = match text.as_str() {
+                "true" | "1" | "t" | "T" | "TRUE" | "True" => true,
+                "false" | "0" | "f" | "F" | "FALSE" | "False" => false,
+                _ => return Err(format!("{variable}={text}: expected true or false")),
+            };
+            options.insert(option.to_owned(), value.into());
+        }
+    }
+    if let Some(text) = variables.get("K6_STAGES") {
+        options.insert("stages".to_owned(), stages(&text.split(',').map(str::to_owned).collect::<Vec<_>>())?);
+    }
+    Ok(options)
+}
+
+/// `30s:10` for each stage, as the flag `--stage` takes it.
+///
+/// # Errors
+/// A stage without a colon or with another target than a number.
+pub fn stages(written: &[String]) -> Result<Value, String> {
+    let stage = |text: &String| {
+        let wrong = || format!("stage \"{text}\": write DURATION:TARGET, such as 30s:10");
+        let (duration, target) = text.trim().split_once(':').ok_or_else(wrong)?;
+        let target: u64 = target.parse().map_err(|_| wrong())?;
+        Ok(serde_json::json!({ "duration": duration, "target": target }))
+    };
+    written.iter().map(stage).collect::<Result<Vec<_>, String>>().map(Value::Array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_k6_become_options() {
+        let variables = [("K6_VUS", "3"), ("K6_DURATION", "2s"), ("K6_STAGES", "1s:2,3s:0"), ("K6_THROW", "true"), ("HOME", "/root")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let options = options_of_environment(&variables).unwrap();
+        assert_eq!(
+            Value::Object(options),
+            serde_json::json!({ "vus": 3, "duration": "2s", "throw": true, "stages": [{ "duration": "1s", "target": 2 }, { "duration": "3s", "target": 0 }] })
+        );
+        let wrong = [("K6_VUS".to_owned(), "many".to_owned())].into();
+        assert!(options_of_environment(&wrong).unwrap_err().contains("K6_VUS"));
+    }
+}

@@ -1,0 +1,62 @@
+// The module "k6/execution".
+declare const globalThis: any;
+const k6 = globalThis.__k6;
+
+const started = Date.now();
+const tags = new Proxy({} as Record<string, string>, {
+  get: (_, key) => (typeof key === "string" ? k6.tags()[key] : undefined),
+  set: (_, key, value) => {
+    if (value === undefined || value === null || typeof value === "object")
+      throw new TypeError(`the tag ${String(key)} must be a string, a number or a boolean`);
+    k6.tag(String(key), String(value));
+    return true;
+  },
+  deleteProperty: (_, key) => {
+    k6.tag(String(key), undefined);
+    return true;
+  },
+  has: (_, key) => key in k6.tags(),
+  ownKeys: () => Object.keys(k6.tags()),
+  getOwnPropertyDescriptor: (_, key) => ({ value: k6.tags()[key as string], enumerable: true, configurable: true, writable: true }),
+});
+
+const missing = (name: string): never => {
+  throw new Error(`Loadstone does not support \`${name}\` of "k6/execution": see docs/k6-compatibility.md, or run this script with k6`);
+};
+
+export const vu = {
+  get idInInstance() { return k6.vu; },
+  get idInTest() { return k6.vu; },
+  get iterationInInstance() { return k6.position().iterationInInstance; },
+  get iterationInScenario() { return k6.position().iterationInScenario; },
+  tags,
+  metrics: { tags, metadata: {} as Record<string, string> },
+};
+
+export const scenario = {
+  get name() { return k6.position().scenario; },
+  get executor() { return k6.position().executor; },
+  get startTime() { const { sinceStart, startAfter } = k6.position(); return Date.now() - sinceStart + startAfter; },
+  get progress() {
+    const { sinceStart, startAfter, duration } = k6.position();
+    return duration ? Math.min(1, Math.max(0, (sinceStart - startAfter) / duration)) : missing("scenario.progress without a duration");
+  },
+  get iterationInTest() { return k6.position().iterationInTest; },
+  get iterationInInstance() { return k6.position().iterationInTest; },
+};
+
+export const instance = {
+  get currentTestRunDuration() { return k6.position().sinceStart; },
+  get iterationsCompleted(): number { return missing("instance.iterationsCompleted"); },
+  get iterationsInterrupted(): number { return missing("instance.iterationsInterrupted"); },
+  get vusActive(): number { return missing("instance.vusActive"); },
+  get vusInitialized(): number { return missing("instance.vusInitialized"); },
+};
+
+export const test = {
+  abort: (message?: string) => k6.abort(message === undefined ? "test aborted" : String(message)),
+  fail: (_message?: string): never => missing("test.fail"),
+  get options() { return JSON.parse(k6.options); },
+};
+
+export default { vu, scenario, instance, test, started };

@@ -1,0 +1,111 @@
+// Globals of k6 scripts. Evaluated before a script in every VU.
+declare const globalThis: any;
+const k6 = globalThis.__k6;
+
+globalThis.__VU = k6.vu;
+globalThis.__ITER = 0;
+globalThis.__ENV = { ...k6.variables };
+
+// Promises of timers and asynchronous requests, by number.
+const waiting = new Map<number, (value: any) => void>();
+let numbers = 0;
+
+/** Calls `done` when the operation of the returned number completes. */
+k6.register = (done: (value: any) => void): number => {
+  numbers = (numbers + 1) % 0x7fffffff;
+  waiting.set(numbers, done);
+  return numbers;
+};
+k6.unregister = (number: number) => waiting.delete(number);
+
+/** An operation has ended. */
+k6.complete = (number: number, value: any) => {
+  const done = waiting.get(number);
+  waiting.delete(number);
+  done?.(value);
+};
+
+let scenarioVariables: string | undefined;
+let parsed: { value: any } | undefined;
+
+/** An iteration begins: nothing of an earlier one is waited for. */
+k6.begin = (iteration: number, variables?: string) => {
+  waiting.clear();
+  globalThis.__ITER = iteration;
+  if (variables !== scenarioVariables) {
+    scenarioVariables = variables;
+    globalThis.__ENV = { ...k6.variables, ...(variables ? JSON.parse(variables) : {}) };
+  }
+};
+
+/** The result of `setup`. As in k6, each VU has a copy. */
+k6.data = () => {
+  if (!parsed) {
+    const json = k6.setUpData();
+    parsed = { value: json === undefined || json === null ? undefined : JSON.parse(json) };
+  }
+  return parsed.value;
+};
+
+const shown = (value: any): string => {
+  if (typeof value === "string") return value;
+  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
+  if (typeof value === "object" && value !== null) {
+    try {
+      return JSON.stringify(value) ?? String(value);
+    } catch {
+      return String(value);
+    }
+  }
+  return String(value);
+};
+const print = (...values: any[]) => k6.print(values.map(shown).join(" "));
+globalThis.console = { log: print, info: print, debug: print, warn: print, error: print, trace: print };
+
+globalThis.open = (path: string, mode?: string) => k6.open(String(path), mode === "b");
+
+const schedule = (repeats: boolean) => (callback: any, ms?: number, ...rest: any[]) => {
+  if (typeof callback !== "function") throw new TypeError("setTimeout and setInterval expect a function");
+  const timer = { number: 0 };
+  const start = () => {
+    timer.number = k6.register(() => {
+      if (repeats) start();
+      callback(...rest);
+    });
+    k6.timer(timer.number, Number(ms) || 0);
+    timers.set(handle, timer);
+  };
+  const handle = ++handles;
+  start();
+  return handle;
+};
+let handles = 0;
+const timers = new Map<number, { number: number }>();
+const clear = (handle: number) => {
+  const timer = timers.get(handle);
+  if (timer) k6.unregister(timer.number);
+  timers.delete(handle);
+};
+globalThis.setTimeout = schedule(false);
+globalThis.setInterval = schedule(true);
+globalThis.clearTimeout = clear;
+globalThis.clearInterval = clear;
+
+const hex = (byte: number) => byte.toString(16).padStart(2, "0");
+const randomBytes = (length: number) => Uint8Array.from({ length }, () => Math.floor(Math.random() * 256));
+globalThis.crypto = {
+  getRandomValues: (array: any) => {
+    new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(randomBytes(array.byteLength));
+    return array;
+  },
+  randomUUID: () => {
+    const b = randomBytes(16);
+    b[6] = (b[6] & 15) | 64;
+    b[8] = (b[8] & 63) | 128;
+    const text = Array.from(b, hex).join("");
+    return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
+  },
+  get subtle(): any {
+    throw new Error("Loadstone does not support `crypto.subtle`: see docs/k6-compatibility.md, or run this script with k6");
+  },
+};

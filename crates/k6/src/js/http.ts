@@ -1,0 +1,364 @@
+// The module "k6/http".
+declare const globalThis: any;
+const k6 = globalThis.__k6;
+
+const TIMEOUT_MS = 60000;
+
+class ExpectedStatuses {
+  ranges: number[][];
+
+  constructor(ranges: number[][]) {
+    this.ranges = ranges;
+  }
+}
+
+export function expectedStatuses(...statuses: any[]) {
+  if (statuses.length === 0) throw new Error("expectedStatuses() expects at least one status or { min, max }");
+  return new ExpectedStatuses(
+    statuses.map((status) => {
+      const [min, max] = typeof status === "object" && status !== null ? [status.min, status.max] : [status, status];
+      if (!Number.isInteger(min) || !Number.isInteger(max)) throw new Error("expectedStatuses() expects whole numbers, or { min, max }");
+      return [min, max];
+    }),
+  );
+}
+
+const DEFAULT_CALLBACK = expectedStatuses({ min: 200, max: 399 });
+let callback: ExpectedStatuses | null = DEFAULT_CALLBACK;
+
+const checkedCallback = (given: any): ExpectedStatuses | null => {
+  if (given !== null && !(given instanceof ExpectedStatuses)) throw new TypeError("a response callback is http.expectedStatuses(…) or null");
+  return given;
+};
+
+export function setResponseCallback(given: any) {
+  callback = checkedCallback(given);
+}
+
+class FileData {
+  data: any;
+  filename: string;
+  content_type: string;
+
+  constructor(data: any, filename?: string, contentType?: string) {
+    this.data = data;
+    this.filename = filename ?? String(Date.now() * 1e6);
+    this.content_type = contentType ?? "application/octet-stream";
+  }
+}
+
+export const file = (data: any, filename?: string, contentType?: string) => new FileData(data, filename, contentType);
+
+/** A URL whose variable parts are not in its name. */
+export function url(parts: any, ...values: any[]) {
+  if (typeof parts === "string") return { url: parts, name: parts };
+  let [address, name] = [parts[0], parts[0]];
+  values.forEach((value, index) => {
+    address += String(value) + parts[index + 1];
+    name += "${}" + parts[index + 1];
+  });
+  return { url: address, name };
+}
+
+// Go's url.QueryEscape.
+const escape = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase()).replace(/%20/g, "+");
+
+const isBytes = (value: any) => value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+const bytesOf = (data: any): Uint8Array =>
+  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(k6.bytes(data));
+
+const joined = (parts: Uint8Array[]): ArrayBuffer => {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all.buffer as ArrayBuffer;
+};
+
+const quoted = (text: string) => text.replace(/\\/g, "\\\\").replace(/"/g, '\\"');
+
+/** A body in the form in which it is sent, and the content type that follows from it. */
+function encoded(body: any): { body: any; contentType?: string } {
+  if (body === undefined || body === null) return { body: null };
+  if (typeof body === "string") return { body };
+  if (isBytes(body)) return { body: bytesOf(body).slice().buffer };
+  if (body instanceof FileData) return { body: typeof body.data === "string" ? body.data : bytesOf(body.data).slice().buffer };
+  if (typeof body !== "object") return { body: String(body) };
+  const fields = Object.keys(body).filter((name) => body[name] !== undefined);
+  if (fields.some((name) => body[name] instanceof FileData)) {
+    const boundary = Array.from({ length: 60 }, () => Math.floor(Math.random() * 16).toString(16)).join("");
+    const parts: Uint8Array[] = [];
+    for (const name of fields) {
+      const value = body[name];
+      if (value instanceof FileData) {
+        const head = `Content-Disposition: form-data; name="${quoted(name)}"; filename="${quoted(value.filename)}"\r\nContent-Type: ${value.content_type}`;
+        parts.push(bytesOf(`--${boundary}\r\n${head}\r\n\r\n`), bytesOf(value.data), bytesOf("\r\n"));
+      } else {
+        parts.push(bytesOf(`--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"\r\n\r\n${field(value)}\r\n`));
+      }
+    }
+    parts.push(bytesOf(`--${boundary}--\r\n`));
+    return { body: joined(parts), contentType: `multipart/form-data; boundary=${boundary}` };
+  }
+  const pairs = fields.sort().flatMap((name) => {
+    const value = body[name];
+    return (Array.isArray(value) ? value : [value]).map((one) => `${escape(name)}=${escape(field(one))}`);
+  });
+  return { body: pairs.join("&"), contentType: "application/x-www-form-urlencoded" };
+}
+
+const field = (value: any): string => (value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+
+const milliseconds = (timeout: any): number => {
+  if (timeout === undefined || timeout === null) return TIMEOUT_MS;
+  if (typeof timeout === "number") return timeout;
+  const units: Record<string, number> = { h: 3600000, m: 60000, s: 1000, ms: 1, us: 0.001, "µs": 0.001, ns: 0.000001 };
+  const text = String(timeout).trim();
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (!/^(\d+(\.\d+)?(h|ms|m|s|us|µs|ns))+$/.test(text)) throw new Error(`invalid timeout "${text}": write "30s", or a number of milliseconds`);
+  let sum = 0;
+  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/g)) sum += Number(number) * units[unit];
+  return sum;
+};
+
+/** The call in the form of the native function. */
+function prepared(method: string, address: any, body: any, params: any): any {
+  const options = params ?? {};
+  for (const name of ["compression"]) {
+    if (options[name]) throw new Error(`Loadstone does not support the parameter \`${name}\` of requests: see docs/k6-compatibility.md`);
+  }
+  if (options.auth && options.auth !== "basic")
+    throw new Error(`Loadstone does not support the authentication "${options.auth}": see docs/k6-compatibility.md`);
+  if (options.jar && !(options.jar instanceof VuJar)) throw new Error("Loadstone supports http.cookieJar() as `jar` only: see docs/k6-compatibility.md");
+  const named = typeof address === "object" && address !== null && "url" in address ? address : { url: String(address) };
+  const sent = encoded(body);
+  const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value)]);
+  const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted);
+  if (sent.contentType && !has("content-type")) headers.push(["Content-Type", sent.contentType]);
+  const cookies = Object.entries(options.cookies ?? {}).map(([name, value]: [string, any]) => `${name}=${value?.value ?? value}`);
+  if (cookies.length > 0) {
+    const known = headers.find(([name]) => name.toLowerCase() === "cookie");
+    if (known) known[1] = [known[1], ...cookies].join("; ");
+    else headers.push(["Cookie", cookies.join("; ")]);
+  }
+  const expected = options.responseCallback === undefined ? callback : checkedCallback(options.responseCallback);
+  return {
+    method: String(method),
+    url: named.url,
+    name: named.name,
+    headers,
+    body: sent.body,
+    timeout: milliseconds(options.timeout),
+    redirects: options.redirects,
+    responseType: options.responseType,
+    tags: options.tags,
+    expected: expected === null ? undefined : expected.ranges,
+  };
+}
+
+// A subset of gjson's paths: names, indices, `#` for the length or for each element.
+function select(value: any, path: string): any {
+  const parts = path.split(/(?<!\\)\./).map((part) => part.replace(/\\\./g, "."));
+  const walk = (at: any, index: number): any => {
+    if (index === parts.length || at === undefined || at === null) return at;
+    const part = parts[index];
+    if (part === "#" && Array.isArray(at)) {
+      return index + 1 === parts.length ? at.length : at.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
+    }
+    if (/[*?|@!{}()=<>%]/.test(part)) throw new Error(`Loadstone does not support "${part}" in the path "${path}" of json(): see docs/k6-compatibility.md`);
+    return walk(typeof at === "object" ? at[part] : undefined, index + 1);
+  };
+  return walk(value, 0);
+}
+
+const cookieOf = (line: string) => {
+  const [pair, ...attributes] = line.split(";").map((part) => part.trim());
+  const at = pair.indexOf("=");
+  const cookie: any = { name: pair.slice(0, at), value: pair.slice(at + 1), domain: "", path: "", http_only: false, secure: false, max_age: 0, expires: 0 };
+  for (const attribute of attributes) {
+    const [key, value = ""] = attribute.split("=");
+    switch (key.toLowerCase()) {
+      case "domain": cookie.domain = value; break;
+      case "path": cookie.path = value; break;
+      case "httponly": cookie.http_only = true; break;
+      case "secure": cookie.secure = true; break;
+      case "max-age": cookie.max_age = Number(value); break;
+      case "expires": cookie.expires = Date.parse(attribute.slice(8)) || 0; break;
+    }
+  }
+  return cookie;
+};
+
+const REASONS: Record<number, string> = {
+  200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+  304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+  405: "Method Not Allowed", 409: "Conflict", 410: "Gone", 415: "Unsupported Media Type", 422: "Unprocessable Entity", 429: "Too Many Requests",
+  500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+};
+
+const unsupported = (member: string): never => {
+  throw new Error(`Loadstone does not support \`${member}\` of responses: see docs/k6-compatibility.md, or run this script with k6`);
+};
+
+/** A response of k6. */
+export class Response {
+  status!: number;
+  body: any;
+  headers!: Record<string, string>;
+  error!: string;
+  error_code!: number;
+  url!: string;
+  proto!: string;
+  timings: any;
+  request: any;
+  #setCookies: string[];
+  #parsed: any;
+
+  constructor(raw: any) {
+    const { setCookies, ...members } = raw;
+    Object.assign(this, members);
+    this.#setCookies = setCookies ?? [];
+  }
+
+  get status_text(): string {
+    return this.status === 0 ? "" : `${this.status} ${REASONS[this.status] ?? ""}`.trim();
+  }
+
+  get cookies(): Record<string, any[]> {
+    const cookies: Record<string, any[]> = {};
+    for (const cookie of this.#setCookies.map(cookieOf)) (cookies[cookie.name] ??= []).push(cookie);
+    return cookies;
+  }
+
+  get remote_ip(): string { return unsupported("remote_ip"); }
+  get remote_port(): number { return unsupported("remote_port"); }
+  get tls_version(): string { return unsupported("tls_version"); }
+  get tls_cipher_suite(): string { return unsupported("tls_cipher_suite"); }
+  get ocsp(): any { return unsupported("ocsp"); }
+
+  json(path?: string): any {
+    if (this.body === null || this.body === undefined) {
+      throw new Error("the body is null, so it cannot be converted to JSON: the request failed, or the body was discarded");
+    }
+    if (this.#parsed === undefined) {
+      const text = typeof this.body === "string" ? this.body : k6.text(this.body);
+      try {
+        this.#parsed = { value: JSON.parse(text) };
+      } catch (error: any) {
+        throw new Error(`cannot parse json due to an error: ${error.message}`);
+      }
+    }
+    return path === undefined ? this.#parsed.value : select(this.#parsed.value, String(path));
+  }
+
+  html(_selector?: string): any { return unsupported("html()"); }
+  submitForm(_params?: any): any { return unsupported("submitForm()"); }
+  clickLink(_params?: any): any { return unsupported("clickLink()"); }
+}
+
+function received(raw: any, params: any): Response {
+  const response = new Response({ body: null, headers: {}, proto: "", url: "", timings: {}, request: {}, ...raw });
+  if (response.error && (params?.throw ?? k6.throws())) throw new Error(response.error);
+  return response;
+}
+
+export function request(method: string, address: any, body?: any, params?: any): Response {
+  return received(k6.request(prepared(method, address, body, params)), params);
+}
+
+export const get = (address: any, params?: any) => request("GET", address, null, params);
+export const head = (address: any, params?: any) => request("HEAD", address, null, params);
+export const post = (address: any, body?: any, params?: any) => request("POST", address, body, params);
+export const put = (address: any, body?: any, params?: any) => request("PUT", address, body, params);
+export const patch = (address: any, body?: any, params?: any) => request("PATCH", address, body, params);
+export const del = (address: any, body?: any, params?: any) => request("DELETE", address, body, params);
+export const options = (address: any, body?: any, params?: any) => request("OPTIONS", address, body, params);
+
+export function asyncRequest(method: string, address: any, body?: any, params?: any): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const number = k6.register((raw: any) => {
+      try {
+        resolve(received(raw, params));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    k6.asyncRequest(number, prepared(method, address, body, params));
+  });
+}
+
+/** One request of a batch: a URL, a list, or an object. */
+function member(call: any): { method: string; url: any; body: any; params: any } {
+  if (Array.isArray(call)) {
+    const [method, url, body, params] = call;
+    return { method, url, body, params };
+  }
+  if (typeof call === "object" && call !== null && !("url" in call && "name" in call && Object.keys(call).length === 2)) {
+    return { method: call.method ?? "GET", url: call.url, body: call.body, params: call.params };
+  }
+  return { method: "GET", url: call, body: null, params: undefined };
+}
+
+export function batch(calls: any): any {
+  const names = Object.keys(calls);
+  const members = names.map((name) => member(calls[name]));
+  const raws = k6.batch(members.map(({ method, url, body, params }) => prepared(method, url, body, params)));
+  const responses = raws.map((raw: any, index: number) => received(raw, members[index].params));
+  return Array.isArray(calls) ? responses : Object.fromEntries(names.map((name, index) => [name, responses[index]]));
+}
+
+/** The cookie jar of the VU. */
+class VuJar {
+  cookiesForURL(address: string): Record<string, string[]> {
+    const cookies: Record<string, string[]> = {};
+    for (const pair of (k6.cookies(String(address)) ?? "").split("; ").filter(Boolean)) {
+      const at = pair.indexOf("=");
+      (cookies[pair.slice(0, at)] ??= []).push(pair.slice(at + 1));
+    }
+    return cookies;
+  }
+
+  set(address: string, name: string, value: any, attributes: any = {}) {
+    let line = `${name}=${value}`;
+    if (attributes.domain) line += `; Domain=${attributes.domain}`;
+    if (attributes.path) line += `; Path=${attributes.path}`;
+    if (attributes.expires) line += `; Expires=${new Date(attributes.expires).toUTCString()}`;
+    if (attributes.max_age) line += `; Max-Age=${attributes.max_age}`;
+    if (attributes.secure) line += "; Secure";
+    if (attributes.http_only) line += "; HttpOnly";
+    k6.setCookie(String(address), line);
+    return true;
+  }
+
+  delete(address: string, name: string) {
+    const folder = /^https?:\/\/[^/]+(\/[^?#]*)?/.exec(String(address))?.[1] ?? "/";
+    // A cookie belongs to the path that set it: the address's folder, or one above it.
+    for (let path = folder; ; path = path.slice(0, path.lastIndexOf("/"))) {
+      k6.setCookie(String(address), `${name}=; Max-Age=0; Path=${path || "/"}`);
+      if (path === "" || path === "/") break;
+    }
+  }
+
+  clear(address: string) {
+    for (const name of Object.keys(this.cookiesForURL(address))) this.delete(address, name);
+  }
+}
+
+const jar = new VuJar();
+export const cookieJar = () => jar;
+
+/** A separate jar, which Loadstone does not have. */
+export function CookieJar() {
+  throw new Error("Loadstone does not support `new http.CookieJar()`: use http.cookieJar(), or run this script with k6");
+}
+
+export const [TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3] = ["tls1.0", "tls1.1", "tls1.2", "tls1.3"];
+export const [AUTH_BASIC, AUTH_DIGEST, AUTH_NTLM] = ["basic", "digest", "ntlm"];
+
+export default {
+  request, get, head, post, put, patch, del, options, asyncRequest, batch, file, url, expectedStatuses, setResponseCallback, cookieJar, CookieJar, Response,
+  TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3, AUTH_BASIC, AUTH_DIGEST, AUTH_NTLM,
+};

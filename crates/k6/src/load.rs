@@ -1,0 +1,189 @@
+//! From a k6 script to a plan: compile, evaluate once, read its options.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestPlan};
+use loadstone_protocol::http::{HttpOptions, Versions};
+use loadstone_protocol::{NetworkOptions, ProtocolOptions};
+use loadstone_script::{Program, ScriptError, compile_guest};
+use loadstone_secrets::Secrets;
+use rquickjs::{Ctx, Object, Value};
+use serde_json::Map;
+
+use crate::input::K6Inputs;
+use crate::modules::GUEST;
+use crate::options::{self, OptionError, Planned, Settings};
+use crate::realm::{Realm, World};
+use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
+
+/// The stack of JavaScript while a script is planned, on the main thread.
+const PLANNING_STACK_BYTES: usize = 1 << 20;
+/// k6's time limit of a request.
+pub(crate) const REQUEST_TIMEOUT_NS: u64 = 60_000_000_000;
+
+/// What a script exports.
+struct Exports {
+    options: Map<String, serde_json::Value>,
+    functions: Vec<String>,
+}
+
+/// Compiles and evaluates a k6 script.
+///
+/// # Errors
+/// The script cannot be compiled or evaluated, or has an option that Loadstone does not support.
+pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
+    let program = Arc::new(compile_guest(path, &GUEST)?);
+    let variables = Arc::new(inputs.variables.clone());
+    let shared = Arc::new(Shared::default());
+    let declared = Rc::new(RefCell::new(Vec::new()));
+    let world = World {
+        program: Arc::clone(&program),
+        bytecode: Arc::default(),
+        variables: Arc::clone(&variables),
+        shared: Arc::clone(&shared),
+        options: "{}".to_owned(),
+        metrics: None,
+        console: Rc::new(|_| {}),
+        id: 0,
+        declared: Rc::clone(&declared),
+    };
+    let realm = Realm::open(world, None, PLANNING_STACK_BYTES)?;
+    let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
+    let bytecode = Arc::new(realm.compile()?);
+    let at = |error: OptionError| {
+        let place = program.place_of_word(&error.option).or_else(|| program.place_of_word("options"));
+        let shown = ScriptError::new(error.message).help(error.help);
+        match place {
+            Some(place) => shown.at(place),
+            None => shown,
+        }
+    };
+    let options = options::merged(exports.options, &inputs.tiers);
+    let settings = Settings::read(&options).map_err(at)?;
+    let scenarios = options::scenarios(&options).map_err(at)?;
+    for scenario in &scenarios {
+        if !exports.functions.contains(&scenario.exec) {
+            let error = ScriptError::new(format!("scenario {}: the script exports no function `{}`", scenario.name, scenario.exec));
+            let error = error.help(format!("export it, or correct `exec`; the script exports: {}", exports.functions.join(", ")));
+            return Err(match program.place_of_word(&scenario.exec) {
+                Some(place) if scenario.exec != "default" => error.at(place),
+                _ => error,
+            });
+        }
+    }
+    let planned = options::thresholds(&options, &declared.borrow()).map_err(at)?;
+    let runs = |name: &str, wanted: bool| wanted && exports.functions.iter().any(|function| function == name);
+    let plan = plan(
+        &program,
+        &settings,
+        &scenarios,
+        &planned,
+        runs("setup", settings.runs_setup),
+        runs("teardown", settings.runs_teardown),
+        inputs,
+    );
+    plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
+    let summary = exports.functions.iter().any(|function| function == "handleSummary");
+    let summary = summary.then(|| "handleSummary is not called: use --summary-json, or the reports of Loadstone".to_owned());
+    let notes = settings.notes.iter().cloned().chain(scenarios.iter().flat_map(|scenario| scenario.notes.clone())).chain(summary).collect();
+    let metric_numbers: HashMap<String, usize> =
+        planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
+    Ok(K6Test {
+        network: network(&settings),
+        notes,
+        bytecode,
+        metrics: planned.metrics,
+        metric_numbers,
+        variables,
+        options: serde_json::Value::Object(options).to_string(),
+        shared,
+        plan,
+        program,
+        scenarios,
+        settings,
+    })
+}
+
+fn read<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<Exports> {
+    let options: Value<'js> = exports.get("options").unwrap_or_else(|_| {
+        ctx.catch();
+        Value::new_undefined(ctx.clone())
+    });
+    let options = match ctx.json_stringify(options)? {
+        Some(text) => serde_json::from_str(&text.to_string()?).unwrap_or_default(),
+        None => Map::new(),
+    };
+    let mut functions = Vec::new();
+    for key in exports.keys::<String>() {
+        let key = key?;
+        let value: Value<'js> = exports.get(&*key)?;
+        if value.is_function() {
+            functions.push(key);
+        } else if key == "default"
+            && let Some(object) = value.as_object()
+        {
+            // A CommonJS script exports its functions on one object.
+            let inner: Value<'js> = object.get("default")?;
+            functions.extend(inner.is_function().then_some(key));
+        }
+    }
+    Ok(Exports { options, functions })
+}
+
+fn plan(
+    program: &Program,
+    settings: &Settings,
+    scenarios: &[options::ScenarioSettings],
+    planned: &Planned,
+    sets_up: bool,
+    tears_down: bool,
+    inputs: &K6Inputs,
+) -> TestPlan {
+    let mut names: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    let mut once = |name: &str, role, graceful_stop_ns| {
+        names.push(name.to_owned());
+        let run = ScenarioRun::new(ScenarioId(names.len() as u32 - 1), LoadProfile::burst(1));
+        ScenarioRun { role, graceful_stop_ns: Some(graceful_stop_ns), ..run }
+    };
+    let parallel = Load::Parallel(scenarios.iter().map(|scenario| Load::Run(scenario.run.clone())).collect());
+    let load = match sets_up {
+        true => Load::Sequence(vec![Load::Run(once(SET_UP, RunRole::SetUp, settings.setup_timeout_ns)), parallel]),
+        false => parallel,
+    };
+    let tear_down = tears_down.then(|| once(TEAR_DOWN, RunRole::TearDown, settings.teardown_timeout_ns));
+    let path = program.entry_path();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("test");
+    let name = [".js", ".ts", ".mjs"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let defaults = RunOptions::default();
+    let metrics: Vec<DeclaredMetric> = planned.metrics.iter().map(|metric| metric.declared.clone()).collect();
+    TestPlan {
+        tear_down,
+        thresholds: planned.thresholds.clone(),
+        metrics,
+        options: RunOptions { seed: inputs.seed.unwrap_or(defaults.seed), request_timeout_ns: REQUEST_TIMEOUT_NS, ..defaults },
+        secrets: secrets(program, inputs),
+        ..TestPlan::new(name, names, load)
+    }
+}
+
+/// Passwords in URLs of the script, and values of variables whose names say that they are secret.
+fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
+    let mut secrets = Secrets::default();
+    if let Ok(text) = std::fs::read_to_string(program.entry_path()) {
+        secrets.learn_urls(&text);
+    }
+    for value in inputs.variables.values() {
+        secrets.learn_urls(value);
+    }
+    secrets
+}
+
+fn network(settings: &Settings) -> NetworkOptions {
+    // k6 negotiates HTTP/2 for https.
+    let http = HttpOptions { versions: Versions::Http2, ..HttpOptions::default() };
+    NetworkOptions { insecure: settings.insecure, protocols: ProtocolOptions::default().with(http), ..NetworkOptions::default() }
+}

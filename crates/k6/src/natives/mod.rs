@@ -1,0 +1,27 @@
+//! The Rust half of k6's modules: functions on the hidden object `__k6`, which the TypeScript in `js` uses.
+
+mod crypto;
+mod data;
+mod execution;
+mod files;
+mod http;
+mod metrics;
+mod steps;
+
+use rquickjs::{Ctx, Object};
+
+use crate::realm::World;
+pub(crate) use http::CompletedRequest;
+
+/// Puts `__k6` on the global object.
+pub(crate) fn install(ctx: &Ctx<'_>, world: &World) -> rquickjs::Result<()> {
+    let native = Object::new(ctx.clone())?;
+    crypto::install(ctx, &native)?;
+    data::install(ctx, &native, world)?;
+    execution::install(ctx, &native, world)?;
+    files::install(ctx, &native, world)?;
+    http::install(ctx, &native)?;
+    metrics::install(ctx, &native, world)?;
+    steps::install(ctx, &native)?;
+    ctx.globals().set("__k6", native)
+}

@@ -1,0 +1,63 @@
+//! `sleep`, `check`, `group`, timers.
+
+use loadstone_metrics::{Outcome, SeriesKind};
+use rquickjs::{Ctx, Function, Object};
+
+use super::metrics::tags_of;
+use crate::turn::Turn;
+
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
+    native.set("sleep", Function::new(ctx.clone(), sleep)?)?;
+    native.set("check", Function::new(ctx.clone(), check)?)?;
+    native.set("enterGroup", Function::new(ctx.clone(), enter_group)?)?;
+    native.set("leaveGroup", Function::new(ctx.clone(), leave_group)?)?;
+    native.set("timer", Function::new(ctx.clone(), timer)?)
+}
+
+fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
+    let mut turn = Turn::running(&ctx, "sleep")?;
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Ok(());
+    }
+    let timer = turn.vu().worker.clock.sleep((seconds * 1e9) as u64);
+    turn.wait(&ctx, timer)
+}
+
+/// A promise's timer: its completion calls `__k6.complete(id)`.
+fn timer(ctx: Ctx<'_>, id: u32, ms: f64) -> rquickjs::Result<()> {
+    let turn = Turn::running(&ctx, "a timer")?;
+    let timer = turn.vu().worker.clock.sleep((ms.max(0.0) * 1e6) as u64);
+    turn.vu().operations().borrow_mut().push(Box::pin(async move {
+        timer.await;
+        (id, None)
+    }));
+    Ok(())
+}
+
+fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js>>) -> rquickjs::Result<()> {
+    let turn = Turn::running(&ctx, "check")?;
+    let tags = tags_of(tags)?;
+    let (group, scenario, now) = (turn.group(), turn.scenario_id(), turn.now());
+    let worker = &turn.vu().worker;
+    let mut of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
+    of_call.push(("check", name.as_str().into()));
+    let tag = turn.vu().tag_of(&of_call);
+    let mut recorder = turn.recorder();
+    let series = worker.series(&mut recorder, SeriesKind::Check, scenario, &group, &name);
+    recorder.check(series, passed);
+    if !passed {
+        recorder.error(series, Outcome::Expect, now, "the check failed");
+    }
+    worker.record_own(&mut recorder, "checks", f64::from(u8::from(passed)), &tag);
+    Ok(())
+}
+
+fn enter_group(ctx: Ctx<'_>, name: String) -> rquickjs::Result<()> {
+    Turn::running(&ctx, "group")?.enter_group(&name);
+    Ok(())
+}
+
+fn leave_group(ctx: Ctx<'_>) -> rquickjs::Result<()> {
+    Turn::running(&ctx, "group")?.leave_group();
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! Executors: the load of scenarios as load profiles.
+
+use std::collections::BTreeMap;
+
+use loadstone_plan::{ClosedStage, IterationSplit, LoadProfile, OpenStage, ScenarioId, ScenarioRun, Timing};
+use serde_json::{Map, Value, json};
+
+use super::{OptionError, count, duration, strings, wrong};
+
+/// One scenario of the script.
+#[derive(Debug, Clone)]
+pub(crate) struct ScenarioSettings {
+    pub(crate) name: String,
+    pub(crate) executor: String,
+    /// The exported function that it runs.
+    pub(crate) exec: String,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) run: ScenarioRun,
+    /// VUs to create before the load.
+    pub(crate) users_prepared: u64,
+    pub(crate) notes: Vec<String>,
+}
+
+const COMMON: [&str; 7] = ["executor", "startTime", "gracefulStop", "env", "exec", "tags", "options"];
+const SECOND_NS: u64 = 1_000_000_000;
+/// The time limit of an executor that counts iterations.
+const MAX_DURATION: &str = "10m";
+
+/// The scenarios of the merged options.
+pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<ScenarioSettings>, OptionError> {
+    let ways: Vec<&str> =
+        ["iterations", "duration", "stages", "scenarios"].into_iter().filter(|name| options.contains_key(*name)).collect();
+    let conflict = match ways.as_slice() {
+        [] | [_] | ["iterations", "duration"] => None,
+        [first, .., last] => Some((*first, *last)),
+    };
+    if let Some((first, last)) = conflict {
+        return Err(wrong(last, format!("the options `{first}` and `{last}` both define the load"), "remove one of them"));
+    }
+    let vus = options.get("vus").cloned();
+    let mut shortcut = Map::new();
+    let executor = if options.contains_key("iterations") {
+        shortcut.insert("iterations".to_owned(), options["iterations"].clone());
+        shortcut.extend(options.get("duration").map(|duration| ("maxDuration".to_owned(), duration.clone())));
+        shortcut.extend(vus.map(|vus| ("vus".to_owned(), vus)));
+        "shared-iterations"
+    } else if let Some(duration) = options.get("duration") {
+        shortcut.insert("duration".to_owned(), duration.clone());
+        shortcut.extend(vus.map(|vus| ("vus".to_owned(), vus)));
+        "constant-vus"
+    } else if let Some(stages) = options.get("stages") {
+        shortcut.insert("stages".to_owned(), stages.clone());
+        shortcut.extend(vus.map(|vus| ("startVUs".to_owned(), vus)));
+        "ramping-vus"
+    } else if let Some(scenarios) = options.get("scenarios") {
+        return listed(scenarios);
+    } else {
+        if vus.as_ref().is_some_and(|vus| vus.as_u64() != Some(1)) {
+            let help = "add `duration`, `iterations` or `stages`, or set --duration or --iterations";
+            return Err(wrong("vus", "`vus` alone defines no load: k6 ignores it and runs one iteration", help));
+        }
+        "shared-iterations"
+    };
+    shortcut.insert("executor".to_owned(), executor.into());
+    Ok(vec![scenario("default", &shortcut, 0)?])
+}
+
+fn listed(scenarios: &Value) -> Result<Vec<ScenarioSettings>, OptionError> {
+    let help = "write scenarios: { NAME: { executor: \"constant-vus\", … } }";
+    let listed = scenarios.as_object().ok_or_else(|| wrong("scenarios", "`scenarios` is not an object", help))?;
+    if listed.is_empty() {
+        return Err(wrong("scenarios", "`scenarios` is empty, so there is no load", help));
+    }
+    let read = |(index, (name, value)): (usize, (&String, &Value))| match value.as_object() {
+        Some(object) => scenario(name, object, index as u32),
+        None => Err(wrong(name, format!("scenario {name} is not an object"), help)),
+    };
+    listed.iter().enumerate().map(read).collect()
+}
+
+/// Reads the fields of one scenario.
+struct Fields<'a> {
+    name: &'a str,
+    fields: &'a Map<String, Value>,
+}
+
+impl Fields<'_> {
+    fn get(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    fn count(&self, field: &str, default: u64) -> Result<u64, OptionError> {
+        self.get(field).map_or(Ok(default), |value| self.named(count(field, value)))
+    }
+
+    fn duration(&self, field: &str, default: &str) -> Result<u64, OptionError> {
+        self.named(duration(field, self.get(field).unwrap_or(&json!(default))))
+    }
+
+    fn named<T>(&self, read: Result<T, OptionError>) -> Result<T, OptionError> {
+        read.map_err(|error| OptionError { message: format!("scenario {}: {}", self.name, error.message), ..error })
+    }
+
+    fn required(&self, field: &str) -> Result<&Value, OptionError> {
+        self.get(field).ok_or_else(|| self.wrong(self.name, format!("`{field}` is missing"), format!("set `{field}`")))
+    }
+
+    fn wrong(&self, option: &str, message: impl AsRef<str>, help: impl Into<String>) -> OptionError {
+        wrong(option, format!("scenario {}: {}", self.name, message.as_ref()), help)
+    }
+
+    fn only(&self, known: &[&str]) -> Result<(), OptionError> {
+        match self.fields.keys().find(|field| !COMMON.contains(&field.as_str()) && !known.contains(&field.as_str())) {
+            Some(field) => {
+                let known: Vec<&str> = COMMON.iter().chain(known).copied().collect();
+                let help = match loadstone_units::nearest(field, &known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("this executor has: {}", known.join(", ")),
+                };
+                Err(self.wrong(field, format!("the executor has no option `{field}`"), help))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Durations and targets of the stages.
+    fn stages(&self) -> Result<Vec<(u64, f64)>, OptionError> {
+        let written = self.required("stages")?;
+        let help = "write stages: [{ duration: \"30s\", target: 10 }]";
+        let list = written.as_array().filter(|list| !list.is_empty());
+        let list = list.ok_or_else(|| self.wrong("stages", "`stages` is not a list with at least one stage", help))?;
+        list.iter()
+            .map(|stage| {
+                let part = |name: &str| stage.get(name).ok_or_else(|| self.wrong("stages", format!("a stage has no `{name}`"), help));
+                let target = part("target")?;
+                let target = target.as_f64().filter(|target| *target >= 0.0);
+                let target = target.ok_or_else(|| self.wrong("stages", "the target of a stage is not a number", help))?;
+                Ok((self.named(duration("stages", part("duration")?))?, target))
+            })
+            .collect()
+    }
+}
+
+fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<ScenarioSettings, OptionError> {
+    let fields = Fields { name, fields };
+    let executor = fields.required("executor")?.as_str().unwrap_or_default().to_owned();
+    let mut notes = Vec::new();
+    let (profile, users_max, users_prepared) = profile(&fields, &executor, &mut notes)?;
+    if fields.get("options").is_some_and(|options| options.get("browser").is_some()) {
+        return Err(fields.wrong("browser", "browsers are not supported", "run this scenario with k6, and the others with Loadstone"));
+    }
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+    let run = ScenarioRun {
+        users_max,
+        graceful_stop_ns: Some(fields.duration("gracefulStop", "30s")?),
+        start_after_ns: fields.duration("startTime", "0s")?,
+        ..ScenarioRun::new(ScenarioId(index), profile)
+    };
+    Ok(ScenarioSettings {
+        name: name.to_owned(),
+        executor,
+        exec: text("exec").unwrap_or_else(|| "default".to_owned()),
+        env: fields.get("env").map_or(Ok(BTreeMap::new()), |env| strings("env", env))?,
+        tags: fields.get("tags").map_or(Ok(BTreeMap::new()), |tags| strings("tags", tags))?,
+        run,
+        users_prepared,
+        notes,
+    })
+}
+
+/// The profile, the maximum of VUs of open load, and the VUs to create before it.
+fn profile(fields: &Fields<'_>, executor: &str, notes: &mut Vec<String>) -> Result<(LoadProfile, Option<u64>, u64), OptionError> {
+    let iterations = |split| -> Result<_, OptionError> {
+        fields.only(&["vus", "iterations", "maxDuration"])?;
+        let (users, count) = (fields.count("vus", 1)?, fields.count("iterations", 1)?);
+        let duration_max_ns = Some(fields.duration("maxDuration", MAX_DURATION)?);
+        if users == 0 || count == 0 {
+            return Err(fields.wrong("vus", "`vus` and `iterations` must be at least 1", "increase them"));
+        }
+        if split == IterationSplit::Shared && count < users {
+            return Err(fields.wrong("iterations", "`iterations` is less than `vus`, so some VUs would do nothing", "reduce `vus`"));
+        }
+        Ok((LoadProfile::Iterations { users, count, split, duration_max_ns }, None, users))
+    };
+    match executor {
+        "constant-vus" => {
+            fields.only(&["vus", "duration"])?;
+            let (users, ns) = (fields.count("vus", 1)?, fields.named(duration("duration", fields.required("duration")?))?);
+            if users == 0 || ns < SECOND_NS {
+                return Err(fields.wrong("duration", "`duration` must be at least 1s, and `vus` at least 1", "increase them"));
+            }
+            Ok((LoadProfile::users(users, ns), None, users))
+        }
+        "ramping-vus" => {
+            fields.only(&["startVUs", "stages", "gracefulRampDown"])?;
+            let stages = closed(fields.count("startVUs", 1)?, &fields.stages()?);
+            if fields.duration("gracefulRampDown", "30s")? < 30 * SECOND_NS && stages.iter().any(|stage| stage.to < stage.from) {
+                notes.push(format!(
+                    "scenario {}: `gracefulRampDown` has no effect: when VUs are removed, their running iterations finish",
+                    fields.name
+                ));
+            }
+            let users = stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0);
+            if stages.is_empty() || users == 0 {
+                return Err(fields.wrong("stages", "the stages run no VU, so there is no load", "set a `target` above 0 and a `duration`"));
+            }
+            Ok((LoadProfile::Closed { stages }, None, users))
+        }
+        "constant-arrival-rate" => {
+            fields.only(&["rate", "timeUnit", "duration", "preAllocatedVUs", "maxVUs"])?;
+            let ns = fields.named(duration("duration", fields.required("duration")?))?;
+            let rate = per_second(fields, fields.required("rate")?.as_f64().unwrap_or(-1.0))?;
+            if rate <= 0.0 || ns < SECOND_NS {
+                return Err(fields.wrong("rate", "`rate` must be above 0, and `duration` at least 1s", "increase them"));
+            }
+            let (prepared, users_max) = open_users(fields)?;
+            Ok((LoadProfile::rate(rate, ns), Some(users_max), prepared))
+        }
+        "ramping-arrival-rate" => {
+            fields.only(&["startRate", "timeUnit", "stages", "preAllocatedVUs", "maxVUs"])?;
+            let start = fields.get("startRate").and_then(Value::as_f64).unwrap_or(0.0);
+            let stages = open(fields, start)?;
+            if stages.iter().map(OpenStage::arrivals).sum::<f64>() <= 0.0 {
+                return Err(fields.wrong("stages", "the stages start no iteration", "set a `target` above 0 and a `duration`"));
+            }
+            let (prepared, users_max) = open_users(fields)?;
+            Ok((LoadProfile::Open { stages }, Some(users_max), prepared))
+        }
+        "shared-iterations" => iterations(IterationSplit::Shared),
+        "per-vu-iterations" => iterations(IterationSplit::PerUser),
+        "externally-controlled" => Err(fields.wrong(
+            "externally-controlled",
+            "the executor externally-controlled is not supported",
+            "use constant-vus, and scale the load on the page of --live",
+        )),
+        other => {
+            let known = "constant-vus, ramping-vus, constant-arrival-rate, ramping-arrival-rate, shared-iterations, per-vu-iterations";
+            Err(fields.wrong("executor", format!("there is no executor \"{other}\""), format!("use one of: {known}")))
+        }
+    }
+}
+
+/// A stage without a duration is a jump: the next begins at its target.
+fn closed(start: u64, stages: &[(u64, f64)]) -> Vec<ClosedStage> {
+    let mut from = start;
+    let mut list = Vec::new();
+    for (duration_ns, target) in stages {
+        let to = target.round() as u64;
+        if *duration_ns > 0 {
+            list.push(ClosedStage { from, to, duration_ns: *duration_ns });
+        }
+        from = to;
+    }
+    list
+}
+
+fn open(fields: &Fields<'_>, start: f64) -> Result<Vec<OpenStage>, OptionError> {
+    let mut from = per_second(fields, start)?;
+    let mut list = Vec::new();
+    for (duration_ns, target) in fields.stages()? {
+        let to = per_second(fields, target)?;
+        if duration_ns > 0 {
+            list.push(OpenStage::Rate { from, to, duration_ns, timing: Timing::Even });
+        }
+        from = to;
+    }
+    Ok(list)
+}
+
+fn per_second(fields: &Fields<'_>, rate: f64) -> Result<f64, OptionError> {
+    let unit = fields.duration("timeUnit", "1s")?;
+    if rate < 0.0 || unit == 0 {
+        return Err(fields.wrong("rate", "a rate is not a number, or `timeUnit` is zero", "write rate: 10, timeUnit: \"1s\""));
+    }
+    Ok(rate * 1e9 / unit as f64)
+}
+
+/// VUs to create before the load, and at most.
+fn open_users(fields: &Fields<'_>) -> Result<(u64, u64), OptionError> {
+    let prepared = fields.named(count("preAllocatedVUs", fields.required("preAllocatedVUs")?))?;
+    let most = fields.count("maxVUs", prepared)?;
+    if most < prepared || most == 0 {
+        return Err(fields.wrong("maxVUs", "`maxVUs` is zero or less than `preAllocatedVUs`", "increase `maxVUs`"));
+    }
+    Ok((prepared, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(options: Value) -> Result<Vec<ScenarioSettings>, OptionError> {
+        scenarios(options.as_object().unwrap())
+    }
+
+    fn profile_of(options: Value) -> LoadProfile {
+        read(options).unwrap()[0].run.profile.clone()
+    }
+
+    const S: u64 = SECOND_NS;
+
+    #[test]
+    fn shortcuts_are_executors() {
+        let once = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::Shared, duration_max_ns: Some(600 * S) };
+        assert_eq!(profile_of(json!({})), once);
+        assert_eq!(profile_of(json!({ "vus": 3, "duration": "2s" })), LoadProfile::users(3, 2 * S));
+        let shared = LoadProfile::Iterations { users: 2, count: 6, split: IterationSplit::Shared, duration_max_ns: Some(5 * S) };
+        assert_eq!(profile_of(json!({ "vus": 2, "iterations": 6, "duration": "5s" })), shared);
+        let stages = json!([{ "duration": "2s", "target": 3 }, { "duration": "0s", "target": 9 }, { "duration": "1s", "target": 9 }]);
+        let ramp = |from, to, s: u64| ClosedStage { from, to, duration_ns: s * S };
+        assert_eq!(profile_of(json!({ "stages": stages })), LoadProfile::Closed { stages: vec![ramp(1, 3, 2), ramp(9, 9, 1)] });
+    }
+
+    #[test]
+    fn arrival_rates_are_per_time_unit_and_bounded_by_vus() {
+        let options = json!({ "scenarios": { "a": { "executor": "constant-arrival-rate", "rate": 90, "timeUnit": "1m", "duration": "10s",
+            "preAllocatedVUs": 2, "maxVUs": 5, "startTime": "3s", "gracefulStop": "0s", "exec": "buy", "env": { "A": 1 }, "tags": { "t": "x" } } } });
+        let read = read(options).unwrap().remove(0);
+        assert_eq!(read.run.profile, LoadProfile::rate(1.5, 10 * S));
+        assert_eq!(
+            (read.run.users_max, read.users_prepared, read.run.start_after_ns, read.run.graceful_stop_ns),
+            (Some(5), 2, 3 * S, Some(0))
+        );
+        assert_eq!((read.exec.as_str(), read.env["A"].as_str(), read.tags["t"].as_str()), ("buy", "1", "x"));
+    }
+
+    #[test]
+    fn what_defines_no_load_or_two_loads_is_refused() {
+        for (options, option) in [
+            (json!({ "duration": "2s", "stages": [{ "duration": "2s", "target": 3 }] }), "stages"),
+            (json!({ "vus": 5 }), "vus"),
+            (json!({ "scenarios": {} }), "scenarios"),
+            (json!({ "stages": [{ "duration": "2s", "target": 0 }], "vus": 0 }), "stages"),
+            (json!({ "scenarios": { "a": { "executor": "constant-vus", "vuz": 1, "duration": "2s" } } }), "vuz"),
+            (json!({ "scenarios": { "a": { "executor": "externally-controlled" } } }), "externally-controlled"),
+            (json!({ "scenarios": { "a": { "executor": "constant-arrival-rate", "rate": 1, "duration": "2s" } } }), "a"),
+        ] {
+            assert_eq!(read(options.clone()).unwrap_err().option, option, "{options}");
+        }
+    }
+}

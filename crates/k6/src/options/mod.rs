@@ -1,0 +1,228 @@
+//! The options of a k6 script, as evaluated: they become settings and a test plan. An option that Loadstone does not support is an error.
+//!
+//! Read [`Settings`]. `executors` reads the load, `thresholds` the objectives.
+
+mod executors;
+mod thresholds;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+pub(crate) use executors::{ScenarioSettings, scenarios};
+pub(crate) use thresholds::{Planned, PlannedMetric, thresholds};
+
+/// A problem with an option: its name in the source, what is wrong, and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OptionError {
+    pub(crate) option: String,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+pub(crate) fn wrong(option: &str, message: impl Into<String>, help: impl Into<String>) -> OptionError {
+    OptionError { option: option.to_owned(), message: message.into(), help: help.into() }
+}
+
+/// Everything except load and thresholds.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) user_agent: Option<String>,
+    pub(crate) insecure: bool,
+    pub(crate) reuses_connections: bool,
+    pub(crate) reuses_connections_between_iterations: bool,
+    pub(crate) resets_cookies: bool,
+    pub(crate) discards_bodies: bool,
+    pub(crate) redirects_max: u8,
+    pub(crate) batch: usize,
+    pub(crate) batch_per_host: usize,
+    pub(crate) throws: bool,
+    pub(crate) min_iteration_ns: u64,
+    pub(crate) setup_timeout_ns: u64,
+    pub(crate) teardown_timeout_ns: u64,
+    pub(crate) runs_setup: bool,
+    pub(crate) runs_teardown: bool,
+    /// Options that change nothing in Loadstone, with the reason.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Options of the load.
+const OF_LOAD: [&str; 6] = ["vus", "duration", "iterations", "stages", "scenarios", "thresholds"];
+/// Options that configure outputs or services of k6, and change neither load nor verdict.
+const WITHOUT_EFFECT: [(&str, &str); 11] = [
+    ("ext", "settings of k6 extensions and of Grafana Cloud"),
+    ("cloud", "settings of Grafana Cloud"),
+    ("summaryTrendStats", "Loadstone's summary has its own columns: --columns"),
+    ("summaryTimeUnit", "Loadstone's summary chooses units itself"),
+    ("systemTags", "Loadstone records the tags that thresholds refer to"),
+    ("noUsageReport", "Loadstone sends no usage report"),
+    ("httpDebug", "`loadstone try` shows requests and responses"),
+    ("paused", "Loadstone starts at once"),
+    ("linger", "Loadstone ends after the load"),
+    ("noSummary", "use --quiet"),
+    ("summaryExport", "use --summary-json"),
+];
+/// Options that Loadstone does not support yet, with the remedy.
+const REFUSED: [(&str, &str); 11] = [
+    ("rps", "set the rate with an arrival-rate executor"),
+    ("hosts", "use the address in the URL and set the Host header"),
+    ("dns", "remove it: Loadstone resolves names by their TTL and uses all their addresses"),
+    ("tlsAuth", "run the script without it; client certificates are settings of Loadstone tests (docs/protocols.md)"),
+    ("tlsCipherSuites", "remove it: Loadstone negotiates cipher suites with the server"),
+    ("tlsVersion", "remove it: Loadstone negotiates TLS 1.2 or 1.3 with the server"),
+    ("blacklistIPs", "remove it, and check that the script names only hosts that it may load"),
+    ("blockHostnames", "remove it, and check that the script names only hosts that it may load"),
+    ("localIPs", "use the flag --source"),
+    ("executionSegment", "use a fleet to distribute load over machines"),
+    ("executionSegmentSequence", "use a fleet to distribute load over machines"),
+];
+
+/// Merges the tiers over the script's options, as k6 does: a tier with any of the load's options replaces all of those below it.
+pub(crate) fn merged(script: Map<String, Value>, tiers: &[Map<String, Value>]) -> Map<String, Value> {
+    let mut options = script;
+    options.retain(|_, value| !value.is_null());
+    for tier in tiers {
+        if ["duration", "iterations", "stages", "scenarios"].iter().any(|name| tier.contains_key(*name)) {
+            ["duration", "iterations", "stages", "scenarios"].iter().for_each(|name| _ = options.remove(*name));
+        }
+        options.extend(tier.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    options
+}
+
+/// A duration as k6 writes it: `"1m30s"`, or a number of milliseconds. Nanoseconds.
+pub(crate) fn duration(option: &str, value: &Value) -> Result<u64, OptionError> {
+    let help = "write a duration such as \"30s\" or \"1m30s\", or a number of milliseconds";
+    match value {
+        Value::Number(ms) => match ms.as_f64() {
+            Some(ms) if ms >= 0.0 => Ok((ms * 1e6) as u64),
+            _ => Err(wrong(option, format!("{option}: {ms} is not a duration"), help)),
+        },
+        Value::String(text) if text == "0" => Ok(0),
+        Value::String(text) => {
+            if let Ok(ms) = text.parse::<f64>() {
+                return duration(option, &serde_json::json!(ms));
+            }
+            loadstone_units::duration::parse(text).map_err(|problem| wrong(option, format!("{option}: {problem}"), help))
+        }
+        other => Err(wrong(option, format!("{option}: {other} is not a duration"), help)),
+    }
+}
+
+/// A whole number that is not negative.
+pub(crate) fn count(option: &str, value: &Value) -> Result<u64, OptionError> {
+    let number =
+        value.as_u64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0).map(|number| number as u64));
+    number.ok_or_else(|| wrong(option, format!("{option}: {value} is not a whole number"), "write a number such as 10, without quotes"))
+}
+
+fn boolean(option: &str, value: &Value) -> Result<bool, OptionError> {
+    value.as_bool().ok_or_else(|| wrong(option, format!("{option}: {value} is neither true nor false"), "write true or false"))
+}
+
+/// Values of tags and variables: strings, and what k6 converts to them.
+pub(crate) fn strings(option: &str, value: &Value) -> Result<BTreeMap<String, String>, OptionError> {
+    let Some(object) = value.as_object() else {
+        return Err(wrong(option, format!("{option}: expected an object"), "write { name: \"value\" }"));
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Ok(object.iter().map(|(name, value)| (name.clone(), text(value))).collect())
+}
+
+impl Settings {
+    /// Reads them. Unknown names are notes, since k6 ignores them with a warning.
+    pub(crate) fn read(options: &Map<String, Value>) -> Result<Self, OptionError> {
+        let mut settings = Self {
+            tags: BTreeMap::new(),
+            user_agent: None,
+            insecure: false,
+            reuses_connections: true,
+            reuses_connections_between_iterations: true,
+            resets_cookies: true,
+            discards_bodies: false,
+            redirects_max: 10,
+            batch: 20,
+            batch_per_host: 6,
+            throws: false,
+            min_iteration_ns: 0,
+            setup_timeout_ns: 60_000_000_000,
+            teardown_timeout_ns: 60_000_000_000,
+            runs_setup: true,
+            runs_teardown: true,
+            notes: Vec::new(),
+        };
+        for (name, value) in options.iter().filter(|(name, _)| !OF_LOAD.contains(&name.as_str())) {
+            settings.set(name, value)?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &Value) -> Result<(), OptionError> {
+        if let Some((_, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+            return Err(wrong(name, format!("the option `{name}` is not supported"), *remedy));
+        }
+        match name {
+            "tags" => self.tags = strings(name, value)?,
+            "userAgent" => self.user_agent = value.as_str().map(str::to_owned),
+            "insecureSkipTLSVerify" => self.insecure = boolean(name, value)?,
+            "noConnectionReuse" => self.reuses_connections = !boolean(name, value)?,
+            "noVUConnectionReuse" => self.reuses_connections_between_iterations = !boolean(name, value)?,
+            "noCookiesReset" => self.resets_cookies = !boolean(name, value)?,
+            "discardResponseBodies" => self.discards_bodies = boolean(name, value)?,
+            "maxRedirects" => self.redirects_max = count(name, value)?.min(255) as u8,
+            "batch" => self.batch = count(name, value)?.max(1) as usize,
+            "batchPerHost" => self.batch_per_host = count(name, value)? as usize,
+            "throw" => self.throws = boolean(name, value)?,
+            "minIterationDuration" => self.min_iteration_ns = duration(name, value)?,
+            "setupTimeout" => self.setup_timeout_ns = duration(name, value)?,
+            "teardownTimeout" => self.teardown_timeout_ns = duration(name, value)?,
+            "noSetup" => self.runs_setup = !boolean(name, value)?,
+            "noTeardown" => self.runs_teardown = !boolean(name, value)?,
+            "noThresholds" => {
+                boolean(name, value)?;
+            }
+            _ => match WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
+                Some((_, reason)) => self.notes.push(format!("the option `{name}` has no effect: {reason}")),
+                None => self.notes.push(format!("the option `{name}` is unknown to Loadstone and has no effect")),
+            },
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_tier_with_load_replaces_the_load_below_it() {
+        let script = map(json!({ "scenarios": { "a": {} }, "vus": 5, "userAgent": "x" }));
+        let merged = merged(script, &[map(json!({ "duration": "3s" }))]);
+        assert_eq!(Value::Object(merged), json!({ "vus": 5, "userAgent": "x", "duration": "3s" }));
+    }
+
+    #[test]
+    fn durations_are_strings_or_milliseconds() {
+        for (written, ns) in [(json!("1m30s"), 90_000_000_000), (json!(500), 500_000_000), (json!("0s"), 0), (json!("250"), 250_000_000)] {
+            assert_eq!(duration("d", &written), Ok(ns), "{written}");
+        }
+        assert!(duration("d", &json!("soon")).is_err() && duration("d", &json!(null)).is_err());
+    }
+
+    #[test]
+    fn unsupported_options_are_refused_and_unknown_ones_are_noted() {
+        let refused = Settings::read(&map(json!({ "rps": 5 }))).unwrap_err();
+        assert_eq!(refused.option, "rps");
+        assert!(refused.help.contains("arrival-rate"));
+        let noted = Settings::read(&map(json!({ "ext": {}, "colour": "red", "userAgent": "me" }))).unwrap();
+        assert_eq!((noted.notes.len(), noted.user_agent.as_deref()), (2, Some("me")));
+        assert!(Settings::read(&map(json!({ "throw": "yes" }))).is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! QuickJS with a k6 script: one runtime, which belongs to one VU, or to the planning of the test.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use loadstone_plan::DeclaredMetric;
+use loadstone_script::{Program, ScriptError, caught_error};
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::{Declared, WriteOptions};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Error, Module, Object, Persistent, Runtime, Value, qjs};
+
+use crate::coroutine::STACK_BYTES;
+use crate::natives;
+use crate::test::Shared;
+use crate::turn::VuHandle;
+
+/// The part of a coroutine's stack that JavaScript leaves to native functions, such as a TLS handshake.
+const NATIVE_STACK_BYTES: usize = 512 << 10;
+/// Jobs until the script's top level settles.
+const TOP_LEVEL_JOBS_MAX: usize = 1_000_000;
+
+/// Inputs of a realm.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) program: Arc<Program>,
+    /// Empty: modules are compiled from their source.
+    pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
+    pub(crate) variables: Arc<BTreeMap<String, String>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) options: String,
+    /// The metrics of the plan, by name. `None`: the test is being planned.
+    pub(crate) metrics: Option<HashMap<String, usize>>,
+    pub(crate) console: Rc<dyn Fn(&str)>,
+    /// `__VU`.
+    pub(crate) id: u64,
+    /// Metrics that the script declares while it is planned.
+    pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
+}
+
+/// A runtime in which a script has been evaluated. Fields drop in order: values before their context.
+pub(crate) struct Realm {
+    exports: Persistent<Object<'static>>,
+    context: Context,
+    runtime: Runtime,
+    pub(crate) world: World,
+}
+
+impl Realm {
+    /// Evaluates the script. On a coroutine: the runtime's limit on its stack counts from here.
+    pub(crate) fn open(world: World, vu: Option<VuHandle>, stack_bytes: usize) -> Result<Self, ScriptError> {
+        let no_realm = |error: Error| ScriptError::new(format!("the script engine could not start: {error}"));
+        let runtime = Runtime::new().map_err(no_realm)?;
+        runtime.set_max_stack_size(stack_bytes);
+        if let Some(vu) = &vu {
+            let vu = Rc::downgrade(&vu.0);
+            runtime.set_interrupt_handler(Some(Box::new(move || vu.upgrade().is_some_and(|vu| vu.check()))));
+        }
+        let loader = Modules { program: Arc::clone(&world.program), bytecode: Arc::clone(&world.bytecode) };
+        runtime.set_loader(loader.clone(), loader);
+        let context = Context::full(&runtime).map_err(no_realm)?;
+        let exports = context.with(|ctx| {
+            if let Some(vu) = vu {
+                let _ = ctx.store_userdata(vu);
+            }
+            natives::install(&ctx, &world).map_err(|error| caught_error(&ctx, &world.program, error))?;
+            evaluate(&ctx, &world, "k6:globals")?;
+            let exports = evaluate(&ctx, &world, world.program.entry_id())?;
+            Ok(Persistent::save(&ctx, exports))
+        })?;
+        Ok(Self { exports, context, runtime, world })
+    }
+
+    /// Calls into JavaScript.
+    pub(crate) fn enter<R>(&self, call: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> R) -> R {
+        self.context.with(|ctx| match self.exports.clone().restore(&ctx) {
+            Ok(exports) => call(&ctx, exports),
+            // Restoring fails only in another runtime.
+            Err(error) => unreachable!("{error}"),
+        })
+    }
+
+    /// Compiles every module, for the VUs.
+    pub(crate) fn compile(&self) -> Result<HashMap<String, Vec<u8>>, ScriptError> {
+        let program = &self.world.program;
+        self.context.with(|ctx| {
+            let compiled = |id: &str| {
+                let code = program.module_code(id).unwrap_or_default();
+                let module = Module::declare(ctx.clone(), id, code)?;
+                Ok((id.to_owned(), module.write(WriteOptions::default())?))
+            };
+            program.module_ids().map(|id| compiled(id).map_err(|error| caught_error(&ctx, program, error))).collect()
+        })
+    }
+
+    /// Collects cycles of objects.
+    pub(crate) fn collect(&self) {
+        self.runtime.run_gc();
+    }
+}
+
+/// The stack that JavaScript may use on a coroutine.
+pub(crate) const JS_STACK_BYTES: usize = STACK_BYTES - NATIVE_STACK_BYTES;
+
+fn evaluate<'js>(ctx: &Ctx<'js>, world: &World, id: &str) -> Result<Object<'js>, ScriptError> {
+    let failed = |error| caught_error(ctx, &world.program, error);
+    let module = declare(ctx, &world.program, &world.bytecode, id).map_err(failed)?;
+    let (module, done) = module.eval().map_err(failed)?;
+    for _ in 0..TOP_LEVEL_JOBS_MAX {
+        if !run_job(ctx).map_err(|thrown| loadstone_script::thrown_error(ctx, &world.program, &thrown))? {
+            break;
+        }
+    }
+    match done.state() {
+        PromiseState::Resolved => {}
+        PromiseState::Rejected => match done.result::<Value<'_>>() {
+            Some(Err(error)) => return Err(failed(error)),
+            _ => return Err(ScriptError::new("the script failed")),
+        },
+        PromiseState::Pending => {
+            return Err(ScriptError::new("the top level of the script awaits a promise that never settles")
+                .help("requests belong in the default function, or in `setup`"));
+        }
+    }
+    module.namespace().map_err(failed)
+}
+
+/// Runs the next job. False: there is none. An error is an interruption.
+pub(crate) fn run_job<'js>(ctx: &Ctx<'js>) -> Result<bool, Value<'js>> {
+    let mut ran_in = std::mem::MaybeUninit::uninit();
+    // SAFETY: the context is alive and entered, and so is its runtime. The context written to `ran_in` is not used.
+    let result = unsafe { qjs::JS_ExecutePendingJob(qjs::JS_GetRuntime(ctx.as_raw().as_ptr()), ran_in.as_mut_ptr()) };
+    match result {
+        0 => Ok(false),
+        1.. => Ok(true),
+        _ => Err(ctx.catch()),
+    }
+}
+
+fn declare<'js>(
+    ctx: &Ctx<'js>,
+    program: &Program,
+    bytecode: &HashMap<String, Vec<u8>>,
+    id: &str,
+) -> rquickjs::Result<Module<'js, Declared>> {
+    match (bytecode.get(id), program.module_code(id)) {
+        // SAFETY: this process wrote the bytes with the same version of QuickJS.
+        (Some(bytes), _) => unsafe { Module::load(ctx.clone(), bytes) },
+        (None, Some(code)) => Module::declare(ctx.clone(), id, code),
+        (None, None) => Err(Error::new_loading(id)),
+    }
+}
+
+/// The program's modules for QuickJS. Reads nothing from disk.
+#[derive(Clone)]
+struct Modules {
+    program: Arc<Program>,
+    bytecode: Arc<HashMap<String, Vec<u8>>>,
+}
+
+impl Resolver for Modules {
+    fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Option<ImportAttributes<'js>>) -> rquickjs::Result<String> {
+        let target = self.program.import_id(base, name);
+        target
+            .map(str::to_owned)
+            .ok_or_else(|| Error::new_resolving_message(base, name, "only imports with a constant string are supported"))
+    }
+}
+
+impl Loader for Modules {
+    fn load<'js>(&mut self, ctx: &Ctx<'js>, name: &str, _: Option<ImportAttributes<'js>>) -> rquickjs::Result<Module<'js, Declared>> {
+        declare(ctx, &self.program, &self.bytecode, name)
+    }
+}

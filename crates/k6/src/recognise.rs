@@ -1,0 +1,79 @@
+//! Whether a file is a k6 script: it, or a file that it imports, imports a module of k6, and none imports "loadstone".
+
+use std::path::{Path, PathBuf};
+
+/// Files to read at most.
+const FILES_MAX: usize = 200;
+
+/// Whether a test file is a k6 script. A file that cannot be read is none; loading it reports the reason.
+pub fn is_k6_script(path: &Path) -> bool {
+    let (mut waiting, mut seen, mut found) = (vec![path.to_path_buf()], Vec::<PathBuf>::new(), false);
+    while let Some(file) = waiting.pop() {
+        let Ok(file) = file.canonicalize() else { continue };
+        if seen.contains(&file) || seen.len() >= FILES_MAX {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        for specifier in specifiers(&text) {
+            if specifier == "loadstone" {
+                return false;
+            }
+            found |= specifier == "k6" || specifier.starts_with("k6/") || specifier.starts_with("https://jslib.k6.io/");
+            if specifier.starts_with('.') {
+                let target = file.parent().unwrap_or(Path::new("/")).join(specifier);
+                let bare = target.with_extension("");
+                waiting.extend(
+                    [target.clone(), with(&target, ".js"), with(&target, ".ts"), with(&bare, ".ts")]
+                        .into_iter()
+                        .filter(|file| file.is_file()),
+                );
+            }
+        }
+        seen.push(file);
+    }
+    found
+}
+
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// Strings that follow `from`, `import`, `import(` or `require(`. Also in comments, which does no harm.
+fn specifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(['"', '\'']).filter_map(|(at, quote)| {
+        let before = text[..at].trim_end().trim_end_matches('(').trim_end();
+        let follows = ["from", "import", "require"].iter().any(|word| before.ends_with(word));
+        let rest = text[at + 1..].split_once(quote).map(|(inside, _)| inside);
+        rest.filter(|inside| follows && !inside.contains('\n'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_recognised_by_what_they_and_their_files_import() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        file("api.ts", "import http from \"k6/http\";");
+        for (name, text, is_k6) in [
+            ("a.js", "import http from 'k6/http';\nexport default function () {}", true),
+            ("b.js", "const http = require(\"k6/http\");", true),
+            ("c.ts", "import { list } from \"./api.js\";", true),
+            ("d.js", "import { x } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';", true),
+            ("e.load.ts", "import { test } from \"loadstone\";", false),
+            ("f.load.ts", "import { test } from \"loadstone\"; import \"./api\"", false),
+            ("g.js", "console.log('k6')", false),
+        ] {
+            assert_eq!(is_k6_script(&file(name, text)), is_k6, "{name}");
+        }
+        assert!(!is_k6_script(&folder.path().join("none.js")));
+    }
+}

@@ -1,0 +1,81 @@
+//! A k6 script that has been loaded: the basis of every worker.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use loadstone_plan::{ScenarioId, TestPlan};
+use loadstone_protocol::NetworkOptions;
+use loadstone_script::Program;
+
+use crate::options::{PlannedMetric, ScenarioSettings, Settings};
+use crate::turn::Part;
+
+/// A script, ready to run. Shared by all workers.
+#[derive(Debug)]
+pub struct K6Test {
+    /// Validated.
+    pub plan: TestPlan,
+    /// How the test reaches the network. The binary's flags may add to it.
+    pub network: NetworkOptions,
+    /// Options of the script that have no effect, with the reason. For the user, before the run.
+    pub notes: Vec<String>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
+    pub(crate) scenarios: Vec<ScenarioSettings>,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: Vec<PlannedMetric>,
+    pub(crate) metric_numbers: HashMap<String, usize>,
+    pub(crate) variables: Arc<BTreeMap<String, String>>,
+    /// The merged options as JSON, for `exec.test.options`.
+    pub(crate) options: String,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Data of all VUs.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The result of `setup`, as JSON. Empty: it returned `undefined`.
+    pub(crate) set_up: OnceLock<String>,
+    /// `SharedArray`s by name: their elements as JSON.
+    pub(crate) arrays: Mutex<HashMap<String, Arc<Vec<Box<str>>>>>,
+}
+
+impl K6Test {
+    /// SHA-256 of the script and all its imports, in hexadecimal.
+    pub fn digest(&self) -> String {
+        self.program.source_digest()
+    }
+
+    /// The script's folder.
+    pub fn folder(&self) -> &Path {
+        self.program.folder_path()
+    }
+
+    /// The script.
+    pub fn entry(&self) -> PathBuf {
+        self.program.entry_path()
+    }
+
+    pub(crate) fn metric(&self, name: &str) -> Option<usize> {
+        self.metric_numbers.get(name).copied()
+    }
+
+    pub(crate) fn scenario_name(&self, scenario: ScenarioId) -> &str {
+        self.plan.scenarios.get(scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str())
+    }
+
+    /// What a VU runs for a scenario of the plan.
+    pub(crate) fn part(&self, scenario: ScenarioId) -> Part {
+        let index = scenario.0 as usize;
+        match self.plan.scenarios.get(index).map(|scenario| scenario.name.as_str()) {
+            Some(SET_UP) => Part::SetUp,
+            Some(TEAR_DOWN) => Part::TearDown,
+            _ => Part::Scenario(index),
+        }
+    }
+}
+
+/// Names of the scenarios that run `setup` and `teardown`.
+pub(crate) const SET_UP: &str = "setup()";
+pub(crate) const TEAR_DOWN: &str = "teardown()";

@@ -1,0 +1,314 @@
+//! One VU: a coroutine with a realm, which runs iterations.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use futures_util::StreamExt;
+use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
+use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpSession, SessionOptions};
+use loadstone_script::{ScriptError, caught_error};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Exception, Function, Object, Promise, Value};
+
+use crate::coroutine::{Coroutine, Pause, Resume};
+use crate::load::REQUEST_TIMEOUT_NS;
+use crate::realm::{JS_STACK_BYTES, Realm, World, run_job};
+use crate::turn::{Part, VuHandle, VuState, VuSuspender, Work};
+use crate::worker::Worker;
+
+/// Jobs of an aborted iteration that are run, without effect, before the next iteration.
+const ABORTED_JOBS_MAX: usize = 100_000;
+/// Iterations of a VU between collections of its garbage. QuickJS counts references, so only cycles are left.
+const ITERATIONS_PER_COLLECTION: u64 = 1_000;
+/// Sent by scripts that set no user agent.
+const USER_AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
+/// Connections to one host, if the script sets no limit.
+const CONNECTIONS_MAX: usize = 1_000;
+
+/// One VU of a script.
+pub struct K6User {
+    coroutine: Coroutine<Work, IterationEnd>,
+    worker: Rc<Worker>,
+    id: u64,
+}
+
+impl std::fmt::Debug for K6User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("K6User").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl K6User {
+    /// Evaluates the script in a runtime of this VU.
+    pub(crate) fn new(worker: &Rc<Worker>, id: u64) -> Result<Self, ScriptError> {
+        let problem = Rc::new(RefCell::new(None));
+        let (of_worker, reported) = (Rc::clone(worker), Rc::clone(&problem));
+        let coroutine = Coroutine::new(move |suspender| {
+            if let Err(error) = body(of_worker, id, suspender) {
+                *reported.borrow_mut() = Some(error);
+            }
+        });
+        let mut coroutine = coroutine.map_err(|error| {
+            ScriptError::new(format!("cannot map the stack of VU {id}: {error}"))
+                .help("use fewer VUs, or raise vm.max_map_count: a VU needs two mappings")
+        })?;
+        match coroutine.resume(Resume::Poll, None) {
+            Some(Pause::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
+            _ => Err(problem.take().unwrap_or_else(|| ScriptError::new(format!("VU {id} could not be initialised")))),
+        }
+    }
+}
+
+/// The code of a coroutine. The realm is dropped here, on the coroutine.
+fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), ScriptError> {
+    let test = Rc::clone(&worker).test.clone();
+    let console = worker.sinks.console.clone();
+    let session = session(&worker);
+    let vu = Rc::new(VuState::new(worker, id, session, suspender));
+    let world = World {
+        program: test.program.clone(),
+        bytecode: test.bytecode.clone(),
+        variables: test.variables.clone(),
+        shared: test.shared.clone(),
+        options: test.options.clone(),
+        metrics: Some(test.metric_numbers.clone()),
+        console: console.unwrap_or_else(|| Rc::new(|_| {})),
+        id,
+        declared: Rc::default(),
+    };
+    let realm = Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
+    let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
+    let mut iterations = 0u64;
+    while let Resume::Begin(work) = resume {
+        let part = work.part;
+        vu.begin(work);
+        let end = realm.enter(|ctx, exports| VuIteration { ctx, exports, vu: &vu, realm: &realm, part }.run());
+        vu.end();
+        iterations += 1;
+        if iterations.is_multiple_of(ITERATIONS_PER_COLLECTION) {
+            realm.collect();
+        }
+        resume = vu.suspender().idle(end);
+    }
+    Ok(())
+}
+
+fn session(worker: &Worker) -> HttpSession {
+    let settings = &worker.test.settings;
+    let options = ClientOptions {
+        keep_alive: settings.reuses_connections,
+        connections_max: if settings.batch_per_host == 0 { CONNECTIONS_MAX } else { settings.batch_per_host },
+        ..ClientOptions::default()
+    };
+    let client = Client::new(Rc::clone(&worker.network), options);
+    let agent = settings.user_agent.clone().unwrap_or_else(|| USER_AGENT.to_owned());
+    // An empty Accept-Encoding declines the one that Loadstone adds: k6 sends none.
+    let headers = vec![("User-Agent".to_owned(), agent), ("Accept-Encoding".to_owned(), String::new())];
+    let options = SessionOptions {
+        cookies: true,
+        headers: headers.into_iter().filter(|(name, value)| name != "User-Agent" || !value.is_empty()).collect(),
+        timeout_ns: REQUEST_TIMEOUT_NS,
+        body_use: BodyUse::Keep,
+        body_bytes_max: worker.test.plan.options.body_bytes_max,
+        returns_excess_redirect: true,
+    };
+    HttpSession::new(client, options)
+}
+
+/// An iteration, or one call of `setup` or `teardown`.
+struct VuIteration<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    exports: Object<'js>,
+    vu: &'a Rc<VuState>,
+    realm: &'a Realm,
+    part: Part,
+}
+
+impl<'js> VuIteration<'_, 'js> {
+    fn run(self) -> IterationEnd {
+        let began = self.vu.worker.clock.now();
+        let result = self.call().and_then(|returned| self.settled(returned));
+        if self.vu.is_interrupted() {
+            self.drain();
+            return IterationEnd::Ended(Outcome::Interrupted);
+        }
+        let end = match result.and_then(|returned| self.conclude(returned)) {
+            Ok(()) => IterationEnd::Ended(Outcome::Passed),
+            Err(error) => {
+                self.report(&caught_error(self.ctx, &self.realm.world.program, error));
+                self.drain();
+                IterationEnd::Threw(Outcome::Script)
+            }
+        };
+        if let Part::Scenario(_) = self.part {
+            self.measure(began);
+            let until = began + self.vu.worker.test.settings.min_iteration_ns;
+            if until > self.vu.worker.clock.now() {
+                // An interruption here only ends the wait.
+                let _ = self.vu.wait_idle(self.vu.worker.clock.sleep_until(until));
+            }
+        }
+        end
+    }
+
+    fn measure(&self, began: u64) {
+        let worker = &self.vu.worker;
+        let ms = (worker.clock.now() - began) as f64 / 1e6;
+        let tag = self.vu.tag_of(&[]);
+        let mut recorder = worker.recorder_at_end();
+        worker.record_own(&mut recorder, "iterations", 1.0, &tag);
+        worker.record_own(&mut recorder, "iteration_duration", ms, &tag);
+    }
+
+    /// Calls the function of this part.
+    fn call(&self) -> rquickjs::Result<Value<'js>> {
+        let native: Object<'js> = self.ctx.globals().get("__k6")?;
+        let begin: Function<'js> = native.get("begin")?;
+        let (name, env) = match self.part {
+            Part::SetUp => ("setup", None),
+            Part::TearDown => ("teardown", None),
+            Part::Scenario(index) => {
+                let scenario = &self.vu.worker.test.scenarios[index];
+                (scenario.exec.as_str(), (!scenario.env.is_empty()).then(|| serde_json::to_string(&scenario.env).unwrap_or_default()))
+            }
+        };
+        let number = self.vu.iteration_number();
+        begin.call::<_, ()>((number as f64, env))?;
+        let exported: Value<'js> = self.exports.get(name)?;
+        // A CommonJS script exports its functions on one object.
+        let function = match exported.as_function() {
+            Some(function) => function.clone(),
+            None => {
+                let default: Object<'js> = self.exports.get("default")?;
+                default.get(name)?
+            }
+        };
+        if self.part == Part::SetUp {
+            return function.call(());
+        }
+        let data: Function<'js> = native.get("data")?;
+        function.call((data.call::<_, Value<'js>>(())?,))
+    }
+
+    /// Runs jobs, timers and asynchronous requests until none is left. Returns the value of the returned promise.
+    fn settled(&self, returned: Value<'js>) -> rquickjs::Result<Value<'js>> {
+        let promise = Promise::from_value(returned.clone()).ok();
+        loop {
+            loop {
+                match run_job(self.ctx) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(thrown) => return Err(self.ctx.throw(thrown)),
+                }
+            }
+            if promise.as_ref().is_some_and(|promise| promise.state() == PromiseState::Rejected) {
+                break;
+            }
+            if self.vu.operations().borrow().is_empty() {
+                break;
+            }
+            let next = poll_fn(|context| self.vu.operations().borrow_mut().poll_next_unpin(context));
+            let Ok(Some((id, ended))) = self.vu.wait_idle(next) else { break };
+            let native: Object<'js> = self.ctx.globals().get("__k6")?;
+            let complete: Function<'js> = native.get("complete")?;
+            let value = ended.map_or_else(|| Ok(Value::new_undefined(self.ctx.clone())), |ended| ended.into_value(self.ctx))?;
+            complete.call::<_, ()>((id, value))?;
+        }
+        match promise {
+            None => Ok(returned),
+            Some(promise) => match promise.result::<Value<'js>>() {
+                Some(result) => result,
+                None if self.vu.is_interrupted() => Ok(returned),
+                None => Err(Exception::throw_message(self.ctx, "the promise that the function returned never settles")),
+            },
+        }
+    }
+
+    /// Stores the result of `setup`.
+    fn conclude(&self, returned: Value<'js>) -> rquickjs::Result<()> {
+        if self.part == Part::SetUp {
+            let json = self.ctx.json_stringify(returned)?.map(|text| text.to_string()).transpose()?;
+            // There is one set-up.
+            let _ = self.vu.worker.test.shared.set_up.set(json.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Nothing of an iteration that was cut off may run in the next one: jobs end at once, because every native function fails.
+    fn drain(&self) {
+        self.vu.set_interrupted(true);
+        self.vu.operations().borrow_mut().clear();
+        for _ in 0..ABORTED_JOBS_MAX {
+            match run_job(self.ctx) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_thrown) => {}
+            }
+        }
+        self.ctx.catch();
+        self.vu.operations().borrow_mut().clear();
+    }
+
+    /// Lists an error of the script, and prints it, as k6 does.
+    fn report(&self, error: &ScriptError) {
+        let worker = &self.vu.worker;
+        let place = error.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let message = format!("{}{place}", error.message);
+        let mut recorder = worker.recorder_at_end();
+        if let Part::Scenario(index) = self.part {
+            let id = loadstone_plan::ScenarioId(index as u32);
+            let name = worker.test.scenario_name(id).to_owned();
+            let series = worker.series(&mut recorder, SeriesKind::Iteration, id, &"".into(), &name);
+            recorder.error(series, Outcome::Script, worker.clock.now(), &message);
+        }
+        drop(recorder);
+        (self.realm.world.console)(&error.render());
+    }
+}
+
+impl VirtualUser for K6User {
+    fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd> {
+        let part = self.worker.test.part(iteration.arrival.scenario);
+        RunningIteration { user: self, work: Some(Work { iteration, part }), runs: false }
+    }
+}
+
+/// A running iteration. Dropping it interrupts the iteration.
+struct RunningIteration<'u> {
+    user: &'u mut K6User,
+    /// Until it begins.
+    work: Option<Work>,
+    runs: bool,
+}
+
+impl Future for RunningIteration<'_> {
+    type Output = IterationEnd;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IterationEnd> {
+        let resume = self.work.take().map_or(Resume::Poll, Resume::Begin);
+        self.runs = true;
+        match self.user.coroutine.resume(resume, Some(context.waker())) {
+            Some(Pause::Waiting) => Poll::Pending,
+            Some(Pause::Idle(end)) => {
+                self.runs = false;
+                Poll::Ready(end)
+            }
+            None => {
+                self.runs = false;
+                Poll::Ready(IterationEnd::Threw(Outcome::Script))
+            }
+        }
+    }
+}
+
+impl Drop for RunningIteration<'_> {
+    fn drop(&mut self) {
+        if self.runs {
+            self.user.coroutine.abort();
+        }
+    }
+}

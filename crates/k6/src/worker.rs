@@ -1,0 +1,123 @@
+//! State that the VUs of one worker share: clock, recorder, network, and the recorder's ids of metrics.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use loadstone_engine::WorkerContext;
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, SeriesId, SeriesKey, SeriesKind, Tags, ValueHistogram};
+use loadstone_plan::{DeclaredMetric, MetricKind, ScenarioId};
+use loadstone_protocol::Network;
+
+use crate::options::PlannedMetric;
+use crate::sinks::K6Sinks;
+use crate::test::K6Test;
+
+/// State of one worker. Its recorder is reached through a [`crate::turn::Turn`].
+pub(crate) struct Worker {
+    pub(crate) clock: Clock,
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
+    pub(crate) network: Rc<Network>,
+    pub(crate) test: Arc<K6Test>,
+    pub(crate) sinks: K6Sinks,
+    known: RefCell<KnownSeries>,
+}
+
+/// Series by group and name.
+type SeriesByName = HashMap<(Arc<str>, String), SeriesId>;
+
+/// The recorder's ids, found once.
+#[derive(Default)]
+struct KnownSeries {
+    whole: Vec<Option<MetricId>>,
+    parts: HashMap<(usize, Tags), Option<MetricId>>,
+    /// By kind and scenario.
+    series: HashMap<(SeriesKind, u32), SeriesByName>,
+}
+
+impl Worker {
+    pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, test: Arc<K6Test>, sinks: K6Sinks) -> Self {
+        let (clock, recorder) = (context.clock.clone(), Rc::clone(&context.recorder));
+        Self { clock, recorder, network, test, sinks, known: RefCell::default() }
+    }
+
+    /// The recorder, when no JavaScript runs and nothing is waited for.
+    pub(crate) fn recorder_at_end(&self) -> RefMut<'_, Recorder> {
+        self.recorder.borrow_mut()
+    }
+
+    /// The series of a name in a group of a scenario. `None`: the set-up or tear-down.
+    pub(crate) fn series(&self, recorder: &mut Recorder, kind: SeriesKind, scenario: ScenarioId, group: &Arc<str>, name: &str) -> SeriesId {
+        let mut known = self.known.borrow_mut();
+        let names = known.series.entry((kind, scenario.0)).or_default();
+        let cached = (Arc::clone(group), name.to_owned());
+        if let Some(id) = names.get(&cached) {
+            return *id;
+        }
+        let key = SeriesKey { kind, scenario: self.test.scenario_name(scenario).into(), group: Arc::clone(group), name: name.into() };
+        let id = recorder.series(&key);
+        // The recorder bounds its series, so it is asked each time beyond the bound.
+        if names.len() < self.test.plan.options.series_max as usize {
+            names.insert(cached, id);
+        }
+        id
+    }
+
+    /// Records a value of a metric. `tag` yields the value of a tag.
+    pub(crate) fn record<'t>(
+        &self,
+        recorder: &mut Recorder,
+        metric: usize,
+        value: f64,
+        tag: &dyn Fn(&str) -> Option<std::borrow::Cow<'t, str>>,
+    ) {
+        let Some(PlannedMetric { declared, tags }) = self.test.metrics.get(metric) else { return };
+        let at = self.clock.now();
+        let mut known = self.known.borrow_mut();
+        if known.whole.len() <= metric {
+            known.whole.resize(metric + 1, None);
+        }
+        if known.whole[metric].is_none() {
+            known.whole[metric] = recorder.metric(&empty(declared, Tags::default()));
+        }
+        let part = (!tags.is_empty()).then(|| Tags::new(tags.iter().filter_map(|name| Some((name.as_str(), tag(name)?.into_owned())))));
+        let part = part.filter(|tags| !tags.is_empty()).and_then(|tags| {
+            let id = known.parts.get(&(metric, tags.clone())).copied();
+            id.unwrap_or_else(|| {
+                let id = recorder.metric(&empty(declared, tags.clone()));
+                if known.parts.len() < self.test.plan.options.series_max as usize {
+                    known.parts.insert((metric, tags), id);
+                }
+                id
+            })
+        });
+        for id in known.whole[metric].into_iter().chain(part) {
+            recorder.record_metric(id, at, value);
+        }
+    }
+
+    /// The same for a metric of k6, if the plan has it.
+    pub(crate) fn record_own<'t>(
+        &self,
+        recorder: &mut Recorder,
+        name: &str,
+        value: f64,
+        tag: &dyn Fn(&str) -> Option<std::borrow::Cow<'t, str>>,
+    ) {
+        if let Some(metric) = self.test.metric(name) {
+            self.record(recorder, metric, value, tag);
+        }
+    }
+}
+
+fn empty(declared: &DeclaredMetric, tags: Tags) -> MetricSlice {
+    let value = match declared.kind {
+        MetricKind::Trend => MetricValue::Trend(ValueHistogram::default()),
+        MetricKind::Counter => MetricValue::Counter { count: 0, sum: 0.0 },
+        MetricKind::Gauge => MetricValue::Gauge(GaugeValue::default()),
+        MetricKind::Rate => MetricValue::Rate { count: 0, hits: 0 },
+    };
+    MetricSlice { name: declared.name.as_str().into(), unit: declared.unit.as_str().into(), tags, value }
+}

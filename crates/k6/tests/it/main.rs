@@ -1,0 +1,9 @@
+//! VUs on virtual time, and their requests against a server that records them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
+
+mod harness;
+mod interruptions;
+mod requests;
+mod scripts;
+mod stacks;
