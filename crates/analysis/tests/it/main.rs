@@ -41,6 +41,7 @@ mod runtimes;
 mod services;
 mod simulation;
 mod spans;
+mod stated;
 mod statement_time;
 mod summary;
 mod synthetic;
