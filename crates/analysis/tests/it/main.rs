@@ -22,6 +22,7 @@ mod fluid;
 mod habits;
 mod held;
 mod held_back;
+mod held_connections;
 mod held_out;
 mod layers;
 mod limits;
