@@ -32,6 +32,7 @@ mod metrics;
 mod mixes;
 mod networks;
 mod next;
+mod one_core;
 mod onsets;
 mod parallel_loads;
 mod path;
