@@ -6,20 +6,22 @@
 //! The rule reports a request if at least 3 of its samples were still open at the end of the run. They must have been open for at least 1.5 s, and for three
 //! times as long as any that ended.
 //!
+//! The claim names the instant of the last response if it is earlier: requests that were sent before may have timed out.
+//!
 //! A long queue is ruled out, because requests that end have then waited as long as those that are still open. It is not ruled out if no such request ended. A
 //! process at the limit of its CPU is the other alternative.
 //!
 //! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is
 //! not released, and the claim lists both. The confidence is medium.
 
-use crate::finding::Alternative;
-use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
+use crate::evidence::examined;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 
 /// In a queue of any length, requests that end have waited as long as those that are still open.
@@ -69,26 +71,21 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::seconds("from", from))
         .with(Quantity::seconds("open", open))
         .rests_on(
-        format!(
-            "when the run ended, they had been open for up to {}; {}",
-            loadstone_units::seconds(open),
-            if first.longest_s > 0.0 {
-                format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
-            } else {
-                format!("no \"{}\" ended at all", first.name)
-            }
-        ),
-        vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
-        (from, end),
-    );
-    let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
-    Some(
-        found
-            .weigh(long_queue(all))
-            .weigh(examined::cpu(facts, from, end))
-            .try_next(
-                "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
-                 dump of the target. Give every wait a time limit.",
+            format!(
+                "when the run ended, they had been open for up to {}; {}",
+                loadstone_units::seconds(open),
+                if first.longest_s > 0.0 {
+                    format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
+                } else {
+                    format!("no \"{}\" ended at all", first.name)
+                }
             ),
-    )
+            vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
+            (from, end),
+        );
+    let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
+    Some(found.weigh(long_queue(all)).weigh(examined::cpu(facts, from, end)).try_next(
+        "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
+                 dump of the target. Give every wait a time limit.",
+    ))
 }
