@@ -168,7 +168,7 @@ table::fact_table! {
             constant_connections::find(&signals, (&strain, &plateaus), &waiting);
 
         /// Pauses that recur.
-        stalls: Option<stalls::Stalls> = stalls::find(run);
+        stalls: Option<stalls::Stalls> = stalls::find(run, &changes);
 
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);
