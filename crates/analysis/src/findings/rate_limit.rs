@@ -93,6 +93,7 @@ fn rejected_by_target(facts: &Facts<'_>) -> Option<RankedFinding> {
     [Refusal::TooManyRequests, Refusal::ResourceExhausted].into_iter().find_map(|refusal| refused(facts, refusal))
 }
 
+#[expect(clippy::too_many_lines, reason = "one finding, its evidence and its advice in the order in which they are read")]
 fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let of = |series: &SeriesTally| refusal.count(&series.merged, facts.tally.errors());
     let is_refused = |series: &&SeriesTally| {

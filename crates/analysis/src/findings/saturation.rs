@@ -63,6 +63,7 @@ pub(super) const RULE: Rule = Rule {
     find: FindingSearch::One(find),
 };
 
+#[expect(clippy::too_many_lines, reason = "one arm for each resource, with its claim, evidence and advice")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
@@ -356,6 +357,7 @@ fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &E
     found.rests_on(text, vec![top.series], (exhausted.from, exhausted.to))
 }
 
+#[expect(clippy::too_many_lines, reason = "one claim for each limit, and the evidence that they share")]
 fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
     let top = busiest_function(facts, exhausted, cpu.cores_used);
