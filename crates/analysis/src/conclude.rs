@@ -30,6 +30,7 @@ pub fn conclude(run: &Run) -> Summary {
         judged: &uncertainty::judged_percentiles(&tally, &uncertainties),
         thresholds: &thresholds,
         undecided: &undecided,
+        accepts_late: validity::accepts_late(&run.signals),
         stage: RunStage::Over(run.end.as_ref()),
     };
     let validity = validity::judge(&input);

@@ -145,6 +145,7 @@ impl LiveAnalysis {
             judged: &uncertainty::judged_percentiles(&self.tally, &self.uncertainties),
             thresholds: &[],
             undecided: &[],
+            accepts_late: false,
             stage: RunStage::Running,
         };
         validity::judge(&input)

@@ -58,6 +58,7 @@ impl Provisional {
             judged: &uncertainty::judged_percentiles(&tally, &uncertainties),
             thresholds: &[],
             undecided: &[],
+            accepts_late: validity::accepts_late(&run.signals),
             stage: RunStage::Running,
         });
         let facts = Facts::of(run, &tally, &validity);

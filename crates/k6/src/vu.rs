@@ -114,6 +114,7 @@ fn session(worker: &Worker) -> HttpSession {
         timeout_ns: REQUEST_TIMEOUT_NS,
         body_use: BodyUse::Keep,
         body_bytes_max: worker.test.plan.options.body_bytes_max,
+        redirect_hosts: None,
         returns_excess_redirect: true,
     };
     HttpSession::new(client, options)

@@ -7,5 +7,6 @@ pub(crate) mod added_time;
 pub(crate) mod examined;
 pub(crate) mod growing_level;
 pub(crate) mod next_limit;
+pub(crate) mod stated_limit;
 pub(crate) mod transactions;
 pub(crate) mod users_time;

@@ -47,6 +47,10 @@ const COLLECTING_SHARE_MIN: f64 = 0.30;
 pub(crate) const COLLECTING_NAMED_SHARE_MIN: f64 = 0.1;
 /// Part of a heap that is in use after each collection where no collection frees much.
 const HEAP_USED_PART_MIN: f64 = 0.95;
+/// Seconds without a reading before the load ends, from which the metrics of a process have stopped.
+const SILENT_MIN_S: f64 = 5.0;
+/// Cores in use by the busiest thread since then, as by a collector that finds nothing to free.
+const BUSY_COLLECTOR_CORES_MIN: f64 = 0.85;
 /// Readings in which it filled up.
 const FILLING_READINGS_MIN: usize = 4;
 
@@ -85,6 +89,15 @@ pub(crate) enum ExhaustedResource<'a> {
         collecting: f64,
         heap: Option<f64>,
         filled: Option<(f64, f64)>,
+    },
+    /// A heap that was full when its metrics stopped, while a thread of the process was busy. `heap`: part in use at last. `at`: the last reading, in seconds
+    /// since the run began. `thread`: cores in use by the busiest thread since then.
+    SilentHeap {
+        observer: &'a str,
+        process: &'a str,
+        heap: f64,
+        at: f64,
+        thread: f64,
     },
     ProcessCpu(ProcessCpu<'a>),
     MachineCpu(MachineCpu),
@@ -144,7 +157,7 @@ impl ExhaustedResource<'_> {
         match self {
             ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
             ExhaustedResource::GroupCpu { group, .. } => format!("The CPU of the control group \"{group}\""),
-            ExhaustedResource::Heap { process, .. } => format!("The heap of \"{process}\""),
+            ExhaustedResource::Heap { process, .. } | ExhaustedResource::SilentHeap { process, .. } => format!("The heap of \"{process}\""),
             ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
             ExhaustedResource::MachineCpu(_) => "The machine's CPU".to_owned(),
             ExhaustedResource::Disk { device, .. } => format!("The disk {device}"),
@@ -154,7 +167,7 @@ impl ExhaustedResource<'_> {
 
     /// Whether a request for more of it fails instead of waiting.
     fn refuses(&self) -> bool {
-        matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. })
+        matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. } | ExhaustedResource::SilentHeap { .. })
     }
 }
 
@@ -172,8 +185,15 @@ pub(super) fn find<'a>(
         return Vec::new();
     }
     let look = Resources(search);
-    let found =
-        [look.descriptors(), look.group(), look.heap(), look.process(responses, plateaus), look.machine(), look.disk(), look.network()];
+    let found = [
+        look.descriptors(),
+        look.group(),
+        look.heap().or_else(|| look.silent_heap()),
+        look.process(responses, plateaus),
+        look.machine(),
+        look.disk(),
+        look.network(),
+    ];
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| {
         let held = search.strain.held_part(without_onset(changes, found.span), found.places).map(|part| (part, None));
@@ -256,6 +276,25 @@ impl<'a> Resources<'_, '_, 'a> {
             let series = self.0.signals.read_each(of.part, of.role).iter().map(SignalReadings::name).collect();
             let resource = ExhaustedResource::Heap { process: of.part.observer, collecting, heap, filled };
             Some(AtLimit { span, resource, places: 1.0, series })
+        })
+    }
+
+    /// A process that only collects garbage no longer answers the reader of its metrics, so that no reading shows its collections.
+    fn silent_heap(&self) -> Option<FoundResource<'a>> {
+        let (_, end) = self.0.strain.loaded()?;
+        self.0.signals.parts_with(Role::HeapMax).find_map(|part| {
+            let (used, max) = (self.0.signals.read(part, Role::HeapUsed)?, self.0.signals.read(part, Role::HeapMax)?);
+            let (at, _) = *used.points().last().filter(|(at, _)| *at <= end - SILENT_MIN_S)?;
+            let last = (at - LENGTH_MIN_S, at);
+            let heap = used.mean(last.0, last.1)? / max.mean(last.0, last.1).filter(|max| *max > 0.0)?;
+            let busy = self.0.signals.parts_with(Role::ProcessThreadCpuMax).filter_map(|process| {
+                let thread = self.0.signals.read(process, Role::ProcessThreadCpuMax)?;
+                let cores = thread.mean(at + 1.0, end).filter(|cores| *cores >= BUSY_COLLECTOR_CORES_MIN)?;
+                Some((process.observer, cores, thread.name()))
+            });
+            let (process, thread, series) = busy.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| heap >= HEAP_USED_PART_MIN)?;
+            let resource = ExhaustedResource::SilentHeap { observer: part.observer, process, heap, at, thread };
+            Some(AtLimit { span: (at, end), resource, places: 1.0, series: vec![used.name(), max.name(), series] })
         })
     }
 

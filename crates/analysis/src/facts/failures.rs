@@ -30,6 +30,8 @@ const TOO_MANY_REQUESTS: u16 = 429;
 
 /// Fields of a JSON response that may describe the failure.
 const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
+/// Words of a string from which it describes a failure.
+const TELLING_WORDS_MIN: usize = 2;
 /// The longest description that is shown. Characters.
 const MESSAGE_CHARS_MAX: usize = 200;
 
@@ -369,20 +371,48 @@ fn recorded_kind(error: &ErrorGroup, too_many: u64) -> FailureKind {
     FailureKind { outcome: error.outcome, text: error.message.to_string(), count: error.count, is_rate_limited }
 }
 
-/// The message of the first failed response, from a usual field of its JSON (RFC 9457 names `detail` and `title`), or a short plain body.
+/// The message of the first failed response: the longest telling string of its JSON, whatever its shape, or a short plain body.
 fn message(tally: &RunTally, key: &SeriesKey) -> Option<String> {
     let samples = tally.errors().iter().filter(|error| error.key == *key).flat_map(|error| &error.samples);
     let first = samples.min_by_key(|sample| sample.at)?;
     let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
         Ok(serde_json::Value::String(text)) => text,
-        Ok(body) => MESSAGE_FIELDS.iter().find_map(|name| match body.get(name)? {
-            serde_json::Value::String(text) => Some(text.clone()),
-            nested => Some(nested.get("message")?.as_str()?.to_owned()),
-        })?,
+        Ok(body) => longest_telling(&body).or_else(|| usual_field(&body))?,
         Err(_) => first.body.trim().to_owned(),
     };
     let is_short = !text.is_empty() && text.chars().count() <= MESSAGE_CHARS_MAX && !text.contains(['<', '\n']);
     (is_short && text != format!("status {}", first.status)).then_some(text)
+}
+
+/// The longest string with several words, at any depth. Stack traces, links and identifiers describe nothing.
+fn longest_telling(body: &serde_json::Value) -> Option<String> {
+    let is_telling = |text: &&String| {
+        text.split_whitespace().count() >= TELLING_WORDS_MIN
+            && text.chars().count() <= MESSAGE_CHARS_MAX
+            && !text.contains(['<', '\n'])
+            && !text.contains("://")
+    };
+    let mut left = vec![body];
+    let mut longest: Option<&String> = None;
+    while let Some(value) = left.pop() {
+        match value {
+            serde_json::Value::String(text) if is_telling(&text) => {
+                longest = longest.filter(|known| known.len() >= text.len()).or(Some(text));
+            }
+            serde_json::Value::Array(values) => left.extend(values),
+            serde_json::Value::Object(fields) => left.extend(fields.values()),
+            _ => {}
+        }
+    }
+    longest.cloned()
+}
+
+/// A usual field (RFC 9457 names `detail` and `title`), even if it is a single word.
+fn usual_field(body: &serde_json::Value) -> Option<String> {
+    MESSAGE_FIELDS.iter().find_map(|name| match body.get(name)? {
+        serde_json::Value::String(text) => Some(text.clone()),
+        nested => Some(nested.get("message")?.as_str()?.to_owned()),
+    })
 }
 
 fn times(run: &Run, merged: &SeriesSlice) -> Option<FailedTimes> {

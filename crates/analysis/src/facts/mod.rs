@@ -19,6 +19,7 @@ pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod changing_load;
 pub(crate) mod commits;
+pub(crate) mod constant_connections;
 mod core_queue;
 pub(crate) mod cpu_growth;
 mod demand;
@@ -162,8 +163,12 @@ table::fact_table! {
         /// Database sessions whose number in use stops growing while requests wait.
         busy_sessions: Option<busy_sessions::BusySessions<'a>> = busy_sessions::find(&signals, &plateaus, &strain);
 
+        /// Connections to a database whose number was constant while far more requests waited.
+        constant_connections: Option<constant_connections::ConstantConnections<'a>> =
+            constant_connections::find(&signals, (&strain, &plateaus), &waiting);
+
         /// Pauses that recur.
-        stalls: Option<stalls::Stalls> = stalls::find(run);
+        stalls: Option<stalls::Stalls> = stalls::find(run, &changes);
 
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);

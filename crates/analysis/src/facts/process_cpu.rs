@@ -37,6 +37,16 @@ const WANTED_PART_MIN: f64 = 0.80;
 const STARVED_CORES_PART_MIN: f64 = 0.5;
 /// Seconds that threads wait for a core for each second that they have one, from which they are starved: their work takes that much longer.
 const STARVED_WAIT_FACTOR_MIN: f64 = 3.0;
+/// Part of its cores that a process uses where its threads wait for as many more: a mask or quota does not leave it the rest.
+const CROWDED_CORES_PART_MIN: f64 = 0.8;
+/// And from which that is certain.
+const CROWDED_SURE_PART_MIN: f64 = 0.9;
+/// Threads that wait for each core of such a process.
+const CROWDED_WAITING_PER_CORE_MIN: f64 = 1.0;
+/// Cores in use by the busiest thread, as a part of those of all processes, up to which no single thread does the work.
+const SPREAD_THREAD_PART_MAX: f64 = 0.5;
+/// Threads that wait for a core where many processes compute one at a time: they wait for each other instead.
+const SPREAD_WAITING_MAX: f64 = 0.5;
 /// Threads that must wait for a core where others use nearly all of them.
 const WAITING_THREADS_MIN: f64 = 0.5;
 /// Factor of growth from the third quarter of a stretch to the last that counts as none.
@@ -76,6 +86,8 @@ pub(crate) enum CpuLimit {
     /// It used all of this many cores, though not at every instant: of the requests served at a time (`served`, mean), most compute, and the others wait for
     /// something else.
     Served { cores: f64, served: f64 },
+    /// Many processes together used about one core: they compute one at a time, as behind a lock that each holds while it computes.
+    OneAtATime { processes: f64, thread: f64 },
     /// So many cores, or one thread's core, that were not always busy. Requests waited about as long as expected for cores of that utilisation.
     Queue { cores: f64 },
 }
@@ -84,7 +96,7 @@ impl CpuLimit {
     /// Cores.
     pub(crate) fn places(self) -> f64 {
         match self {
-            CpuLimit::OneThread(_) | CpuLimit::Starved => 1.0,
+            CpuLimit::OneThread(_) | CpuLimit::Starved | CpuLimit::OneAtATime { .. } => 1.0,
             CpuLimit::Cores(cores)
             | CpuLimit::All(cores)
             | CpuLimit::Left(cores)
@@ -123,7 +135,18 @@ fn of_process<'a>(
         let span = if thread.is_some() { None } else { run(cpu, ONE_CORE_USED_MIN) }?;
         is_one_thread(cpu, delay, span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
     };
-    let found = all().or_else(by_thread).or_else(by_total);
+    // Where threads wait for the cores that a process may use, a use just below all of them is the limit as well.
+    let crowded = || -> Option<FoundLimit> {
+        let delay = delay.filter(|_| cores < machine_cores)?;
+        let waits = |at: f64, waited: f64| {
+            let used = cpu.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
+            waited >= CROWDED_WAITING_PER_CORE_MIN * cores && used >= CROWDED_CORES_PART_MIN * cores
+        };
+        let span = delay.longest_where(READINGS_MIN, LENGTH_MIN_S, waits)?;
+        let is_sure = cpu.mean(span.0, span.1)? >= CROWDED_SURE_PART_MIN * cores;
+        Some((CpuLimit::Cores(cores), if is_sure { Confidence::High } else { Confidence::Medium }, span))
+    };
+    let found = all().or_else(by_thread).or_else(crowded).or_else(by_total);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
     let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
@@ -131,6 +154,7 @@ fn of_process<'a>(
     let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT_MIN;
     let queued = || if are_places { None } else { queue(responses, cpu, thread.as_ref(), cores) };
     let (limit, confidence, span) = found.or_else(queued)?;
+    let limit = one_at_a_time(search, process, (cpu, thread.as_ref(), delay), (limit, span)).unwrap_or(limit);
     let resource = ProcessCpu {
         process: process.part.observer,
         limit,
@@ -141,6 +165,23 @@ fn of_process<'a>(
     };
     let shown = [Some(cpu), thread.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
+}
+
+/// One core that many processes share although none of their threads is busy for half of it, and hardly any waits for a core. A runtime's limit or a mask
+/// cannot be the cause: a runtime is one process, and threads behind a mask wait for a core.
+fn one_at_a_time(
+    search: &Search<'_, '_>,
+    process: &PathResource<'_>,
+    (cpu, thread, delay): (&SignalReadings<'_>, Option<&SignalReadings<'_>>, Option<&SignalReadings<'_>>),
+    (limit, (from, to)): (CpuLimit, (f64, f64)),
+) -> Option<CpuLimit> {
+    let is_one =
+        matches!(limit, CpuLimit::OneThread(_)) || matches!(limit, CpuLimit::Cores(cores) | CpuLimit::Queue { cores } if cores < 1.5);
+    let processes = search.signals.mean(process.part, Role::ProcessCount, from, to).filter(|count| *count >= 2.0 && is_one)?;
+    let (used, thread, waited) = (cpu.mean(from, to)?, thread?.mean(from, to)?, delay?.mean(from, to)?);
+    let may_use_more = process.places(from, to).is_some_and(|cores| cores >= 2.0);
+    let is_spread = thread <= SPREAD_THREAD_PART_MAX * used && waited <= SPREAD_WAITING_MAX && may_use_more;
+    is_spread.then_some(CpuLimit::OneAtATime { processes, thread })
 }
 
 /// Whether one thread had a core to itself: the process uses or waits for no more than one core, or used exactly one.

@@ -43,6 +43,12 @@ impl SignalMove<'_> {
             && (self.after - self.before).abs() >= MOVED_PART_MIN * larger
     }
 
+    /// Whether its levels before and after are about the same. A signal that varied a lot before has neither moved nor remained.
+    pub(crate) fn has_remained(&self) -> bool {
+        let larger = self.before.abs().max(self.after.abs());
+        !is_large_enough(self.signal, self.before, self.after) || (self.after - self.before).abs() < MOVED_PART_MIN * larger
+    }
+
     /// `process:8080/cpu from 0.2 to 0.99`.
     pub(crate) fn phrase(&self) -> String {
         let shown = |value: f64| loadstone_units::in_unit(value, self.signal.unit_shown());

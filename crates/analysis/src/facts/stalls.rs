@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use loadstone_metrics::{Role, SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
+use super::changes::{Change, Changes, LoadMeanwhile, Shape};
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN};
 use super::preparation::Preparation;
 use super::readings::SignalReadings;
@@ -41,6 +42,9 @@ const UNEVEN_PAUSE_SECONDS_MAX: usize = 2;
 const ARRIVALS_DEVIATIONS_MIN: f64 = 3.0;
 /// Interquartile ranges by which a signal must differ in the slow seconds.
 const SIGNAL_SCORE_MIN: f64 = 3.0;
+
+/// Seconds on either side of a step that belong to neither part.
+const STEP_EDGE_S: f64 = 2.0;
 
 /// Seconds after a slice within which a reading still belongs to it.
 const READING_DELAY_S: f64 = 0.3;
@@ -129,8 +133,25 @@ fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
+/// Pauses within a stretch without a lasting step: the longest part of the run before or after steps, since a step makes every second slow that follows it.
+pub(super) fn find(run: &Run, changes: &Changes) -> Option<Stalls> {
+    let is_step = |change: &&Change| change.is_slower() && change.shape == Shape::Step && change.until.is_none();
+    let steps = changes.found.iter().filter(is_step).filter(|change| change.load == LoadMeanwhile::Same);
+    let (begin, end) = (run.slices.first()?.start as f64 / 1e9, run.slices.last()?.end as f64 / 1e9);
+    let mut edges: Vec<f64> = steps.flat_map(|change| [change.at - STEP_EDGE_S, change.at + STEP_EDGE_S]).chain([begin, end]).collect();
+    edges.sort_by(f64::total_cmp);
+    let parts = edges.windows(2).map(|pair| (pair[0], pair[1]));
+    let (from, to) = parts.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
+    if (from, to) == (begin, end) {
+        return within(run);
+    }
+    let mut part = run.clone();
+    part.slices.retain(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
+    within(&part)
+}
+
 /// Pauses of all requests together. Failing that, pauses of one request by its own usual time, which others may always exceed.
-pub(super) fn find(run: &Run) -> Option<Stalls> {
+fn within(run: &Run) -> Option<Stalls> {
     let of_one = || {
         let series = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
         let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();

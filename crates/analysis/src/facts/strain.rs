@@ -154,7 +154,17 @@ impl Strain {
         if length > 0.0 { ended / length } else { 0.0 }
     }
 
-    /// The same over several stretches; `None` where no request ended in them.
+    /// The most requests that ended per second, over any few consecutive seconds.
+    pub(crate) fn most_throughput(&self) -> f64 {
+        let windows = self.seconds.windows(2 * RATE_SECONDS_AROUND + 1);
+        let rate = |window: &[StrainSecond]| {
+            let length: f64 = window.iter().map(|second| second.to - second.from).sum();
+            window.iter().map(|second| second.ended).sum::<f64>() / length.max(1e-9)
+        };
+        windows.map(rate).fold(0.0, f64::max)
+    }
+
+    /// Requests that ended per second over several stretches; `None` where no request ended in them.
     pub(crate) fn throughput_inside(&self, spans: &[(f64, f64)]) -> Option<f64> {
         let inside = spans.iter().flat_map(|(from, to)| self.between(*from, *to));
         let (length, ended) = inside.fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));

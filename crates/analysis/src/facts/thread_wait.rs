@@ -32,6 +32,8 @@ const WAITING_SHARE_MIN: f64 = 0.4;
 const PEAK_PART_MIN: f64 = 0.2;
 /// Share of the threads at work from which the place is certain, if it is a lock or a pool.
 const CERTAIN_SHARE_MIN: f64 = 0.6;
+/// Part of the most threads that were ever at work, from which all of them are.
+const ALL_THREADS_PART_MIN: f64 = 0.9;
 /// Waiting threads for each request in the system. More threads than that belong to other work.
 const THREADS_PER_REQUEST_MAX: f64 = 1.5;
 /// Part of the waiting threads that may wait there under low load already.
@@ -123,6 +125,10 @@ fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_
     let (low, _) = strain.low_and_high();
     let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();
     let usual = mean(&before);
-    let is_theirs = waiting >= SYSTEM_PART_MIN * in_system && waiting <= THREADS_PER_REQUEST_MAX * in_system.max(1.0);
+    // Requests beyond the threads of the process wait outside of it. Where all its threads are at work, the place is compared with them.
+    let most_at_work = at_work.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
+    let are_all_at_work = at_work.mean(from, to)? >= ALL_THREADS_PART_MIN * most_at_work && most_at_work < in_system;
+    let inside = if are_all_at_work { at_work.mean(from, to)? } else { in_system };
+    let is_theirs = waiting >= SYSTEM_PART_MIN * inside && waiting <= THREADS_PER_REQUEST_MAX * in_system.max(1.0);
     (is_theirs && usual <= LOW_LOAD_PART_MAX * waiting).then_some((from, to))
 }

@@ -1,6 +1,6 @@
 //! Requests that received no response at all, though others of their name take a fraction of that time.
 
-use loadstone_metrics::SeriesKind;
+use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::{Run, RunEnd};
 
 use crate::{RunTally, SeriesTally};
@@ -20,7 +20,7 @@ pub(crate) struct Unanswered {
     pub(crate) open_s: (f64, f64),
     /// The longest request that ended, without time-outs. Seconds.
     pub(crate) longest_s: f64,
-    /// The earliest time at which the first of them was sent. Seconds since the run began.
+    /// Since when there was no response: when the first of them was sent at the earliest, or after the last that passed. Seconds since the run began.
     pub(crate) from: f64,
 }
 
@@ -29,10 +29,21 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Vec<Unanswered> {
     let end = tally.duration_seconds();
     // The user may have cut off requests that only take long. Those that ended show how long they take.
     let is_cut = run.end == Some(RunEnd::Interrupted);
-    let found = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end));
+    let found = tally.of_kind(SeriesKind::Request).filter_map(|series| {
+        let unanswered = of(series, end)?;
+        // Earlier ones may have timed out: the last response shows since when there is none.
+        let from = last_response(run, &series.merged.key).map_or(unanswered.from, |last| unanswered.from.min(last));
+        Some(Unanswered { from, ..unanswered })
+    });
     let mut found: Vec<Unanswered> = found.filter(|unanswered| !is_cut || unanswered.longest_s > 0.0).collect();
     found.sort_by_key(|unanswered| std::cmp::Reverse(unanswered.count));
     found
+}
+
+/// The end of the last second in which a request passed. `None`: none ever did.
+fn last_response(run: &Run, key: &SeriesKey) -> Option<f64> {
+    let passed = |slice: &&Snapshot| slice.series.iter().any(|series| series.key == *key && series.count > series.failed);
+    run.slices.iter().rev().find(passed).map(|slice| slice.end as f64 / 1e9)
 }
 
 fn of(series: &SeriesTally, end: f64) -> Option<Unanswered> {

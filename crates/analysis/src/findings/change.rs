@@ -515,7 +515,7 @@ fn with_context(facts: &Facts<'_>, change: &Change, mut found: RankedFinding) ->
     for moved in moves.iter().filter(|moved| moved.has_moved()).take(SIGNALS_MAX) {
         found = found.rests_on(format!("{} at the same time", moved.phrase()), vec![moved.signal.name.clone()], span(change));
     }
-    let unmoved = moves.iter().filter(|moved| !moved.has_moved() && signal_moves::is_of_resource(moved.signal));
+    let unmoved = moves.iter().filter(|moved| moved.has_remained() && !moved.has_moved() && signal_moves::is_of_resource(moved.signal));
     let unmoved: Vec<String> = unmoved.take(SIGNALS_MAX).map(SignalMove::phrase).collect();
     if !unmoved.is_empty() {
         found = found.rests_on(format!("unchanged: {}", unmoved.join("; ")), Vec::new(), span(change));

@@ -9,7 +9,7 @@
 //! | "above 50/s" | the load was never as high outside of that stretch |
 //! | "throughout the run" | there is no stretch, and the failures are spread over the run |
 //! | "all of them between" | there is no stretch, and the failures are not spread over the run |
-//! | first response | `detail`, `message`, `error` or `title` of its JSON body, or plain text of up to {failures::MESSAGE_CHARS_MAX} characters |
+//! | first response | the longest string of several words in its JSON body, or plain text, of up to {failures::MESSAGE_CHARS_MAX} characters |
 //! | times | of one length: a time limit. At most {REJECTED_FACTOR_MAX:%} of the other requests' median: rejected early |
 //!
 //! The evidence lists times and signals that changed at the same instant.
@@ -20,7 +20,7 @@
 //!
 //! `lost-journeys` reports journeys that did not finish within the time limit of their flow.
 
-use loadstone_metrics::{ErrorGroup, Outcome, SeriesKind};
+use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
 
 use crate::Evidence;
 use crate::facts::Facts;
@@ -51,6 +51,9 @@ const REJECTED_FACTOR_MAX: f64 = 0.5;
 const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Failed requests of one length, with no longer request, that show a time limit. Fewer may be chance.
 const LONGEST_FAILED_MIN: u64 = 5;
+
+/// The longest message of a response in the claim. Characters. A single word explains too little.
+const MESSAGE_IN_CLAIM_CHARS_MAX: usize = 100;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
@@ -160,6 +163,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     if let Some(message) = &failing.message {
         found = found.rests_on(format!("the first response: \"{message}\""), Vec::new(), span);
     }
+    found = refused_connections(facts, found, span);
     if let Some(text) = times(failing) {
         found = found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)));
     }
@@ -212,6 +216,12 @@ fn claim(failing: &Failing<'_>) -> String {
         let most = if failing.kinds.len() > 1 { "mostly " } else { "" };
         format!(" ({most}{})", kind.text)
     });
+    let how = match (&failing.message, how.strip_suffix(')')) {
+        (Some(message), Some(start)) if message.contains(' ') && message.chars().count() <= MESSAGE_IN_CLAIM_CHARS_MAX => {
+            format!("{start}: \"{message}\")")
+        }
+        _ => how,
+    };
     let share = loadstone_units::share(failing.share());
     let of = if failing.key.kind == SeriesKind::Iteration { "the iterations of " } else { "" };
     format!("{share} of {of}\"{}\" failed{}{how}", failing.key.name, when(failing.when))
@@ -308,6 +318,23 @@ fn times(failing: &Failing<'_>) -> Option<String> {
     }
     (times.median >= WAITED_FACTOR_MIN * passed.median)
         .then(|| format!("failed requests took {median}, the others {others}: they waited before they failed"))
+}
+
+/// With the connections that a database refused meanwhile, because it had as many as it allows.
+fn refused_connections(facts: &Facts<'_>, found: RankedFinding, (from, to): (f64, f64)) -> RankedFinding {
+    facts.signals.parts_with(Role::ConnectionsRefused).fold(found, |found, part| {
+        let Some(refused) = facts.signals.read(part, Role::ConnectionsRefused) else { return found };
+        let count = refused.mean(from, to).unwrap_or(0.0) * (to - from);
+        if count < 1.0 {
+            return found;
+        }
+        let text = format!(
+            "\"{}\" refused {} connections in that time: it had as many as it allows",
+            part.observer,
+            loadstone_units::count(count.round() as u64)
+        );
+        found.rests_on(text, vec![refused.name()], (from, to))
+    })
 }
 
 fn changed_with<'a>(facts: &'a Facts<'_>, failing: &Failing<'_>) -> Vec<&'a Change> {

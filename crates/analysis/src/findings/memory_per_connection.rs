@@ -16,13 +16,13 @@
 
 use loadstone_metrics::Role;
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::statistics::LeastSquaresLine;
 
 /// Connections that must have been added for a slope to mean something.
@@ -34,6 +34,9 @@ const ALL_MIN_BYTES: f64 = 100e6;
 const EXPLAINED_MIN: f64 = 0.8;
 /// Maximum growth after the number of connections became constant, as a part of the growth before. More indicates a leak.
 const LATER_GROWTH_PART_MAX: f64 = 0.3;
+
+/// Part of the load's connections that the process must have.
+const OWN_CONNECTIONS_PART_MIN: f64 = 0.5;
 
 /// Readings with a constant number of connections that are needed to detect a leak.
 const LEVEL_READINGS_MIN: usize = 8;
@@ -56,10 +59,13 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let mut processes = facts.signals.parts_with(Role::ProcessMemory);
-    processes.find_map(|process| judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?))
+    processes.find_map(|process| {
+        let sockets = facts.signals.read(process, Role::ProcessConnections);
+        judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?, sockets.as_ref())
+    })
 }
 
-fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Option<RankedFinding> {
+fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>, sockets: Option<&SignalReadings<'_>>) -> Option<RankedFinding> {
     let open = facts.run.slices.iter().map(|slice| {
         let connections: u64 = slice.generator.iter().map(|worker| worker.connections).sum();
         (slice.end as f64 / 1e9, connections as f64)
@@ -72,6 +78,13 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     let ramp = &points[..=risen];
     let (each, explained) = line(ramp)?;
     let (first, full) = (ramp.first()?, ramp.last()?);
+    // The connections of the load are those of the process that listens at the target. A database behind it has only a few.
+    let has_them = |sockets: &SignalReadings<'_>| {
+        sockets.mean(full.0 - 1.5, full.0 + 1.5).is_none_or(|open| open >= OWN_CONNECTIONS_PART_MIN * full.1)
+    };
+    if !sockets.is_none_or(has_them) {
+        return None;
+    }
     let all = each * (most - least);
     // A leak continues after the number of connections became constant. If that never happens, the two cannot be distinguished.
     let level: Vec<&(f64, f64, f64)> = points[risen..].iter().filter(|point| point.1 >= 0.99 * most).collect();
@@ -87,8 +100,12 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     {
         return None;
     }
-    let claim =
-        format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} connections take {:.0} MB", each / 1e3, most - least, all / 1e6);
+    let claim = format!(
+        "\"{process}\" uses {:.0} kB of memory per connection: {:.0} connections take {:.0} MB",
+        each / 1e3,
+        most - least,
+        all / 1e6
+    );
     Some(
         RankedFinding::new(Standing::Fault, "memory-per-connection", Subject::observed(process), Confidence::High, claim)
             .with(Quantity::new("memory_per_connection", each, QuantityUnit::Bytes))

@@ -33,6 +33,7 @@ rules! {
     failures,
     filling_up,
     generator,
+    held_connections,
     many_transactions,
     memory_per_connection,
     new_connections,

@@ -5,6 +5,8 @@
 //! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least {REJECTED_SHARE_MIN:%} of a request, and at least {REJECTIONS_MIN}
 //!   times. Several requests are reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a
 //!   message that is too large has the same status.
+//!   If the rejected responses state the limit (`RateLimit-Policy`, `RateLimit-Limit` and similar headers, or `limit` in the body), the finding has that
+//!   number. A number without its window counts per second if about as many requests were accepted.
 //! - **A stub rejects** at least {REJECTED_SHARE_MIN:%} of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to
 //!   {pace::TURN_SECONDS_MAX} seconds, is below {pace::EVEN_DISPERSION_MAX}; independent calls have 1. At least {PACE_SECONDS_MIN} seconds are needed.
@@ -21,6 +23,7 @@ use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::evidence::stated_limit::{self, StatedLimit};
 use crate::facts::called::CalledEndpoint;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
@@ -36,6 +39,8 @@ use crate::{Confidence, SeriesTally};
 const REJECTED_SHARE_MIN: f64 = 0.01;
 /// Minimum number of rejections. A single one is no limit whose rate could be named.
 const REJECTIONS_MIN: u64 = 5;
+/// Range of accepted requests per second over a stated number, in which the number counts per second. Limiters that count in windows accept fewer.
+const STATED_OVER_ACCEPTED_RANGE: (f64, f64) = (0.7, 1.1);
 /// Fewer accepted requests per second would be shown as none.
 const ACCEPTED_MIN: f64 = 0.05;
 /// Seconds that are needed to detect an even pace.
@@ -95,6 +100,7 @@ fn rejected_by_target(facts: &Facts<'_>) -> Option<RankedFinding> {
     [Refusal::TooManyRequests, Refusal::ResourceExhausted].into_iter().find_map(|refusal| refused(facts, refusal))
 }
 
+#[expect(clippy::too_many_lines, reason = "one finding, its evidence and its advice in the order in which they are read")]
 fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let of = |series: &SeriesTally| refusal.count(&series.merged, facts.tally.errors());
     let is_refused = |series: &&SeriesTally| {
@@ -132,7 +138,20 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
     // Where nothing was accepted, no limit is known.
     let rejects_all = mean < ACCEPTED_MIN;
+    let of_refused = facts.tally.errors().iter().filter(|error| names.contains(&&*error.key.name));
+    let stated = stated_limit::find(of_refused.filter(|error| error.samples.iter().any(|sample| sample.status == 429)));
+    // A number without its window is one per second, if about as many were accepted.
+    let per_second = |stated: &StatedLimit| {
+        let is_near = mean <= STATED_OVER_ACCEPTED_RANGE.1 * stated.requests && mean >= STATED_OVER_ACCEPTED_RANGE.0 * stated.requests;
+        stated.rate().or(is_near.then_some(stated.requests))
+    };
+    let rate = stated.as_ref().and_then(per_second);
     let (is_limited, its) = match names.len() {
+        count if rate.is_some() => {
+            let rate = loadstone_units::rate(rate.unwrap_or_default());
+            let (are, its) = if count == 1 { ("is", "its requests") } else { ("are together", "their requests") };
+            (format!("{are} limited to {rate}, as the target states"), its)
+        }
         1 if rejects_all => ("is limited, to an unknown rate".to_owned(), "its requests"),
         _ if rejects_all => ("are limited, to an unknown rate".to_owned(), "their requests"),
         1 => (format!("is limited to about {}", loadstone_units::rate(mean)), "its requests"),
@@ -145,11 +164,14 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let confidence = if rejects_all { Confidence::Medium } else { Confidence::High };
-    let limit = Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half);
+    let confidence = if rejects_all && rate.is_none() { Confidence::Medium } else { Confidence::High };
+    let limit = match rate {
+        Some(rate) => Quantity::rate("limit", rate),
+        None => Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half),
+    };
     let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim)
         .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64));
-    let found = if rejects_all { found } else { found.with(limit) };
+    let found = if rejects_all && rate.is_none() { found } else { found.with(limit) };
     let text = format!(
         "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
         loadstone_units::count(count)
@@ -159,6 +181,13 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let found = found
         .rests_on_drawn(evidence.level("rate/passed", "accepted", mean, (from, to)))
         .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it.");
+    let found = match &stated {
+        Some(stated) => {
+            let text = format!("its responses state a limit of {} ({})", loadstone_units::number(stated.requests), stated.at);
+            found.rests_on(text, vec!["failures/status".to_owned()], (from, to))
+        }
+        None => found,
+    };
     Some(match refusal {
         Refusal::TooManyRequests => found,
         Refusal::ResourceExhausted => found.weigh(Alternative::not_ruled_out(

@@ -9,14 +9,18 @@
 //! | cores (`process`), machine (`host`) | {search::FULL_PART_MIN:%} |
 //! | runtime limit (`process`) | a whole number of cores, within {process_cpu::WHOLE_CORES_WITHIN:%}, at a constant level |
 //! | single thread (`process`) | {process_cpu::ONE_CORE_USED_MIN} to {process_cpu::ONE_CORE_USED_MAX} cores in nearly all readings |
+//! | crowded cores (`process`) | most of the cores that its mask or quota allows, while as many threads as cores wait for one |
+//! | one at a time (`process`) | about one core in all, of several processes of which no thread uses half, and none waits for a core |
 //! | core queue (`process`) | {core_queue::BUSY_PART_MIN:%} of the cores; requests slow down as such a queue predicts (Sakasegawa 1977) |
 //! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time |
-//! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection |
+//! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection; or full at the last reading, then no reading, and one thread busy |
 //! | disk (`host`) | {exhausted::DISK_BUSY_SHARE_MIN:%} busy, with {exhausted::DISK_QUEUE_MIN} requests queued |
 //! | link (`host`) | {exhausted::LINK_USED_PART_MIN:%} of its speed |
 //! | descriptors (`process`) | {exhausted::DESCRIPTORS_PART_MIN:%} of the limit |
 //!
 //! The finding names the request and the function that take most CPU time. Confidence is lower if a limit is inferred, or if other programs use the cores.
+//!
+//! If the busiest thread of a process is a garbage collector's by its name, the finding reports that, and the confidence is medium at most.
 //!
 //! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small.
 
@@ -60,6 +64,7 @@ pub(super) const RULE: Rule = Rule {
     find: FindingSearch::One(find),
 };
 
+#[expect(clippy::too_many_lines, reason = "one arm for each resource, with its claim, evidence and advice")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
@@ -89,6 +94,24 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         ExhaustedResource::Heap { process, collecting, heap, filled } => {
             heap_too_small(exhausted, &whose_heap(facts, process), *collecting, (*heap, *filled))
+        }
+        ExhaustedResource::SilentHeap { observer, process, heap, at, thread } => {
+            let claim = format!(
+                "The heap of \"{process}\" was {} full at {}, then its metrics stopped while one thread remained busy: it collects garbage and frees nothing",
+                loadstone_units::share(*heap),
+                clock(*at)
+            );
+            let text = format!(
+                "\"{observer}\" has no reading after {}, and the busiest thread of \"{process}\" used {} cores since",
+                clock(*at),
+                loadstone_units::number(*thread)
+            );
+            begun(exhausted, "heap", Confidence::Medium, claim, text)
+                .with(Quantity::share("heap_share", *heap))
+                .weigh(Alternative::not_ruled_out("Other work of that thread", "its collections were not read after the metrics stopped"))
+                .try_next(
+                    "Increase the heap, or find what fills it (a heap dump). A leak or an unbounded cache would fill a larger heap, too.",
+                )
         }
         ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
         ExhaustedResource::ProcessCpu(process) => process_cpu(facts, exhausted, process),
@@ -151,10 +174,10 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
         ExhaustedResource::GroupCpu { .. } | ExhaustedResource::MachineCpu(_) => is_cpu,
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
             CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
-            CpuLimit::Cores(_) => is_process(cpu.process),
+            CpuLimit::Cores(_) | CpuLimit::OneAtATime { .. } => is_process(cpu.process),
             CpuLimit::All(_) | CpuLimit::Left(_) | CpuLimit::Starved | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => is_cpu,
         },
-        ExhaustedResource::Heap { process, .. } => is_process(process),
+        ExhaustedResource::Heap { process, .. } | ExhaustedResource::SilentHeap { process, .. } => is_process(process),
         ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
         ExhaustedResource::Network { device, .. } => {
             matches!(limit.role, Role::NetworkReceived | Role::NetworkSent) && limit.part.part == *device
@@ -165,7 +188,9 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
 
 fn subject(resource: &ExhaustedResource<'_>) -> Subject {
     match resource {
-        ExhaustedResource::Descriptors { process, .. } | ExhaustedResource::Heap { process, .. } => Subject::observed(process),
+        ExhaustedResource::Descriptors { process, .. }
+        | ExhaustedResource::Heap { process, .. }
+        | ExhaustedResource::SilentHeap { process, .. } => Subject::observed(process),
         ExhaustedResource::GroupCpu { group, .. } => Subject::observed(group),
         ExhaustedResource::ProcessCpu(cpu) => Subject::observed(cpu.process),
         ExhaustedResource::MachineCpu(_) => Subject::observed("host"),
@@ -223,7 +248,10 @@ fn levels(resource: &ExhaustedResource<'_>) -> Vec<(usize, &'static str, f64)> {
         ExhaustedResource::Network { used, speed, .. } => vec![(0, "on average", *used), (0, "bandwidth", *speed)],
         ExhaustedResource::Disk { busy, queue, .. } => vec![(0, "busy", *busy), (1, "queue", *queue)],
         // Their series are in parts or have another unit.
-        ExhaustedResource::GroupCpu { .. } | ExhaustedResource::Heap { .. } | ExhaustedResource::ProcessCpu(_) => Vec::new(),
+        ExhaustedResource::GroupCpu { .. }
+        | ExhaustedResource::Heap { .. }
+        | ExhaustedResource::SilentHeap { .. }
+        | ExhaustedResource::ProcessCpu(_) => Vec::new(),
     }
 }
 
@@ -352,9 +380,12 @@ fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &E
     found.rests_on(text, vec![top.series], (exhausted.from, exhausted.to))
 }
 
+#[expect(clippy::too_many_lines, reason = "one claim for each limit, and the evidence that they share")]
 fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
     let top = busiest_function(facts, exhausted, cpu.cores_used);
+    let busiest_thread = busiest_thread(facts, exhausted, process);
+    let collector = busiest_thread.filter(|name| is_collector(name));
     let each = exhausted.demand.as_ref().and_then(|demand| demand.most.as_ref());
     let each =
         each.map_or_else(String::new, |(name, each)| format!("; each \"{name}\" takes {} of CPU time", loadstone_units::seconds(*each)));
@@ -370,6 +401,15 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             "\"{process}\" gets {} cores while {} of its threads wait for one, and work waits: other programs use the cores",
             loadstone_units::number(cpu.cores_used),
             loadstone_units::number(cpu.run_delay.unwrap_or(0.0))
+        ),
+        CpuLimit::OneAtATime { processes, thread } => format!(
+            "The {processes:.0} processes of \"{process}\" together use about one core while work waits, and no thread more than {}: they compute one at a \
+             time, as behind a lock{each}",
+            loadstone_units::number(thread)
+        ),
+        CpuLimit::OneThread(_) if collector.is_some() => format!(
+            "\"{process}\" uses one core fully while work waits: its thread `{}`, which collects garbage",
+            collector.unwrap_or_default()
         ),
         CpuLimit::OneThread(_) => {
             format!("\"{process}\" uses one core fully while work waits: a single thread does the work{each}")
@@ -397,7 +437,10 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         .run_delay
         .map_or_else(String::new, |delay| format!("; {} threads waited for a core on average", loadstone_units::number(delay)));
     let thread = match cpu.limit {
-        CpuLimit::OneThread(Some(thread)) => format!(", the busiest thread {thread:.2}"),
+        CpuLimit::OneThread(Some(thread)) => {
+            let name = busiest_thread.map_or_else(String::new, |name| format!(" `{name}`"));
+            format!(", the busiest thread{name} {thread:.2}")
+        }
         _ => String::new(),
     };
     let text = format!("{:.0} threads used {:.2} cores on average{thread}{waited}", cpu.threads, cpu.cores_used);
@@ -408,9 +451,39 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     let found = begun(exhausted, "cpu", cpu.confidence, claim, text)
         .with(Quantity::new("cores_used", cpu.cores_used, QuantityUnit::Cores))
         .with(Quantity::new("cores", cpu.limit.places(), QuantityUnit::Cores));
-    collecting(facts, sampled(found, top, exhausted), exhausted)
+    let found = collecting(facts, sampled(found, top, exhausted), exhausted);
+    let found = match cpu.limit {
+        CpuLimit::OneThread(_) if collector.is_some() => found.weigh(Alternative::not_ruled_out(
+            "A heap that is full or too small, so that the collector runs all the time",
+            "the busiest thread is a garbage collector's",
+        )),
+        CpuLimit::OneAtATime { .. } => found.weigh(Alternative::not_ruled_out(
+            "Processes of which only one has work at a time, such as a job that runs alone",
+            "the lock itself was not observed",
+        )),
+        _ => found,
+    };
+    found
         .weigh(Alternative::ruled_out("Waiting for something else, such as a pool, a lock or a dependency", not_only_waiting(cpu)))
         .try_next(less_or_more(cpu.limit, &less))
+}
+
+/// The name of the thread that was the busiest most of the time, if it is known.
+fn busiest_thread<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, process: &str) -> Option<&'a str> {
+    let part = facts.signals.parts_with(Role::ProcessBusiestThread).find(|part| part.observer == process)?;
+    let named = facts.signals.read_each(part, Role::ProcessBusiestThread).into_iter();
+    let seen = named.filter_map(|readings| Some((readings.count(exhausted.from, exhausted.to), readings.label("thread")?)));
+    seen.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, name)| name)
+}
+
+/// Whether a thread of this name collects garbage: of the JVM (`GC Thread#0`, `G1 Conc#0`, `ZDriver`, `Shenandoah GC`), of .NET (`.NET Server GC`), of Ruby or
+/// Erlang. The kernel cuts names at 15 characters.
+fn is_collector(name: &str) -> bool {
+    name.starts_with("G1 ")
+        || name.starts_with("ZDriver")
+        || name.starts_with("ZWorker")
+        || name.starts_with("Shenandoah")
+        || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "GC")
 }
 
 /// The finding with the time for garbage collection, if that is much: it is part of the CPU time, or work waits for it.
@@ -431,6 +504,11 @@ fn collecting(facts: &Facts<'_>, found: RankedFinding, exhausted: &Exhausted<'_>
 fn less_or_more(limit: CpuLimit, less: &str) -> String {
     match limit {
         CpuLimit::OneThread(_) => format!("{less}, or run more instances: throughput should rise in proportion."),
+        CpuLimit::OneAtATime { .. } => {
+            "Find the lock that a process holds while it computes: a file lock (sessions in files, a cache), a lock in the database, or a \
+                                        mutex in shared memory. Hold it for less time, or use one per session or key."
+                .to_owned()
+        }
         CpuLimit::Cores(_) => format!(
             "{less}, let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), or run more instances: throughput should rise \
              in proportion."

@@ -9,13 +9,13 @@
 //! The rule cannot distinguish a listen queue that overflows from a network that drops packets. If only a few requests wait for a connection,
 //! [`two-kinds`](two-kinds.md) reports them.
 
-use crate::finding::Alternative;
-use crate::evidence::examined;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
+use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 
 /// Part of the connecting time in connections of a second or more, from which lost SYNs explain it.
 const SLOW_PART_MIN: f64 = 0.5;
@@ -55,19 +55,21 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let whole = connects.whole;
     let found = RankedFinding::new(Standing::Cause, "slow-connect", Subject::Whole, confidence, claim)
         .with(Quantity::seconds("connecting_before", before))
-        .with(Quantity::seconds("connecting", after)).rests_on(
-        format!(
-            "a request took {} on average instead of {}; connecting accounts for {} of the added time",
-            loadstone_units::seconds(whole.1),
-            loadstone_units::seconds(whole.0),
-            loadstone_units::share((after - before) / (whole.1 - whole.0))
-        ),
-        vec!["phases/connect".to_owned(), "response/p50".to_owned()],
-        span,
-    );
+        .with(Quantity::seconds("connecting", after))
+        .rests_on(
+            format!(
+                "a request took {} on average instead of {}; connecting accounts for {} of the added time",
+                loadstone_units::seconds(whole.1),
+                loadstone_units::seconds(whole.0),
+                loadstone_units::share((after - before) / (whole.1 - whole.0))
+            ),
+            vec!["phases/connect".to_owned(), "response/p50".to_owned()],
+            span,
+        );
     let found = if is_resent {
         let text = format!(
-            "{} of {} connections took a second or more, and the machine sent {} again: a lost SYN costs 1 s, then 2 s and 4 s more (RFC 6298)",
+            "{} requests waited a second or more for one of {} connections, and the machine sent {} again: a lost SYN costs 1 s, then 2 s and 4 s \
+             more (RFC 6298)",
             loadstone_units::count(connects.slow),
             loadstone_units::count(connects.opened),
             loadstone_units::counted(resent, "SYN")
@@ -79,7 +81,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let late = facts.generator.lateness(span).read;
     const OURS: &str = "The load generator, which may notice the connection late";
     let lateness = format!("responses were read {} late on average", loadstone_units::seconds(late));
-    let ours = if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, lateness) } else { Alternative::not_ruled_out(OURS, lateness) };
+    let ours =
+        if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, lateness) } else { Alternative::not_ruled_out(OURS, lateness) };
     // A busy processor explains why connections are accepted late. It does not contradict that requests wait for them, so it is no alternative.
     let cpu = examined::cpu(facts, span.0, span.1);
     let found = if cpu.ruled_out { found.weigh(ours).weigh(cpu) } else { found.weigh(ours) };

@@ -6,6 +6,8 @@
 //! A long queue is ruled out, because requests that end have then waited as long as those that are still open. It is not ruled out if no such request ended.
 //! A process at the limit of its CPU is the other alternative.
 //!
+//! The claim names the instant of the last response if it is earlier: requests that were sent before may have timed out.
+//!
 //! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is not
 //! released, and the claim lists both. The confidence is medium.
 

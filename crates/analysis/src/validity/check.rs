@@ -26,6 +26,8 @@ pub(crate) struct CheckInput<'a> {
     pub(crate) thresholds: &'a [ThresholdResult],
     /// Labels of the thresholds that cannot be decided because of the generator.
     pub(crate) undecided: &'a [String],
+    /// Whether the target's machine shows that connections waited to be accepted: then lost attempts are the target's answer.
+    pub(crate) accepts_late: bool,
     pub(crate) stage: RunStage<'a>,
 }
 

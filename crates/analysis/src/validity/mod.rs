@@ -29,6 +29,7 @@ mod worker_busy;
 
 use crate::{Grade, Validity, ValidityCheck};
 pub(crate) use check::{CheckInput, RunStage};
+pub(crate) use connecting::accepts_late;
 
 /// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -62,6 +62,27 @@ fn requests_that_never_end_while_others_do_are_reported_with_the_first() {
     assert!(verdict(&left_open(&[18])).0.iter().all(|finding| finding.rule != "unanswered"));
 }
 
+/// A deadlock at 0:10, and a time limit of the generator: the requests that are open at the end began far later.
+#[test]
+fn requests_are_unanswered_since_the_last_response() {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(5);
+        if second < 10 {
+            slice = slice.requests("Buy", 5, 20 * MS);
+        }
+        for _ in 0..if second >= 30 { 5 } else { 0 } {
+            slice = slice.request("Buy", 0, 20 * SECOND, Outcome::Timeout);
+        }
+        for seconds in if second == 39 { vec![9, 8, 7, 6, 5] } else { Vec::new() } {
+            slice = slice.request("Buy", 0, seconds * SECOND, Outcome::Interrupted);
+        }
+        slice.done()
+    };
+    let (found, _) = verdict(&synthetic::run_of(plan(open(5.0, 40)), (0..40).map(slice).collect()));
+    let unanswered = found.iter().find(|finding| finding.rule == "unanswered").unwrap_or_else(|| panic!("{found:?}"));
+    assert!(unanswered.claim.contains("the first from about 0:10 on"), "{}", unanswered.claim);
+}
+
 /// Requests of 20 s, and a run that the user ended after 3 s: nothing shows that they would not have been answered.
 #[test]
 fn requests_that_the_user_cut_off_are_no_finding() {

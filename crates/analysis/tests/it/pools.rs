@@ -60,3 +60,15 @@ fn a_pool_is_called_by_what_it_hands_out_and_not_by_the_words_of_a_metric() {
     run.signals.iter_mut().for_each(|series| series.signal.members = Some(PoolMembers::Threads));
     assert_eq!(rule_of(&run), "workers");
 }
+
+/// Two exporters describe one pool. The next limit is another resource, and none at which more requests have ended already.
+#[test]
+fn the_same_pool_under_a_second_name_is_not_the_next_limit() {
+    let fluid = System { capacity: 100.0, base: 0.1, is_shared: false }.under(Load::Ramp(5.0, 150.0, 60));
+    let mut run = pooled(&fluid, 10.0);
+    let second = |metric, role| gauge("jmx", metric).role(role).part("HikariPool-1");
+    second("active", Role::PoolInUse).each_second(&mut run, |at| fluid.open[at as usize].min(10.0));
+    second("max", Role::PoolSizeMax).each_second(&mut run, |_| 10.0);
+    let found = findings(&run);
+    assert!(found[0].rule == "connection-pool" && !shown(&found).contains("would be the next limit"), "{}", shown(&found));
+}

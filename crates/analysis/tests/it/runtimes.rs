@@ -286,3 +286,19 @@ fn a_function_with_growing_time_is_not_named_if_nothing_waits() {
     function.each_second(&mut run, |second| fluid.ended[second as usize] * if second < 30 { 0.001 } else { 0.02 });
     assert!(growth_of(&run).is_none(), "{}", shown(&findings(&run)));
 }
+
+/// Eight threads of gunicorn that wait for two connections, while 209 requests are in the system: the others wait outside of the process.
+#[test]
+fn threads_are_compared_with_the_requests_in_their_process() {
+    let fluid = System { capacity: 8.0, base: 0.1, is_shared: true }.under(Load::Ramp(2.0, 16.0, 60));
+    let mut run = fluid.run.clone();
+    let (all, in_use) = (|second: u64| fluid.open[second as usize].min(8.0), |second: u64| fluid.open[second as usize].min(2.0));
+    threads(&mut run, Role::ThreadsWaitingForIo, "PgStatement.execute", "search runs.py:40", in_use);
+    threads(&mut run, Role::ThreadsWaitingForMember, "_connection_for_bind session.py", "search runs.py:40", |second| {
+        all(second) - in_use(second)
+    });
+    let most = fluid.open.iter().copied().fold(0.0, f64::max);
+    assert!(most > 100.0, "{most}");
+    let found = findings(&run);
+    assert!(rules(&found).contains(&"thread-waits"), "{}", shown(&found));
+}

@@ -104,6 +104,18 @@ fn memory_that_follows_the_connections_is_reported_with_its_size_per_connection(
     assert!((kilobytes / 300.0 - 1.0).abs() < 0.05, "{}", found[0].claim);
 }
 
+/// A database behind the target grows as the load does, and has a few connections.
+#[test]
+fn the_connections_of_the_load_are_not_those_of_another_process() {
+    let named = |sockets: f64| {
+        let mut run = connected(300e3, 0.0);
+        let established = gauge("process:8081", "sockets").role(Role::ProcessConnections).label("state", "established");
+        established.each_second(&mut run, |second| sockets * (second.min(30) as f64 / 30.0));
+        findings(&run).iter().any(|finding| finding.rule == "memory-per-connection")
+    };
+    assert!(named(2_001.0) && !named(21.0));
+}
+
 #[test]
 fn small_connections_and_leaks_are_not_attributed_to_connections() {
     for run in [connected(30e3, 0.0), connected(0.0, 20e6)] {

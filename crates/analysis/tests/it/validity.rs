@@ -1,7 +1,7 @@
 //! Every check on runs that violate it by a known amount, and on runs that do not.
 
 use loadstone_analysis::{Grade, ValidityCheck, conclude};
-use loadstone_metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
+use loadstone_metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, Role, SeriesKind, SignalNotice};
 use loadstone_plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
 use loadstone_run_directory::{AgentInfo, Run};
 
@@ -516,6 +516,21 @@ fn requests_for_connections_that_were_lost() {
         });
         assert_grade(&run, "connecting", Some(grade));
     }
+}
+
+/// The wait is then the target's answer, and the measurement is sound.
+#[test]
+fn connections_that_the_targets_full_accept_queue_lost_do_not_make_a_run_suspect() {
+    let mut run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
+        let slow = if second == 30 { 60 } else { 0 };
+        let slice = (0..slow).fold(healthy(second), |slice, _| slice.request_connecting("A", SECOND + MS, SECOND + MS));
+        slice.generator(|generator| (generator.connections_opened, generator.syn_retransmits) = (10, slow))
+    });
+    assert_grade(&run, "connecting", Some(Suspect));
+    synthetic::counter("host", "tcp_listen_overflows")
+        .role(Role::ListenOverflows)
+        .each_second(&mut run, |second| if second == 30 { 80.0 } else { 0.0 });
+    assert_grade(&run, "connecting", Some(Valid));
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Role {
     Retransmissions,
     /// Connection requests (SYN) retransmitted per second.
     SynRetransmissions,
+    /// Connections refused per second because the accept queue of a listening socket was full.
+    ListenOverflows,
 
     // A process, or all processes that serve one port.
     /// Cores in use.
@@ -49,6 +51,14 @@ pub enum Role {
     /// Seconds per second that threads were ready to run but waited for a core.
     ProcessRunDelay,
     ProcessThreads,
+    /// Processes that were observed together: a server and its workers.
+    ProcessCount,
+    /// Cores in use by the busiest thread, with its name. Label `thread`.
+    ProcessBusiestThread,
+    /// Connections that wait to be accepted.
+    AcceptQueue,
+    /// Established TCP connections.
+    ProcessConnections,
     /// Resident memory in bytes.
     ProcessMemory,
     ProcessDescriptors,
@@ -90,6 +100,10 @@ pub enum Role {
     SessionsIdleInTransaction,
     /// Maximum number of sessions.
     SessionsMax,
+    /// Open connections of clients, in any state.
+    ConnectionsOpen,
+    /// Connections that the database refused because of that maximum.
+    ConnectionsRefused,
     /// Active sessions that use the CPU.
     SessionsOnCpu,
     /// Active sessions by wait event: waiting for a lock on rows or tables. Label `wait` names the event, also for the following roles.

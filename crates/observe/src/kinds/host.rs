@@ -77,7 +77,8 @@ const TCP: [(&str, &str, &str, MetricSpec<'_>); 3] = [
         "/proc/net/netstat",
         "TcpExt",
         "ListenOverflows",
-        MetricSpec::counter("tcp_listen_overflows", unit::COUNT, "Connections refused because an accept queue was full"),
+        MetricSpec::counter("tcp_listen_overflows", unit::COUNT, "Connections refused because an accept queue was full")
+            .role(Role::ListenOverflows),
     ),
     (
         "/proc/net/netstat",

@@ -37,11 +37,11 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
     (&["Innodb_buffer_pool_read_requests"], MetricSpec::counter("pages_read", unit::COUNT, "Pages requested from the buffer pool")),
     (&["Innodb_buffer_pool_reads"], MetricSpec::counter("pages_missed", unit::COUNT, "Requested pages that were read from disk")),
     (&["Slow_queries"], MetricSpec::counter("slow_statements", unit::COUNT, "Statements slower than long_query_time")),
-    (&["Threads_connected"], MetricSpec::gauge("connections_total", unit::COUNT, "Client connections")),
+    (&["Threads_connected"], MetricSpec::gauge("connections_total", unit::COUNT, "Client connections").role(Role::ConnectionsOpen)),
     (&["Connections"], MetricSpec::counter("connections_made", unit::COUNT, "Attempts to connect")),
     (
         &["Connection_errors_max_connections"],
-        MetricSpec::counter("connections_refused", unit::COUNT, "Connections refused by max_connections"),
+        MetricSpec::counter("connections_refused", unit::COUNT, "Connections refused by max_connections").role(Role::ConnectionsRefused),
     ),
     (&["Aborted_connects"], MetricSpec::counter("connections_failed", unit::COUNT, "Attempts to connect that failed")),
     (&["Innodb_row_lock_current_waits"], MetricSpec::gauge("row_locks_waited_for", unit::COUNT, "Waits for row locks in progress")),

@@ -80,7 +80,8 @@ const DATABASE_METRICS: [MetricSpec<'_>; 11] = [
 const WAL_BYTES: MetricSpec<'_> = MetricSpec::counter("wal_bytes", unit::BYTES, "Write-ahead log written");
 const CONNECTIONS_LIMIT: MetricSpec<'_> = MetricSpec::gauge("connections_limit", unit::COUNT, "max_connections").role(Role::SessionsMax);
 const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", unit::COUNT, "Client connections by state, of all databases");
-const CONNECTIONS_TOTAL: MetricSpec<'_> = MetricSpec::gauge("connections_total", unit::COUNT, "Client connections, of all databases");
+const CONNECTIONS_TOTAL: MetricSpec<'_> =
+    MetricSpec::gauge("connections_total", unit::COUNT, "Client connections, of all databases").role(Role::ConnectionsOpen);
 const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction", unit::SECONDS, "Age of the oldest open transaction");
 
 /// States that are always reported, with their roles.

@@ -40,6 +40,9 @@ const RUN_DELAY: MetricSpec<'_> =
         .role(Role::ProcessRunDelay);
 const BUSIEST_THREAD: MetricSpec<'_> =
     MetricSpec::gauge("busiest_thread", "cores", "Cores in use by the busiest thread").role(Role::ProcessThreadCpuMax);
+const BUSIEST_THREAD_NAMED: MetricSpec<'_> =
+    MetricSpec::gauge("busiest_thread_named", "cores", "Cores in use by the busiest thread, with its name")
+        .role(Role::ProcessBusiestThread);
 const CORES_ALLOWED: MetricSpec<'_> =
     MetricSpec::gauge("cores_allowed", "cores", "Cores that the processes may use, by their mask").role(Role::ProcessCpuMax);
 const THROTTLED: MetricSpec<'_> =
@@ -53,13 +56,14 @@ const MEMORY: MetricSpec<'_> =
     MetricSpec::gauge("memory", unit::BYTES, "Resident memory; shared memory counts once, by the largest share of a process")
         .role(Role::ProcessMemory);
 const THREADS: MetricSpec<'_> = MetricSpec::gauge("threads", unit::COUNT, "Threads").role(Role::ProcessThreads);
-const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Processes");
+const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Processes").role(Role::ProcessCount);
 const DESCRIPTORS: MetricSpec<'_> =
     MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process closest to its limit").role(Role::ProcessDescriptors);
 const DESCRIPTORS_LIMIT: MetricSpec<'_> =
     MetricSpec::gauge("descriptors_limit", unit::COUNT, "Descriptors that process may open").role(Role::ProcessDescriptorsMax);
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
-const ACCEPT_QUEUE: MetricSpec<'_> = MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted");
+const ACCEPT_QUEUE: MetricSpec<'_> =
+    MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted").role(Role::AcceptQueue);
 
 #[derive(Debug)]
 struct Process {
@@ -133,8 +137,11 @@ impl Process {
         if let Some(seconds) = self.threads.run_delay() {
             out.put(RUN_DELAY, seconds);
         }
-        if let Some(used) = self.threads.busiest() {
+        if let Some((used, thread)) = self.threads.busiest() {
             out.put(BUSIEST_THREAD, used);
+            if let Some(name) = thread {
+                out.put_labelled(BUSIEST_THREAD_NAMED, &[("thread", &name)], used);
+            }
         }
         if cores > 0.0 {
             out.put(CORES_ALLOWED, cores);
@@ -193,7 +200,8 @@ impl Process {
             }
         }
         for (state, count) in counts {
-            out.put_labelled(SOCKETS, &[("state", state.name())], count);
+            let sockets = if state == TcpState::Established { SOCKETS.role(Role::ProcessConnections) } else { SOCKETS };
+            out.put_labelled(sockets, &[("state", state.name())], count);
         }
         out.put(ACCEPT_QUEUE, waiting);
     }

@@ -1,0 +1,102 @@
+//! Open connections to a database whose number was constant while far more requests waited: a pool that is not observed, or as many workers.
+//!
+//! A pool that opens connections on demand opens another one as soon as a request finds none free. With n connections in every reading while more than n
+//! requests wait, no more are allowed.
+
+use loadstone_metrics::Role;
+
+use super::plateau::Plateaus;
+use super::readings::SignalReadings;
+use super::signals::{ObservedPart, ObservedSignals};
+use super::strain::Strain;
+use super::waiting::WaitingStretch;
+
+/// Readings that must show the same number.
+const READINGS_MIN: usize = 10;
+/// Requests in the system for each connection.
+const REQUESTS_PER_CONNECTION_MIN: f64 = 2.0;
+/// Factor by which the number of requests in the system rose meanwhile.
+const RISEN_FACTOR_MIN: f64 = 1.5;
+/// More connections are a pool that was filled at its start, which shows nothing.
+const CONNECTIONS_MAX: f64 = 100.0;
+/// Connections in the accept queue, on average, in the last third of the load, from which requests wait there.
+const ACCEPT_QUEUE_MIN: f64 = 5.0;
+/// And as a multiple of those in the first third.
+const ACCEPT_QUEUE_FACTOR_MIN: f64 = 3.0;
+
+/// A constant number of connections while requests wait.
+pub(crate) struct ConstantConnections<'a> {
+    pub(crate) database: &'a str,
+    pub(crate) number: f64,
+    pub(crate) readings: usize,
+    pub(crate) series: String,
+    /// Requests in the system in the first third of the stretch and in the last.
+    pub(crate) in_system: (f64, f64),
+    /// Sessions with a statement or an open transaction, mean.
+    pub(crate) in_use: Option<f64>,
+    /// Whether throughput × service time shows the same number of places.
+    pub(crate) are_places: bool,
+    /// Connections that waited to be accepted, in the first third and in the last, and their signal.
+    pub(crate) accept_queue: Option<(f64, f64, String)>,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+/// The database with the fewest connections.
+pub(super) fn find<'a>(
+    signals: &ObservedSignals<'a>,
+    (strain, plateaus): (&Strain, &Plateaus),
+    waiting: &[WaitingStretch],
+) -> Option<ConstantConnections<'a>> {
+    let (begin, end) = strain.loaded()?;
+    let accept_queue = accept_queue(signals, (begin, end));
+    let waits =
+        plateaus.span().or_else(|| waiting.iter().find(|stretch| stretch.flow.is_none()).map(|stretch| (stretch.from, stretch.load_to)));
+    let (from, to) = waits.or_else(|| accept_queue.as_ref().map(|_| (begin, end)))?;
+    let found = signals.parts_with(Role::ConnectionsOpen).filter_map(|part| {
+        let number = constant(signals, part, (begin, from, to))?;
+        let in_system = (in_third(strain, (begin, end), 0), in_third(strain, (begin, end), 2));
+        let has_queued = in_system.1 >= REQUESTS_PER_CONNECTION_MIN * number.1 && in_system.1 >= RISEN_FACTOR_MIN * in_system.0;
+        let in_use =
+            [Role::SessionsActive, Role::SessionsIdleInTransaction].into_iter().filter_map(|role| signals.mean(part, role, from, to));
+        has_queued.then(|| ConstantConnections {
+            database: part.observer,
+            number: number.1,
+            readings: number.0,
+            series: number.2,
+            in_system,
+            in_use: in_use.reduce(|sum, one| sum + one),
+            are_places: plateaus.are_places(number.1),
+            accept_queue: accept_queue.clone(),
+            from,
+            to,
+        })
+    });
+    found.min_by(|a, b| a.number.total_cmp(&b.number))
+}
+
+/// The number that all readings of a stretch have, and how many there are. It must not have been reached by a pool that fills up only then.
+fn constant(signals: &ObservedSignals<'_>, part: ObservedPart<'_>, (begin, from, to): (f64, f64, f64)) -> Option<(usize, f64, String)> {
+    let open = signals.read(part, Role::ConnectionsOpen)?;
+    let number = open.steady(from, to).filter(|number| (1.0..=CONNECTIONS_MAX).contains(number))?;
+    let never_more = open.share(begin, to, |count| count <= number) == Some(1.0);
+    let count = open.count(from, to);
+    (never_more && count >= READINGS_MIN).then(|| (count, number, open.name()))
+}
+
+fn in_third(strain: &Strain, (from, to): (f64, f64), third: u32) -> f64 {
+    let length = (to - from) / 3.0;
+    let start = from + f64::from(third) * length;
+    strain.in_system(start, start + length).unwrap_or(0.0)
+}
+
+/// A queue of connections that grew: requests that the process has not even accepted.
+fn accept_queue(signals: &ObservedSignals<'_>, (from, to): (f64, f64)) -> Option<(f64, f64, String)> {
+    let third = (to - from) / 3.0;
+    let grown = |readings: SignalReadings<'_>| {
+        let (first, last) = (readings.mean(from, from + third)?, readings.mean(to - third, to)?);
+        (last >= ACCEPT_QUEUE_MIN && last >= ACCEPT_QUEUE_FACTOR_MIN * first).then(|| (first, last, readings.name()))
+    };
+    signals.parts_with(Role::AcceptQueue).find_map(|part| grown(signals.read(part, Role::AcceptQueue)?))
+}

@@ -1,0 +1,95 @@
+//! A constant number of connections to a database limits the work: requests wait while the system opens no further connection.
+//!
+//! Many pools export no metrics, but the database counts its connections (`connections_total`). All of these must hold:
+//!
+//! - At least 10 readings show the same number while requests wait, and none before shows more.
+//! - At the end of the load, at least twice as many requests are in the system as there are connections, and half as many more as at its begin.
+//! - No other finding explains it: a resource that is used up, a pool with metrics, waits of sessions or threads, or a limit of calls.
+//!
+//! Requests wait if their throughput stops, if their times grow, or if the accept queue of the process grows to 5 connections (`observe.process`).
+//!
+//! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
+//! of the requests served at a time, or 70 % of the connections were in use. It is then medium, and medium at most: connections of other clients count, too.
+
+use crate::Confidence;
+use crate::evidence::examined;
+use crate::facts::Facts;
+use crate::facts::constant_connections::ConstantConnections;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
+
+/// Part of the connections with a statement or an open transaction from which they are in use.
+const IN_USE_PART_MIN: f64 = 0.7;
+
+pub(super) const RULE: Rule = Rule {
+    ids: &["held-connections"],
+    title: "A constant number of connections is a limit",
+    says: "requests wait while the system opens no further connection to its database",
+    example: Example { run: "examples/held-connections", claim: "to be recorded" },
+    needs: &["postgres"],
+    settings: &["pool", "connection", "worker", "thread"],
+    precedence: 315,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let held = facts.constant_connections.as_ref()?;
+    let is_explained = facts.used_up().next().is_some()
+        || !facts.pools.is_empty()
+        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
+        || facts.thread_wait.is_some()
+        || facts.runtime_queue.is_some()
+        || facts.call_ceiling.is_some()
+        || facts.busy_sessions.is_some()
+        || facts.saturated_link.is_some()
+        || facts.slow_connects.is_some()
+        || facts.outages.iter().any(|outage| outage.from < held.to && held.from < outage.to);
+    if is_explained {
+        return None;
+    }
+    Some(finding(facts, held))
+}
+
+fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
+    let (span, number) = ((held.from, held.to), held.number);
+    let connections = if number < 1.5 { "connection" } else { "connections" };
+    let claim = format!(
+        "Requests wait while the system has exactly {number:.0} {connections} to \"{}\" throughout: a pool of that size, or as many workers, is the limit",
+        held.database
+    );
+    let are_in_use = held.in_use.is_some_and(|used| used >= IN_USE_PART_MIN * number);
+    let confidence = if are_in_use || held.are_places { Confidence::Medium } else { Confidence::Low };
+    let found = RankedFinding::new(Standing::Cause, "held-connections", Subject::observed(held.database), confidence, claim)
+        .with(Quantity::count("connections", number))
+        .with(Quantity::count("in_system", held.in_system.1))
+        .rests_on(
+            format!(
+                "{} was {number:.0} in each of {} readings, while the requests in the system rose from {} to {}",
+                held.series,
+                held.readings,
+                loadstone_units::number(held.in_system.0),
+                loadstone_units::number(held.in_system.1)
+            ),
+            vec![held.series.clone(), "in_flight/requests".to_owned()],
+            span,
+        );
+    let found = match &held.accept_queue {
+        Some((first, last, series)) => {
+            let (first, last) = (loadstone_units::number(*first), loadstone_units::number(*last));
+            found.rests_on(format!("connections that waited to be accepted rose from {first} to {last}"), vec![series.clone()], span)
+        }
+        None => found,
+    };
+    let in_use = held.in_use.map_or_else(
+        || "the database's sessions were not observed".to_owned(),
+        |used| format!("{} of them had a statement or an open transaction on average", loadstone_units::number(used)),
+    );
+    const FILLED: &str = "A pool that opened all its connections at the start, and is not used up";
+    let filled = if are_in_use { Alternative::ruled_out(FILLED, in_use) } else { Alternative::not_ruled_out(FILLED, in_use) };
+    found.weigh(filled).weigh(examined::cpu(facts, span.0, span.1)).beyond_the_generator(facts, span).try_next(format!(
+        "Look up the size of the pool in the service's configuration (`pool`, `pool_size`, `maximumPoolSize`, `connection_limit`, the number of workers). \
+         Set it above {number:.0} and run again: throughput should rise."
+    ))
+}

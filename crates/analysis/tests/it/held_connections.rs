@@ -1,0 +1,73 @@
+//! Pools without metrics: the database counts the connections, and the kernel counts those that wait to be accepted.
+
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
+
+use crate::concluded::{findings, shown};
+use crate::fluid::{Load, System};
+use crate::synthetic::{self, SECOND, Slice, counter, gauge};
+
+fn held(found: &[Finding]) -> Option<&Finding> {
+    found.iter().find(|finding| finding.rule == "held-connections")
+}
+
+/// Rails on Puma with a pool of one connection: from the first second on, eight of an increasing number of requests end, and each waits longer.
+fn puma(connections: impl Fn(u64) -> f64) -> Run {
+    let slice = |second: u32| {
+        let asked = 4 + u64::from(second) / 5;
+        let behind = u64::from(second) * u64::from(second) / 60;
+        Slice::new(second).leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (asked, asked, 8)).requests(
+            "Issues",
+            8,
+            (800 + behind * 125) * 1_000_000,
+        )
+    };
+    let stage = OpenStage::Rate { from: 4.0, to: 16.0, duration_ns: 60 * SECOND, timing: Timing::Even };
+    let mut run =
+        synthetic::run_of(synthetic::plan(LoadProfile::Open { stages: vec![stage] }), (0..60).map(|second| slice(second).done()).collect());
+    gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, connections);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    counter("process:3000", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
+    gauge("process:3000", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| 0.2);
+    gauge("process:3000", "accept_queue")
+        .role(Role::AcceptQueue)
+        .each_second(&mut run, |second| if second < 15 { 0.0 } else { (second - 15) as f64 * 0.75 });
+    run
+}
+
+#[test]
+fn exactly_one_connection_throughout_is_a_limit() {
+    let found = findings(&puma(|_| 1.0));
+    let first = held(&found).unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(
+        first.claim.starts_with("Requests wait while the system has exactly 1 connection to \"postgres\" throughout"),
+        "{}",
+        shown(&found)
+    );
+    assert!(
+        first.evidence.iter().any(|evidence| evidence.text.starts_with("connections that waited to be accepted rose from")),
+        "{}",
+        shown(&found)
+    );
+    assert!(first.confidence <= Confidence::Medium, "{}", shown(&found));
+    // A pool that still grows, or that has more connections than requests wait for, is no limit.
+    for connections in [|second: u64| 1.0 + (second / 8) as f64, |_: u64| 90.0] {
+        let found = findings(&puma(connections));
+        assert!(held(&found).is_none(), "{}", shown(&found));
+    }
+}
+
+#[test]
+fn a_constant_number_of_connections_behind_another_limit_is_not_reported() {
+    let fluid = System { capacity: 20.0, base: 0.2, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+    let mut run = fluid.run.clone();
+    gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, |_| 10.0);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    let cpu = |second: u64| fluid.ended[second as usize] / 20.0;
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, cpu);
+    gauge("process:80", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, cpu);
+    let found = findings(&run);
+    assert!(found[0].rule == "cpu" && held(&found).is_none(), "{}", shown(&found));
+}

@@ -1,0 +1,126 @@
+//! Processes near the limit of one core: behind a mask, one at a time, or in a garbage collector.
+
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+
+use crate::concluded::{findings, shown};
+use crate::fluid::{FluidRun, Load, System};
+use crate::limits::pooled;
+use crate::synthetic::{counter, gauge};
+
+fn overloaded() -> FluidRun {
+    System { capacity: 20.0, base: 0.05, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60))
+}
+
+/// A JVM that is pinned to one core, as `taskset` does, with a full pool of connections to an idle database.
+fn pinned(used: f64, waiting: f64) -> Vec<Finding> {
+    let fluid = overloaded();
+    let mut run = pooled(&fluid, 10.0);
+    let part = |second: u64| fluid.ended[second as usize] / 20.0;
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| used * part(second));
+    counter("process:80", "run_delay")
+        .role(Role::ProcessRunDelay)
+        .each_second(&mut run, |second| if fluid.open[second as usize] > 3.0 { waiting } else { 0.1 });
+    gauge("process:80", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| 0.1 * part(second));
+    gauge("process:80", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 1.0);
+    gauge("process:80", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 60.0);
+    gauge("pg", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.03);
+    findings(&run)
+}
+
+#[test]
+fn a_core_just_below_its_limit_is_named_if_threads_wait_for_it() {
+    for used in [0.921, 0.96] {
+        let found = pinned(used, 24.4);
+        assert!(found[0].rule == "cpu" && found[0].confidence == Confidence::High, "{used}: {}", shown(&found));
+        assert!(found[0].claim.contains("uses one core fully") && found[0].claim.contains("it is limited to one"), "{}", shown(&found));
+        assert!(found.iter().all(|finding| finding.rule != "connection-pool"), "{}", shown(&found));
+    }
+    // No thread waits for it: it is not the limit.
+    assert!(pinned(0.5, 0.02).iter().all(|finding| finding.rule != "cpu"), "{}", shown(&pinned(0.5, 0.02)));
+}
+
+/// Twenty-two workers of PHP-FPM that lock the session's file while they compute.
+#[test]
+fn many_processes_that_add_up_to_one_core_compute_one_at_a_time() {
+    let observed = |processes: f64, thread: f64| {
+        let fluid = overloaded();
+        let mut run = fluid.run.clone();
+        let part = |second: u64| fluid.ended[second as usize] / 20.0;
+        counter("php", "cpu").role(Role::ProcessCpu).each_second(&mut run, part);
+        counter("php", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.03);
+        gauge("php", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| thread * part(second));
+        gauge("php", "processes").role(Role::ProcessCount).each_second(&mut run, |_| processes);
+        gauge("php", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| processes);
+        findings(&run)
+    };
+    let found = observed(22.0, 0.098);
+    assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    assert!(found[0].claim.contains("they compute one at a time, as behind a lock"), "{}", shown(&found));
+    assert!(found[0].confidence <= Confidence::Medium && !shown(&found).contains("a single thread"), "{}", shown(&found));
+    // One process, or one busy thread among several processes.
+    for found in [observed(1.0, 0.098), observed(3.0, 1.0)] {
+        assert!(found[0].claim.contains("uses one core fully"), "{}", shown(&found));
+    }
+}
+
+/// The kernel's names of a JVM's threads, in `/proc/PID/task/*/comm`.
+#[test]
+fn a_busy_collector_is_named_and_lowers_the_confidence() {
+    let observed = |name: &str| {
+        let fluid = overloaded();
+        let mut run = fluid.run.clone();
+        let part = |second: u64| fluid.ended[second as usize] / 20.0;
+        counter("jvm", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 1.02 * part(second));
+        gauge("jvm", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| 0.97 * part(second));
+        let named = gauge("jvm", "busiest_thread_named").role(Role::ProcessBusiestThread).label("thread", name);
+        named.each_second(&mut run, |second| 0.97 * part(second));
+        findings(&run)
+    };
+    let found = observed("GC Thread#0");
+    assert!(found[0].claim.ends_with("its thread `GC Thread#0`, which collects garbage"), "{}", shown(&found));
+    assert!(
+        found[0].confidence == Confidence::Medium && found[0].alternatives[0].text.starts_with("A heap that is full"),
+        "{}",
+        shown(&found)
+    );
+    let found = observed("http-nio-8080-e");
+    assert!(found[0].claim.contains("a single thread does the work") && found[0].confidence == Confidence::High, "{}", shown(&found));
+    assert!(
+        found[0].evidence.iter().any(|evidence| evidence.text.contains("the busiest thread `http-nio-8080-e` 0.9")),
+        "{}",
+        shown(&found)
+    );
+}
+
+/// The metrics endpoint shares the process with a collector that runs all the time, so it stops answering.
+#[test]
+fn a_full_heap_whose_metrics_stop_while_a_thread_is_busy_is_the_cause() {
+    let observed = |full: f64, silent_from: u64| {
+        let fluid = System { capacity: 20.0, base: 0.05, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+        let mut run = fluid.run.clone();
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < 22 { 0.5 } else { 0.99 });
+        gauge("process:80", "busiest_thread")
+            .role(Role::ProcessThreadCpuMax)
+            .each_second(&mut run, |second| if second < 22 { 0.2 } else { 0.97 });
+        gauge("app", "jvm_tenured_used")
+            .role(Role::HeapUsed)
+            .each_second(&mut run, |second| full * 35e6 * f64::min(1.0, 0.5 + second as f64 / 30.0));
+        gauge("app", "jvm_tenured_max").role(Role::HeapMax).each_second(&mut run, |_| 35e6);
+        for series in run.signals.iter_mut().filter(|series| series.signal.observer == "app") {
+            series.points.truncate(silent_from as usize);
+        }
+        findings(&run)
+    };
+    let found = observed(0.994, 22);
+    assert!(found[0].rule == "heap" && found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(
+        found[0].claim.starts_with("The heap of \"process:80\" was 99") && found[0].claim.contains("full at 0:22"),
+        "{}",
+        shown(&found)
+    );
+    // Half full, or read until the end: one thread is the limit.
+    for found in [observed(0.5, 22), observed(0.994, 60)] {
+        assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    }
+}
