@@ -31,7 +31,13 @@ fn junit_distinguishes_errors_of_the_measurement_from_failures_of_the_system() {
 }
 
 fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
-    Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak(), columns: TimeColumns::default() }
+    Closing {
+        state: RunState::Completed,
+        state_detail: "",
+        places: places.to_vec().leak(),
+        columns: TimeColumns::default(),
+        shows_all: false,
+    }
 }
 
 #[test]
