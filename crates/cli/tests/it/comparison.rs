@@ -45,7 +45,9 @@ fn a_run_is_compared_with_the_last_run_of_its_test() {
     let document = |file: &str| std::fs::read_to_string(latest.join(file)).unwrap();
     let summary: Value = serde_json::from_str(&document("summary.json")).unwrap();
     assert_eq!(summary["comparison"]["gates"][0]["state"], "held", "{summary}");
-    assert!(document("junit.xml").contains("not failures worse by 5%") && document("summary.md").contains("fail if failures worse by 5%"));
+    assert!(
+        document("junit.xml").contains("not failures worse by 5%") && document("summary.md").contains("fail if **failures worse by 5%**")
+    );
     assert!(document("report.html").contains("\"comparison\":{"));
     let compared: Value = serde_json::from_str(&folder.run(&["compare", "--json"]).code(0).stdout).unwrap();
     let names: Vec<String> = folder.runs().iter().map(|run| run.file_name().unwrap().to_str().unwrap().to_owned()).collect();
