@@ -3,7 +3,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { COMPARISON } from "./answers";
-import { launch, pageWith } from "./browser";
+import { fixture, launch, open, pageWith } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => (browser = await launch()));
@@ -23,4 +23,32 @@ it("shows the verdict, every number with its interval, and the shift", async () 
   expect(await page.locator("figure circle").count()).toBe(2);
   expect(await page.getByText("<b>bb</b>").count()).toBe(1);
   expect(errors).toEqual([]);
+});
+
+it("a run that was compared with a baseline shows what changed, and folds the rest", async () => {
+  const view = { ...JSON.parse(fixture("healthy")), comparison: COMPARISON };
+  const { page, complaints, close } = await open(browser, JSON.stringify(view));
+  const section = page.locator("#baseline");
+  expect(await section.locator("> table tbody tr").count()).toBeGreaterThan(0);
+  expect(await section.locator("> table tbody tr:not(.worse, .better)").count()).toBe(0);
+  const folded = section.locator("details tbody tr");
+  if ((await folded.count()) > 0) expect(await folded.first().isVisible()).toBe(false);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+it("a run that cannot be compared shows the differences alone", async () => {
+  const view = { ...JSON.parse(fixture("healthy")), comparison: { ...COMPARISON, verdict: "not_comparable" } };
+  const { page, close } = await open(browser, JSON.stringify(view));
+  expect(await page.locator("#baseline table").count()).toBe(0);
+  await close();
+});
+
+it("the page of runs that cannot be compared shows the numbers on request only", async () => {
+  const page = await browser.newPage();
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: { ...COMPARISON, verdict: "not_comparable" } })));
+  await page.getByTestId("verdict").waitFor();
+  expect(await page.getByTestId("subject").count()).toBe(0);
+  await page.getByRole("button", { name: "Show the numbers anyway" }).click();
+  expect(await page.getByTestId("subject").count()).toBe(1);
 });

@@ -125,8 +125,6 @@ test.each(CASES)("$rule of $run draws the numbers of its sentence", async ({ run
   const opened = await open(browser, recorded(run));
   try {
     const { page } = opened;
-    const answer = page.getByTestId("verdict-findings");
-    if ((await answer.getAttribute("aria-expanded")) !== "true") await answer.click();
     const finding = page.getByTestId("finding").filter({ has: page.locator(".rule", { hasText: new RegExp(`^${rule}$`) }) }).first();
     const one = finding.getByTestId("evidence").nth(evidence);
     const text = (await one.innerText()).replaceAll("\u00a0", " ");

@@ -15,7 +15,7 @@ use loadstone_run_directory::{Reader, Run};
 use loadstone_secrets::Secrets;
 use loadstone_session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
 
-use crate::comparison::Baseline;
+use crate::comparison::{self, Baseline};
 use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{self, Exit, UsageError};
 use crate::flags::OutputArgs;
@@ -99,7 +99,8 @@ impl CommandRun<'_> {
             page.finish(&run, &summary);
         }
         let kept = scratch.is_none().then_some(directory.as_path());
-        let written = ConclusionFiles::of(&run, &summary).write_all(kept, self.output);
+        let compared = baseline.as_ref().map(|baseline| baseline.compare(&run, &summary));
+        let written = ConclusionFiles::compared(&run, &summary, compared.as_ref()).write_all(kept, self.output);
         let mut places = match &written {
             Ok(places) => places.clone(),
             Err(problem) => vec![("Not written", problem.to_string())],
@@ -112,11 +113,19 @@ impl CommandRun<'_> {
         }
         written?;
         summarized?;
-        let compared = match &baseline {
-            Some(baseline) => baseline.report(&run, &summary, self.output, self.color)?,
+        let compared = match &compared {
+            Some(compared) => comparison::report(compared, self.output, self.color)?,
             None => Exit::Passed,
         };
         Ok(match exit_of(&ending, &summary) {
+            Exit::Passed if run.info.file.is_none() && nothing_passed(&summary) => {
+                // The summary shows the failures. This line names the reason of the exit code.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "Every request failed, and no threshold was set: exit code 3. Set one, such as --threshold 'failures<1%'."
+                );
+                Exit::ThresholdsFailed
+            }
             Exit::Passed => compared,
             other => other,
         })
@@ -140,7 +149,8 @@ impl CommandRun<'_> {
         }
         let style = Style::detect(self.color, stdout.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
-        let closing = Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default() };
+        let closing =
+            Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default(), shows_all: self.output.all };
         stdout.write_all(loadstone_report::terminal::summary(summary, &closing, &style).as_bytes())?;
         Ok(())
     }
@@ -187,6 +197,11 @@ fn nothing_answered(summary: &Summary) -> bool {
     let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
     summary.totals.requests > 0
         && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
+}
+
+/// Requests were sent, every one failed, and no threshold judges that.
+fn nothing_passed(summary: &Summary) -> bool {
+    summary.verdict.thresholds.is_empty() && summary.totals.requests > 0 && summary.totals.requests_failed == summary.totals.requests
 }
 
 /// Headers of outputs carry keys under any name. A destination may echo them in its errors.

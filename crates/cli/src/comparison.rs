@@ -94,17 +94,23 @@ impl Baseline {
         Ok(Some(Self { stored, effect, gates }))
     }
 
-    /// Compares, prints the result and writes the requested files. Returns how the command ends if the run itself passed.
-    pub(crate) fn report(&self, run: &Run, summary: &Summary, output: &OutputArgs, color: ColorChoice) -> anyhow::Result<Exit> {
-        let compared = self.stored.compare(run, summary, self.effect, &self.gates);
-        let mut stdout = std::io::stdout();
-        if !output.json {
-            let style = Style::detect(color, stdout.is_terminal());
-            write!(stdout, "\n{}", comparison::terminal(&compared, &style))?;
-        }
-        write_markdown(&compared, output.against.comparison_markdown.as_deref())?;
-        Ok(exit_of(&compared))
+    pub(crate) fn compare(&self, run: &Run, summary: &Summary) -> RunComparison {
+        self.stored.compare(run, summary, self.effect, &self.gates)
     }
+}
+
+/// Prints the comparison of a run with its baseline and writes the requested files. Returns how the command ends if the run itself passed.
+pub(crate) fn report(compared: &RunComparison, output: &OutputArgs, color: ColorChoice) -> anyhow::Result<Exit> {
+    let mut stdout = std::io::stdout();
+    if !output.json {
+        let style = Style::detect(color, stdout.is_terminal());
+        write!(stdout, "\n{}", comparison::terminal(compared, false, &style))?;
+    }
+    // The Markdown of the run has the comparison, and the page of a job has that.
+    if let Some(path) = output.against.comparison_markdown.as_deref() {
+        std::fs::write(path, comparison::markdown(compared)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(exit_of(compared))
 }
 
 /// Also appends to the job summary of GitHub Actions, if there is one.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use loadstone_analysis::Summary;
+use loadstone_analysis::{RunComparison, Summary};
 use loadstone_report::DOCUMENTS;
 use loadstone_run_directory::{Run, Writer, files};
 
@@ -16,7 +16,12 @@ pub(crate) struct ConclusionFiles {
 
 impl ConclusionFiles {
     pub(crate) fn of(run: &Run, summary: &Summary) -> Self {
-        let rendered = DOCUMENTS.iter().map(|document| (document.file, document.title, document.render(run, summary)));
+        Self::compared(run, summary, None)
+    }
+
+    /// With the comparison with a baseline.
+    pub(crate) fn compared(run: &Run, summary: &Summary, compared: Option<&RunComparison>) -> Self {
+        let rendered = DOCUMENTS.iter().map(|document| (document.file, document.title, document.render(run, summary, compared)));
         Self { documents: rendered.collect() }
     }
 

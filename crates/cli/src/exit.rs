@@ -21,7 +21,8 @@ pub(crate) enum Exit {
     Broken = 1,
     /// The script, a parameter, a flag or a file is wrong, so no load ran. Or the script threw when it was evaluated again.
     Usage = 2,
-    /// At least one threshold failed. For `try`: a request or an iteration failed. For `fleet status`: agents are not ready.
+    /// At least one threshold failed. For a URL without thresholds: every request failed.
+    /// For `try`: a request or an iteration failed. For `fleet status`: agents are not ready.
     ThresholdsFailed = 3,
     /// The measurement is invalid and allows no conclusion about the target.
     Invalid = 4,
@@ -42,7 +43,8 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error
-  3    a threshold failed or a script threw (run), a step failed (try), even the lowest load fails (capacity), or not all is ready (fleet)
+  3    a threshold failed, a script threw or all of a URL failed (run), a step failed (try), even the lowest load fails (capacity), or \
+not all is ready (fleet)
   4    the measurement is invalid, no request ended, or a threshold, --fail-if or the capacity is undecided
   5    the target, or the cluster (fleet), could not be reached
   6    worse than --fail-if allows (compare, run --against)

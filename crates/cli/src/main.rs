@@ -26,15 +26,17 @@ mod run_trend;
 mod scratch;
 mod script_run;
 mod series;
+mod short_help;
 mod stdin_guard;
 mod terminal_progress;
 mod ui;
 mod url_run;
 mod watched;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use command_line::Cli;
 use context::CommandContext;
@@ -45,7 +47,14 @@ use exit::{Exit, UsageError};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let arguments: Vec<String> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    if let Some(help) = short_help::of_group(Cli::command(), &arguments) {
+        // A closed output is no failure of help.
+        let _ = write!(std::io::stdout(), "{help}");
+        return ExitCode::SUCCESS;
+    }
+    let matches = short_help::short(Cli::command(), &arguments).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let context = CommandContext { color: cli.color.into(), command_line: Cli::command };
     let started = loadstone_session::check_descriptors().map_err(|error| UsageError(error.to_string()).into());
     match started.and_then(|()| cli.command.perform(&context)) {

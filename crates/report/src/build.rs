@@ -120,6 +120,7 @@ impl ViewBuilder {
             notes: self.notes(state),
             trace_link: self.plan.observers.iter().find_map(trace_link),
             traces: Vec::new(),
+            comparison: None,
             provisional: None,
             summary: summary.clone(),
         }

@@ -1,10 +1,21 @@
 //! `summary.json`, the view for the page, and tables of runs: JSON for machines.
 
-use loadstone_analysis::Summary;
+use loadstone_analysis::{RunComparison, Summary};
 
 /// The content of `summary.json`: `schema` first, indented, ending in a line break. docs/summary-json.md describes every field.
 pub fn summary_json(summary: &Summary) -> String {
     pretty(summary)
+}
+
+/// The same, with the comparison with a baseline as `comparison`.
+pub(crate) fn summary_json_with(summary: &Summary, comparison: Option<&RunComparison>) -> String {
+    #[derive(serde::Serialize)]
+    struct ComparedSummary<'a> {
+        #[serde(flatten)]
+        summary: &'a Summary,
+        comparison: &'a RunComparison,
+    }
+    comparison.map_or_else(|| summary_json(summary), |comparison| pretty(&ComparedSummary { summary, comparison }))
 }
 
 /// Indented JSON with a line break at its end.

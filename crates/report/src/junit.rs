@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use loadstone_analysis::{CheckRow, ErrorRow, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_analysis::{CheckRow, ErrorRow, Findings, Grade, RunComparison, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 use loadstone_units::text::printable;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::comparison;
 use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
@@ -18,6 +19,11 @@ const FINDINGS_MAX: usize = 3;
 
 /// The XML document. `state` and `state_detail` describe how the run ended, see [`RunState::of`].
 pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
+    junit_with(summary, state, state_detail, None)
+}
+
+/// The same, with a suite for the comparison with a baseline.
+pub(crate) fn junit_with(summary: &Summary, state: RunState, state_detail: &str, compared: Option<&RunComparison>) -> String {
     let mut report = Report::new(format!("loadstone: {}", summary.test));
     report.set_time(duration(summary.totals.duration_seconds));
     let mut run = TestSuite::new("run");
@@ -26,6 +32,9 @@ pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
     suite(&mut report, "validity", summary.verdict.validity.checks.iter().map(validity));
     suite(&mut report, "thresholds", summary.verdict.thresholds.iter().map(threshold));
     suite(&mut report, "checks", summary.checks.iter().map(check));
+    if let Some(compared) = compared {
+        report.add_test_suite(comparison::suite(compared));
+    }
     // Writing to memory fails only when memory does. The writer leaves some characters that XML does not allow, such as U+FFFE.
     printable(&report.to_string().unwrap_or_default()).into_owned()
 }

@@ -1,7 +1,7 @@
 //! The view that the terminal, the live page and the finished report draw. Its JSON is the page's only input. A test generates the page's types
 //! (`web/src/generated/report.ts`) from the types in this file.
 
-use loadstone_analysis::{Summary, WithdrawnFinding};
+use loadstone_analysis::{RunComparison, Summary, WithdrawnFinding};
 use loadstone_metrics::span::KeptTrace;
 use loadstone_metrics::{MarkKind, SlowSample};
 use serde::Serialize;
@@ -201,6 +201,9 @@ pub struct ReportView {
     pub traces: Vec<KeptTrace>,
     /// Changes to the load during the run, and warnings of the tool.
     pub notes: Vec<String>,
+    /// The comparison with the baseline that the run was started with. Only in the report that the run itself writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<RunComparison>,
     /// While the run is in progress: what its findings rest on. `None` if they are final, or if there was no search for findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provisional: Option<ProvisionalView>,

@@ -8,8 +8,8 @@ use loadstone_plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, Ru
 use loadstone_run_directory::{HostFacts, RunInfo};
 use loadstone_units::duration;
 
-/// Uncertain numbers that a headline names.
-const UNCERTAIN_NAMED: usize = 2;
+/// The percentiles of the headline.
+const HEADLINE: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// One line per scenario run of the load: `Buy a ticket: 4 arrivals/s for 1m`. A later part begins with `then`, a parallel part with `and`.
 pub fn load(plan: &TestPlan) -> Vec<String> {
@@ -193,8 +193,6 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
 struct UncertainNumber {
     /// The share of it that may come from the generator.
     part: f64,
-    /// `p99 of "Buy"`.
-    name: String,
     /// `p99 of "Buy" was 41 ms, of which up to 9 ms may be the load generator's`.
     note: String,
 }
@@ -204,15 +202,32 @@ pub(crate) fn uncertainties(summary: &Summary) -> Vec<String> {
     uncertain_numbers(summary).into_iter().map(|number| number.note).collect()
 }
 
-/// The uncertain numbers for a headline: `uncertain: p99 of "Buy", failures of "Pay" and 3 more`. `None` if every number is certain.
+/// The headline percentiles that are uncertain: `p95 and p99 of all requests may be up to 4.6 ms too high`. `None` if they are certain: numbers of
+/// single requests are marked, and need no headline.
 pub(crate) fn uncertainty_in_short(summary: &Summary) -> Option<String> {
-    let all = uncertain_numbers(summary);
-    let named: Vec<&str> = all.iter().take(UNCERTAIN_NAMED).map(|number| number.name.as_str()).collect();
-    let rest = match all.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!all.is_empty()).then(|| format!("uncertain: {}{rest}", named.join(", ")))
+    let uncertain: Vec<(f64, f64)> = summary
+        .response
+        .percentiles
+        .iter()
+        .filter(|percentile| HEADLINE.iter().any(|quantile| (percentile.quantile - quantile).abs() < 1e-9))
+        .filter_map(|percentile| Some((percentile.quantile, percentile.uncertainty?)))
+        .collect();
+    let most = uncertain.iter().map(|(_, uncertainty)| *uncertainty).reduce(f64::max)?;
+    let names: Vec<String> = uncertain.iter().map(|(quantile, _)| loadstone_units::percentile(*quantile)).collect();
+    Some(format!("{} of all requests may be up to {} too high", names.join(", "), loadstone_units::seconds(most)))
+}
+
+/// What the marks of uncertain numbers mean, in one line. `None` if no number has one.
+pub(crate) fn noise(summary: &Summary) -> Option<String> {
+    let marked = uncertain_numbers(summary).len() as u64;
+    let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
+    let times = std::iter::once(&summary.response).chain(rows.map(|row| &row.response)).chain(summary.flows.iter().map(|flow| &flow.time));
+    let most = times.flat_map(|times| &times.percentiles).filter_map(|percentile| percentile.uncertainty).reduce(f64::max);
+    let values = loadstone_units::counted(marked, "value");
+    (marked > 0).then(|| match most {
+        Some(most) => format!("generator noise ≤ {}: {values} may be affected; the report lists them", loadstone_units::seconds(most)),
+        None => format!("{values} may be affected by the load generator; the report lists them"),
+    })
 }
 
 /// What the grade means for a reader of the numbers.
@@ -242,13 +257,13 @@ fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
             let note = format!(
                 "the rate of \"{name}\" was {rate} and may be up to {missing_text} too low: the load generator started less load than planned"
             );
-            all.push(UncertainNumber { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
+            all.push(UncertainNumber { part: missing / row.rate, note });
         }
         if let Some(late) = row.failed_uncertainty {
             let (failed, late_text) = (loadstone_units::counted(row.failed, "failure"), loadstone_units::count(late));
             let note =
                 format!("up to {late_text} of {failed} of \"{name}\" may have been answered in time: the load generator read them late");
-            all.push(UncertainNumber { part: late as f64 / row.failed as f64, name: format!("failures of \"{name}\""), note });
+            all.push(UncertainNumber { part: late as f64 / row.failed as f64, note });
         }
     }
     all.sort_by(|a, b| b.part.total_cmp(&a.part));
@@ -261,7 +276,7 @@ fn uncertain_times(of: &str, times: &TimeStats) -> Vec<UncertainNumber> {
         let name = format!("{} of {of}", loadstone_units::percentile(percentile.quantile));
         let (value_text, uncertainty_text) = (loadstone_units::seconds(value), loadstone_units::seconds(uncertainty));
         let note = format!("{name} was {value_text}, of which up to {uncertainty_text} may be the load generator's");
-        Some(UncertainNumber { part: uncertainty / value, name, note })
+        Some(UncertainNumber { part: uncertainty / value, note })
     };
     times.percentiles.iter().filter_map(uncertain).collect()
 }

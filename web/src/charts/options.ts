@@ -36,7 +36,7 @@ const RIGHT = 20;
 
 const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
 
-const steppedPaths = uPlot.paths.stepped!({ align: 1 });
+export const steppedPaths = uPlot.paths.stepped!({ align: 1 });
 
 export const SYNC = "loadstone-time";
 
@@ -198,7 +198,7 @@ function drawHighlight(plot: uPlot, settings: ChartSettings, theme: Theme): void
   ctx.restore();
 }
 
-function drawMarks(plot: uPlot, marks: ChartMark[], theme: Theme): void {
+export function drawMarks(plot: uPlot, marks: ChartMark[], theme: Theme): void {
   const { ctx, bbox } = plot;
   const { min, max } = plot.scales.x as { min: number; max: number };
   ctx.save();

@@ -3,7 +3,7 @@
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
 import { grade as gradeWord } from "../format/words";
-import type { Grade, ReportView, ThresholdResult, ThresholdState, Tone, ValidityCheck } from "../generated/report";
+import type { Grade, ReportView, ThresholdResult, Tone, ValidityCheck } from "../generated/report";
 
 export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";
@@ -71,14 +71,8 @@ export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
   return checks.toSorted((a, b) => rank(a) - rank(b));
 }
 
-const NOT_MET: ThresholdState[] = ["failed", "no_data", "undecided"];
-
-/** What to open first when the report is loaded: the worst answer, or nothing. A live page starts with everything closed. */
+/** What to open first when the report is loaded: why the numbers are unusable, or nothing, so that the first screen has the chart. */
 export function openAtFirst(view: ReportView): VerdictAnswer["id"] | null {
-  const { validity, findings, thresholds } = view.summary.verdict;
-  if (isRunning(view)) return null;
-  if (validity.grade === "invalid") return "validity";
-  if (findings.findings.length > 0) return "findings";
-  if (thresholds.some((result) => NOT_MET.includes(result.state))) return "thresholds";
-  return validity.grade === "suspect" ? "validity" : null;
+  const { validity } = view.summary.verdict;
+  return !isRunning(view) && validity.grade === "invalid" ? "validity" : null;
 }

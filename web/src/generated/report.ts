@@ -809,6 +809,8 @@ export interface ReportView {
   traces?: Array<KeptTrace>;
   /** Changes to the load during the run, and warnings of the tool. */
   notes: Array<string>;
+  /** The comparison with the baseline that the run was started with. Only in the report that the run itself writes. */
+  comparison?: RunComparison;
   /** While the run is in progress: what its findings rest on. `undefined` if they are final, or if there was no search for findings. */
   provisional?: ProvisionalView;
 }

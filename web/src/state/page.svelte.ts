@@ -40,6 +40,12 @@ export class Page {
   /** The request whose charts are shown instead of those of all requests, as a key from `rowKey`. */
   picked: string | null = $state(null);
 
+  /** Its row in the table; `null` if all requests are shown. */
+  pickedRow: number | null = $derived.by(() => {
+    const row = this.picked === null ? -1 : this.view.summary.requests.findIndex((row) => rowKey(row) === this.picked);
+    return row < 0 ? null : row;
+  });
+
   highlight = $derived(this.pointed ?? this.pinned);
   /** The changes; only those of the selected request, if there is one. */
   changes: ChangeRow[] = $derived.by(() => {

@@ -53,7 +53,8 @@ impl Capacity {
             Some(CapacityEnd::Budget) => "the time budget was used up",
             Some(CapacityEnd::Generator) => "the load generator could not generate more",
             Some(_) => "",
-            None => "the search was stopped",
+            // Stopped by the user, or still in progress.
+            None => "the search is not complete",
         };
         match (self.verdict, self.capacity) {
             (CapacityVerdict::Found, Some(of)) => format!("the capacity is {}", within(of)),

@@ -411,6 +411,11 @@ fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
         Standing::Symptom
     };
     let late = flow.merged.late;
+    let next = if flow.merged.stages.is_empty() {
+        "Follow one of them through the system's log. Stages in the script would show where it was last seen."
+    } else {
+        "Follow one of them: its stages show where it was last seen."
+    };
     let text =
         format!("{} of the started journeys; {} of them finished later", loadstone_units::share(share), loadstone_units::count(late));
     Some(
@@ -418,6 +423,6 @@ fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
             .with(Quantity::count("lost", lost as f64))
             .with(Quantity::count("started", started as f64))
             .rests_on(text, vec![format!("flow/{name}/rate/finished")], (0.0, facts.tally.duration_seconds()))
-            .try_next("Follow one of them: its stages show where it was last seen."),
+            .try_next(next),
     )
 }

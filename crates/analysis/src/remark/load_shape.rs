@@ -1,4 +1,4 @@
-//! The load that would decide an open question, as a line of script.
+//! The load that would decide an open question, as a line of script or, for a run of a URL, as flags.
 
 use loadstone_plan::{LoadProfile, OpenStage, RunRole, Timing};
 
@@ -37,6 +37,10 @@ pub(crate) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
         PresentLoad::of(&scenario.name, &run.profile)
     });
     let Some(most) = present.max_by(|a, b| a.top.total_cmp(&b.top)) else { return String::new() };
+    // A run without a file is one of a URL.
+    if facts.run.info.file.is_none() {
+        return format!(": `{}`", most.flags(wanted));
+    }
     let whose = if facts.run.plan.scenarios.len() > 1 { format!(" (\"{}\")", most.scenario) } else { String::new() };
     format!(": `.run({})`{whose}", most.next(wanted))
 }
@@ -71,8 +75,23 @@ impl<'a> PresentLoad<'a> {
                 format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(self.level(RAMP_TOP_FACTOR * self.top), "1m"))
             }
             WantedLoad::Held => held(self.same(), "2m"),
-            WantedLoad::Longer(times) => held(self.same(), &format!("{:.0}m", (times * self.length_s / 60.0).ceil().max(2.0))),
+            WantedLoad::Longer(times) => held(self.same(), &format!("{:.0}m", self.minutes(times))),
         }
+    }
+
+    /// As flags of `loadstone run URL`.
+    fn flags(&self, wanted: WantedLoad) -> String {
+        let (flag, drawn) = (if self.is_open { "--rate" } else { "--users" }, if self.is_poisson { " --poisson" } else { "" });
+        match wanted {
+            WantedLoad::Higher => format!("{flag} {} --ramp 2m --for 1m{drawn}", self.level(RAMP_TOP_FACTOR * self.top)),
+            WantedLoad::Held => format!("{flag} {} --for 2m{drawn}", self.same()),
+            WantedLoad::Longer(times) => format!("{flag} {} --for {:.0}m{drawn}", self.same(), self.minutes(times)),
+        }
+    }
+
+    /// This run's length so many times, in minutes.
+    fn minutes(&self, times: f64) -> f64 {
+        (times * self.length_s / 60.0).ceil().max(2.0)
     }
 
     /// The load of this run, to a hundredth of an arrival per second.
@@ -87,5 +106,19 @@ impl<'a> PresentLoad<'a> {
     /// A whole number, or hundredths below one arrival per second.
     fn level(&self, level: f64) -> String {
         if self.is_open && level < 1.0 { format!("{:.2}", level.max(0.01)) } else { format!("{:.0}", level.ceil().max(1.0)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_advised_in_flags() {
+        let open = PresentLoad { scenario: "GET /", is_open: true, is_poisson: false, top: 100.0, length_s: 30.0 };
+        assert_eq!(open.flags(WantedLoad::Higher), "--rate 200 --ramp 2m --for 1m");
+        assert_eq!(open.flags(WantedLoad::Longer(10.0)), "--rate 100 --for 5m");
+        let closed = PresentLoad { is_open: false, top: 12.0, ..open };
+        assert_eq!(closed.flags(WantedLoad::Held), "--users 12 --for 2m");
     }
 }

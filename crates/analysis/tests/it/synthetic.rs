@@ -30,7 +30,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         id: "2026-11-20T18-30-05-shop".to_owned(),
         loadstone: "0.1.0".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
-        file: None,
+        file: Some("test.load.ts".to_owned()),
         script: None,
         commit: None,
         branch: None,

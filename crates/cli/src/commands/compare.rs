@@ -29,6 +29,9 @@ pub(crate) struct CompareArgs {
     how: ComparisonArgs,
     #[command(flatten)]
     folder: RunsFolderArgs,
+    /// Show the numbers of runs that cannot be compared, such as those of different tests.
+    #[arg(long)]
+    anyway: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -58,7 +61,7 @@ impl CompareArgs {
         let text = if self.json {
             loadstone_report::comparison::json(&compared)
         } else {
-            loadstone_report::comparison::terminal(&compared, &Style::detect(context.color, out.is_terminal()))
+            loadstone_report::comparison::terminal(&compared, self.anyway, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
         comparison::write_markdown(&compared, self.markdown.as_deref())?;

@@ -21,6 +21,10 @@ pub(crate) struct ShowArgs {
     /// Columns of the table, as for `loadstone run`.
     #[arg(long = "summary", value_name = "COLUMNS")]
     columns: Option<TimeColumns>,
+
+    /// Show every request in the table, not only the ten most important ones.
+    #[arg(long)]
+    all: bool,
 }
 
 impl ShowArgs {
@@ -34,7 +38,8 @@ impl ShowArgs {
         let style = Style::detect(context.color, out.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let places = [("Run", short_path(&directory))];
-        let closing = Closing { state, state_detail, places: &places, columns: self.columns.clone().unwrap_or_default() };
+        let closing =
+            Closing { state, state_detail, places: &places, columns: self.columns.clone().unwrap_or_default(), shows_all: self.all };
         out.write_all(loadstone_report::terminal::summary(&summary, &closing, &style).as_bytes())?;
         Ok(Exit::Passed)
     }

@@ -21,20 +21,27 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) no_save: bool,
     /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it. Findings appear during the run.
-    #[arg(long)]
+    #[arg(long, help_heading = "Observe")]
     pub(crate) live: bool,
     /// Also write the live page's address to this file, for programs that start runs.
-    #[arg(long, value_name = "FILE", requires = "live")]
+    #[arg(long, help_heading = "Observe", value_name = "FILE", requires = "live")]
     pub(crate) live_address: Option<PathBuf>,
     /// Also send each second's numbers here. Can be repeated. KIND is prometheus, prometheus-native (both remote write), otlp, influx, statsd or dogstatsd.
     /// See docs/outputs.md.
-    #[arg(long, value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
+    #[arg(long, help_heading = "Observe", value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
     pub(crate) out: Vec<String>,
     /// Header for outputs over HTTP, such as an authorization. Can be repeated, or listed one per line in the variable.
-    #[arg(long = "out-header", value_name = "NAME: VALUE", env = "LOADSTONE_OUT_HEADERS", hide_env_values = true, value_delimiter = '\n')]
+    #[arg(
+        long = "out-header",
+        help_heading = "Observe",
+        value_name = "NAME: VALUE",
+        env = "LOADSTONE_OUT_HEADERS",
+        hide_env_values = true,
+        value_delimiter = '\n'
+    )]
     pub(crate) out_headers: Vec<String>,
     /// Serve /metrics on this address for Prometheus to scrape during the run.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, help_heading = "Observe", value_name = "ADDRESS:PORT")]
     pub(crate) metrics_listen: Option<std::net::SocketAddr>,
     /// Print only the summary, no progress.
     #[arg(short, long)]
@@ -51,6 +58,10 @@ pub(crate) struct OutputArgs {
     /// Columns of the summary's table, such as count,failed,p50,p99.9,max. Also: rate, mean, min, p75, p90, p95, p99, p99.99, interval (of p99).
     #[arg(long = "summary", value_name = "COLUMNS")]
     pub(crate) columns: Option<TimeColumns>,
+
+    /// Show every request in the summary's table, not only the ten most important ones.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print the summary as JSON (summary.json) instead of text.
     #[arg(long)]
     pub(crate) json: bool,

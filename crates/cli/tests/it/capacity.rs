@@ -51,7 +51,7 @@ fn ctrl_c_keeps_the_results_and_the_search_resumes() {
     };
     server::wait_until("the second probe to begin", || probes() == 2);
     running.signal(Signal::INT);
-    running.ended().code(130).says("the capacity is at least 5/s: the search was stopped");
+    running.ended().code(130).says("the capacity is at least 5/s: the search is not complete");
     let resumed = folder.run(&[&search[..], &["--resume"]].concat());
     resumed.code(0).says("1 probe so far").says("the capacity is at least 10/s");
 }

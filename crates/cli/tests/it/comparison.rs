@@ -40,6 +40,15 @@ fn a_run_is_compared_with_the_last_run_of_its_test() {
         .says("Baseline")
         .says("fail if failures worse by 5%: held");
     assert!(folder.path().join("c.md").is_file());
+    // Each document of the run has the comparison.
+    let latest = folder.runs().into_iter().max().expect("a run");
+    let document = |file: &str| std::fs::read_to_string(latest.join(file)).unwrap();
+    let summary: Value = serde_json::from_str(&document("summary.json")).unwrap();
+    assert_eq!(summary["comparison"]["gates"][0]["state"], "held", "{summary}");
+    assert!(
+        document("junit.xml").contains("not failures worse by 5%") && document("summary.md").contains("fail if **failures worse by 5%**")
+    );
+    assert!(document("report.html").contains("\"comparison\":{"));
     let compared: Value = serde_json::from_str(&folder.run(&["compare", "--json"]).code(0).stdout).unwrap();
     let names: Vec<String> = folder.runs().iter().map(|run| run.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     let of = |side: &str| compared[side]["id"].as_str().unwrap().to_owned();

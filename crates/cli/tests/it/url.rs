@@ -72,7 +72,7 @@ fn method_headers_and_body_arrive() {
     let post = format!("{}/post", server::httpbin());
     let ended = json.run(&["run", &post, "-d", "a=1", "--rate", "5", "--for", "1s"]).passes();
     assert_eq!(ended.outcomes("passed"), 5, "a body makes it a POST\n{}", ended.everything());
-    let ended = json.run(&["run", &post, "-X", "GET", "--rate", "5", "--for", "1s"]).passes();
+    let ended = json.run(&["run", &post, "-X", "GET", "--rate", "5", "--for", "1s"]).code(3);
     assert_eq!(ended.outcomes("status"), 5, "/post answers GET with 405\n{}", ended.everything());
     let bearer = format!("{}/bearer", server::httpbin());
     let ended = json.run(&["run", &bearer, "-H", "Authorization: Bearer x", "--rate", "5", "--for", "1s"]).passes();
@@ -166,4 +166,13 @@ fn a_class_of_statuses_can_be_expected() {
     assert_eq!(run("2xx").code(0).summary()["totals"]["requests_failed"], 0);
     assert_ne!(run("3xx").summary()["totals"]["requests_failed"], 0);
     run("many").code(2).says("write a status such as 204, or a class such as 2xx");
+}
+
+#[test]
+fn a_url_whose_every_request_fails_does_not_pass_without_a_threshold() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")]);
+    let ended = Folder::new().run(&["run", &raw.address, "--rate", "20", "--for", "1s"]).code(3);
+    ended.says("no threshold was set");
+    // A threshold that allows failures decides instead.
+    Folder::new().run(&["run", &raw.address, "--rate", "20", "--for", "1s", "--threshold", "rate>=1/s"]).passes();
 }

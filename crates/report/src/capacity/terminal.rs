@@ -5,13 +5,16 @@ use loadstone_analysis::Capacity;
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
 
+/// Width of the labels. Columns.
+const LABEL: usize = 13;
+
 /// The complete output, ending in a line break. `folder` contains the runs of the probes.
 pub fn terminal(capacity: &Capacity, folder: &str, style: &Style) -> String {
     let (sign, word, paint) = cells::word(capacity.verdict);
     let lead = format!("{sign} {word}  ");
     let mut out = hang(&style.paint(paint, &lead), lead.chars().count(), beyond(word, &capacity.headline), style.width);
     for (title, text) in cells::limits(capacity) {
-        out.push_str(&hang(&style.paint(Paint::Bold, &format!("{title:<11}")), 11, &text, style.width));
+        out.push_str(&hang(&style.paint(Paint::Bold, &format!("{title:<LABEL$}")), LABEL, &text, style.width));
     }
     out.push('\n');
     out.push_str(&table(capacity, style));

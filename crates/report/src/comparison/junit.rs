@@ -9,6 +9,13 @@ use super::cells;
 /// The XML document. Without gates the comparison is one case, which fails if something is worse.
 pub fn junit(comparison: &RunComparison) -> String {
     let mut report = Report::new(format!("loadstone compare: {}", comparison.candidate.test));
+    report.add_test_suite(suite(comparison));
+    // Writing to memory fails only when memory does. The writer leaves some characters that XML does not allow, such as U+FFFE.
+    printable(&report.to_string().unwrap_or_default()).into_owned()
+}
+
+/// The suite, also for the document of a run.
+pub(crate) fn suite(comparison: &RunComparison) -> TestSuite {
     let mut suite = TestSuite::new("comparison");
     let forbidden: Vec<String> = comparison.differences.iter().filter(|difference| difference.forbids).map(cells::difference).collect();
     suite.add_test_case(case("the two runs can be compared", forbidden.is_empty(), NonSuccessKind::Error, &forbidden.join("\n")));
@@ -19,9 +26,7 @@ pub fn junit(comparison: &RunComparison) -> String {
     comparison.gates.iter().for_each(|result| {
         suite.add_test_case(gate(result));
     });
-    report.add_test_suite(suite);
-    // Writing to memory fails only when memory does. The writer leaves some characters that XML does not allow, such as U+FFFE.
-    printable(&report.to_string().unwrap_or_default()).into_owned()
+    suite
 }
 
 fn gate(result: &GateResult) -> TestCase {

@@ -10,6 +10,7 @@ mod terminal;
 use loadstone_analysis::RunComparison;
 
 pub use junit::junit;
+pub(crate) use junit::suite;
 pub use markdown::markdown;
 pub use terminal::terminal;
 

@@ -1,6 +1,6 @@
 //! The comparison on a terminal: the differences between the runs, the verdict, then the rows.
 
-use loadstone_analysis::{RowVerdict, RunComparison, Side};
+use loadstone_analysis::{ComparisonVerdict, RowVerdict, RunComparison, Side};
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
@@ -10,8 +10,13 @@ const SIGNALS_MAX: usize = 8;
 /// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 6] = [("", 0), ("Baseline", 2), ("Candidate", 0), ("Change", 0), ("95 % interval", 1), ("Verdict", 0)];
 
-/// The complete output, ending in a line break.
-pub fn terminal(comparison: &RunComparison, style: &Style) -> String {
+/// The complete output, ending in a line break. Of runs that cannot be compared it shows the differences only, unless the numbers are wanted anyway.
+pub fn terminal(comparison: &RunComparison, anyway: bool, style: &Style) -> String {
+    if comparison.verdict == ComparisonVerdict::NotComparable && !anyway {
+        let more = hang("", 0, "`loadstone compare --anyway` shows the numbers of both runs.", style.width);
+        let parts = [head(comparison, style), gates(comparison, style), more];
+        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    }
     let mut parts = vec![
         head(comparison, style),
         gates(comparison, style),

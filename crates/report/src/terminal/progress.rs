@@ -242,8 +242,9 @@ impl ThresholdProgress {
     fn line(&self, style: &Style) -> String {
         let (sign, _, paint) = self.standing.sign();
         let indent = " ".repeat(LABEL);
-        let value = if self.value.is_empty() { String::new() } else { format!(" · {}", self.value) };
-        let text = cut(&format!(" {}{value}", self.label), style.width.saturating_sub(LABEL + 1));
+        // The value is first: a narrow terminal cuts off the end.
+        let value = if self.value.is_empty() { String::new() } else { format!("{} · ", self.value) };
+        let text = cut(&format!(" {value}{}", self.label), style.width.saturating_sub(LABEL + 1));
         format!("{indent}{}{text}", style.paint(paint, sign))
     }
 }

@@ -16,8 +16,10 @@ pub enum ColorChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
-    /// Columns. Lines of tables and of the progress block are never wider.
+    /// Columns. Lines of tables and of the progress block are never wider on a terminal.
     pub width: usize,
+    /// Whether names are printed whole: in a pipe, another program reads them.
+    pub whole_names: bool,
 }
 
 /// Width without a terminal: wide enough for every column, narrow enough for a CI log.
@@ -37,7 +39,7 @@ pub(crate) enum Paint {
 
 impl Style {
     pub fn plain(width: usize) -> Self {
-        Self { color: false, width }
+        Self { color: false, width, whole_names: false }
     }
 
     /// The style for a stream, from the environment: `NO_COLOR` (no-color.org: set and not empty), `TERM=dumb`, and the terminal's size.
@@ -61,7 +63,12 @@ impl Style {
             ColorChoice::Auto => is_terminal && !plain,
         };
         let width = width.filter(|width| *width > 0).unwrap_or(WIDTH_OF_A_PIPE);
-        Self { color, width: width.clamp(WIDTH_MIN, WIDTH_MAX) }
+        Self { color, width: width.clamp(WIDTH_MIN, WIDTH_MAX), whole_names: !is_terminal }
+    }
+
+    /// A name in at most so many columns, or whole.
+    pub(crate) fn name(&self, text: &str, columns: usize) -> String {
+        if self.whole_names { tame(text) } else { shorten(text, columns) }
     }
 
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
@@ -123,8 +130,8 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
         .collect()
 }
 
-/// The words of a string. The content between backticks is one word, so that it can be copied, unless it is wider than a line.
-fn words(text: &str, columns: usize) -> Vec<&str> {
+/// The words of a string. The content between backticks is one word, so that it can be copied.
+fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(|character| character != ' ') {
@@ -132,19 +139,19 @@ fn words(text: &str, columns: usize) -> Vec<&str> {
         let end_of = |from: usize| rest[from..].find(' ').map_or(rest.len(), |space| from + space);
         let plain = end_of(0);
         let closed = rest[..plain].match_indices('`').next().and_then(|(tick, _)| Some(tick + 2 + rest[tick + 1..].find('`')?));
-        let end = closed.map(end_of).filter(|end| width_of(&rest[..*end]) <= columns).unwrap_or(plain);
+        let end = closed.map_or(plain, end_of);
         words.push(&rest[..end.max(plain)]);
         rest = &rest[end.max(plain)..];
     }
     words
 }
 
-/// Breaks at spaces. A word longer than a line is broken at the end of the line.
+/// Breaks at spaces. A word longer than a line is broken at the end of the line, unless it is code.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(10);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in words(&tame(text), columns) {
+    for word in words(&tame(text)) {
         let mut word = word.to_owned();
         let space = usize::from(!line.is_empty());
         if width_of(&line) + space + width_of(&word) <= columns {
@@ -157,7 +164,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         if !line.is_empty() {
             lines.push(std::mem::take(&mut line));
         }
-        while width_of(&word) > columns {
+        while width_of(&word) > columns && !word.contains('`') {
             let head = take(word.chars(), columns);
             word = word[head.len()..].to_owned();
             lines.push(head);
@@ -225,7 +232,7 @@ mod tests {
         let text = "Hold it: `.run(users(9).for(\"2m\"))`. Observe `a b` and `c";
         assert_eq!(wrap(text, 30), ["Hold it:", "`.run(users(9).for(\"2m\"))`.", "Observe `a b` and `c"]);
         assert_eq!(wrap("one `two three`, four", 13), ["one", "`two three`,", "four"]);
-        assert_eq!(wrap("one `two three`", 10), ["one `two", "three`"]);
+        assert_eq!(wrap("one `two three`, four", 10), ["one", "`two three`,", "four"]);
     }
 
     proptest! {
@@ -233,7 +240,7 @@ mod tests {
         fn nothing_is_wider_than_asked(text in "\\PC{0,60}", columns in 1usize..40) {
             prop_assert!(width_of(&shorten(&text, columns)) <= columns);
             prop_assert!(width_of(&cut(&text, columns)) <= columns);
-            prop_assert!(wrap(&text, columns).iter().all(|line| width_of(line) <= columns.max(10)));
+            prop_assert!(wrap(&text, columns).iter().all(|line| line.contains('`') || width_of(line) <= columns.max(10)));
         }
 
         #[test]

@@ -19,6 +19,8 @@ pub struct Closing<'a> {
     pub places: &'a [(&'a str, String)],
     /// Columns of the table of times, in the terminal.
     pub columns: TimeColumns,
+    /// Whether the table of times has every request, not only the most important ones. In the terminal.
+    pub shows_all: bool,
 }
 
 const ERRORS_MAX: usize = 8;
@@ -32,7 +34,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         validity(summary, style),
         thresholds(&summary.verdict.thresholds, style),
         findings(&summary.verdict.findings, &summary.proofs, style),
-        tables::times(summary, &closing.columns, style),
+        tables::times(summary, &closing.columns, closing.shows_all, style),
         flows::flows(summary, style),
         metrics::metrics(summary, style),
         resources::resources(summary, style),

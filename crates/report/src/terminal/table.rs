@@ -1,6 +1,6 @@
 //! Tables that fit the width: columns of low priority are left out, then the first column is shortened in the middle.
 
-use super::style::{Paint, Style, shorten, width_of};
+use super::style::{Paint, Style, width_of};
 
 /// A column's head. `keep` is the order in which columns are left out when there is no room: the highest number first, 0 never. A column with another
 /// number than 0 is also left out if all its cells are empty.
@@ -45,7 +45,7 @@ const NAME_MIN: usize = 24;
 impl TextTable {
     pub(crate) fn render(&self, style: &Style) -> String {
         let natural: Vec<usize> = (0..self.heads.len()).map(|index| self.natural_width(index)).collect();
-        let (shown, name_width) = self.fit(&natural, style.width);
+        let (shown, name_width) = self.fit(&natural, *style);
         let mut out = String::new();
         let head: Vec<TextCell> = self.heads.iter().map(|head| TextCell { text: head.title.to_owned(), paint: Some(Paint::Dim) }).collect();
         self.line(&head, &natural, &shown, name_width, style, &mut out);
@@ -53,7 +53,7 @@ impl TextTable {
             match row {
                 Row::Cells(cells) => self.line(cells, &natural, &shown, name_width, style, &mut out),
                 Row::Heading(text) => {
-                    out.push_str(&format!("{}\n", style.paint(Paint::Bold, &shorten(text, style.width))));
+                    out.push_str(&format!("{}\n", style.paint(Paint::Bold, &style.name(text, style.width))));
                 }
                 Row::Section(title) => out.push_str(&format!("\n{}\n", style.paint(Paint::Dim, title))),
             }
@@ -78,7 +78,7 @@ impl TextTable {
     }
 
     /// Which columns are shown, and the width of the first one.
-    fn fit(&self, natural: &[usize], width: usize) -> (Vec<bool>, usize) {
+    fn fit(&self, natural: &[usize], Style { width, whole_names, .. }: Style) -> (Vec<bool>, usize) {
         let wanted = natural[0].min(NAME_MIN);
         let mut shown: Vec<bool> = (0..self.heads.len()).map(|index| self.heads[index].keep == 0 || !self.is_empty(index)).collect();
         loop {
@@ -88,6 +88,7 @@ impl TextTable {
                 (1..shown.len()).filter(|index| shown[*index] && self.heads[*index].keep > 0).max_by_key(|index| self.heads[*index].keep);
             match goes {
                 Some(index) if left < wanted => shown[index] = false,
+                _ if whole_names => return (shown, natural[0]),
                 _ => return (shown, left.clamp(4, natural[0].max(4))),
             }
         }
@@ -96,7 +97,7 @@ impl TextTable {
     fn line(&self, cells: &[TextCell], natural: &[usize], shown: &[bool], name_width: usize, style: &Style, out: &mut String) {
         let mut line = String::new();
         for (index, cell) in cells.iter().enumerate().filter(|(index, _)| shown[*index]) {
-            let text = if index == 0 { shorten(&cell.text, name_width) } else { cell.text.clone() };
+            let text = if index == 0 { style.name(&cell.text, name_width) } else { cell.text.clone() };
             let column_width = if index == 0 { name_width } else { natural[index] };
             let padding = " ".repeat(column_width.saturating_sub(width_of(&text)));
             if index > 0 {

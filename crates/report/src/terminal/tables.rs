@@ -1,19 +1,17 @@
 //! Requests, groups and iterations in one table, so that their columns align.
 
-use loadstone_analysis::{Percentile, RequestRow, Summary, TimeStats};
+use loadstone_analysis::{Percentile, RequestRow, Summary, ThresholdResult, ThresholdState, TimeStats};
 
 use super::columns::{TimeColumn, TimeColumns};
 use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Upper bound on the rows of each kind; the report has all rows.
-const ROWS_MAX: usize = 20;
-/// Number of uncertain percentiles with a note.
-const NOTES_MAX: usize = 4;
+/// Upper bound on the rows of each kind, unless all are wanted; the report has all rows.
+const ROWS_MAX: usize = 10;
 
 /// The table and its notes.
-pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> String {
+pub(crate) fn times(summary: &Summary, columns: &TimeColumns, shows_all: bool, style: &Style) -> String {
     if summary.requests.is_empty() && summary.scenarios.is_empty() {
         return "No requests were sent.\n".to_owned();
     }
@@ -26,7 +24,7 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
     let several = summary.scenarios.len() > 1 || summary.requests.len() != 1 || summary.scenarios.iter().any(|row| row.failed > 0);
     let scenarios: &[RequestRow] = if several { &summary.scenarios } else { &[] };
     for (title, rows) in [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios)] {
-        let shown = busiest(rows);
+        let shown = if shows_all { rows.iter().collect() } else { first(rows, &summary.verdict.thresholds) };
         thin |= shown.iter().any(|row| columns.has_thin(&row.response));
         if rows.len() > shown.len() {
             left_out.push(format!("{} more {}", loadstone_units::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
@@ -44,24 +42,13 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
     if thin {
         out.push_str(&format!("{}\n", style.paint(Paint::Dim, "— too few samples for this percentile")));
     }
-    for text in notes(summary) {
-        out.push_str(&hang("~ ", 2, &text, style.width));
+    if let Some(note) = words::noise(summary) {
+        out.push_str(&hang("~ ", 2, &note, style.width));
     }
     if !left_out.is_empty() {
-        out.push_str(&format!("… and {} in the report\n", left_out.join(", ")));
+        out.push_str(&hang("… ", 2, &format!("and {}: --all shows them, and the report has them", left_out.join(", ")), style.width));
     }
     out
-}
-
-/// Notes on the most uncertain numbers.
-fn notes(summary: &Summary) -> Vec<String> {
-    let mut notes = words::uncertainties(summary);
-    let more = notes.len().saturating_sub(NOTES_MAX);
-    notes.truncate(NOTES_MAX);
-    if more > 0 {
-        notes.push(format!("{} may be affected", loadstone_units::counted(more as u64, "more value")));
-    }
-    notes
 }
 
 /// With several scenarios, requests are listed under the name of their scenario.
@@ -89,13 +76,23 @@ fn others(title: &'static str, shown: &[&RequestRow], columns: &TimeColumns, tab
     }
 }
 
-/// The rows to show, in order: those that failed and those with the most samples.
-fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|index| std::cmp::Reverse((rows[*index].failed > 0, rows[*index].count)));
-    order.truncate(ROWS_MAX);
-    order.sort_unstable();
-    order.into_iter().map(|index| &rows[index]).collect()
+/// All rows in their order, or the most important ones of many: those that break a threshold, those with the most failures, the slowest.
+fn first<'s>(rows: &'s [RequestRow], thresholds: &[ThresholdResult]) -> Vec<&'s RequestRow> {
+    let mut shown: Vec<&RequestRow> = rows.iter().collect();
+    if shown.len() <= ROWS_MAX {
+        return shown;
+    }
+    let breaks = |row: &RequestRow| {
+        let is_of_it = |result: &&ThresholdResult| result.threshold.selector.name.as_deref() == Some(&*row.key.name);
+        thresholds.iter().filter(is_of_it).any(|result| result.state == ThresholdState::Failed)
+    };
+    let slow = |row: &RequestRow| row.response.at(0.95).or(row.response.max).unwrap_or(0.0);
+    shown.sort_by(|a, b| {
+        let failed = b.failed.cmp(&a.failed);
+        breaks(b).cmp(&breaks(a)).then(failed).then(slow(b).total_cmp(&slow(a)))
+    });
+    shown.truncate(ROWS_MAX);
+    shown
 }
 
 fn cells(row: &RequestRow, indented: bool, columns: &TimeColumns) -> Vec<TextCell> {

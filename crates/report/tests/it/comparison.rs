@@ -120,7 +120,15 @@ fn comparison() -> RunComparison {
 
 #[test]
 fn on_a_terminal() {
-    insta::assert_snapshot!(terminal(&comparison(), &Style::plain(110)));
+    insta::assert_snapshot!(terminal(&comparison(), false, &Style::plain(110)));
+}
+
+#[test]
+fn runs_that_cannot_be_compared_show_only_their_differences() {
+    let compared = RunComparison { verdict: ComparisonVerdict::NotComparable, ..comparison() };
+    let text = terminal(&compared, false, &Style::plain(110));
+    assert!(text.contains("NOT COMPARABLE") && text.contains("--anyway") && !text.contains("95 % interval"), "{text}");
+    assert!(terminal(&compared, true, &Style::plain(110)).contains("95 % interval"));
 }
 
 #[test]
@@ -143,7 +151,7 @@ fn as_test_cases() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 140] {
-        let text = terminal(&comparison(), &Style::plain(width));
+        let text = terminal(&comparison(), false, &Style::plain(width));
         let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
         assert!(width < 80 || long.is_empty(), "{long:?}");
     }

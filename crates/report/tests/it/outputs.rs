@@ -45,7 +45,13 @@ fn junit_contains_only_characters_of_xml() {
 }
 
 fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
-    Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak(), columns: TimeColumns::default() }
+    Closing {
+        state: RunState::Completed,
+        state_detail: "",
+        places: places.to_vec().leak(),
+        columns: TimeColumns::default(),
+        shows_all: false,
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::fixtures;
 
 fn render(summary_of: &loadstone_analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
     let places = [("Report", "runs/2026-11-20T18-30-05-tickets/report.html".to_owned())];
-    summary(summary_of, &Closing { state, state_detail, places: &places, columns: TimeColumns::default() }, style)
+    summary(summary_of, &Closing { state, state_detail, places: &places, columns: TimeColumns::default(), shows_all: false }, style)
 }
 
 fn plain(summary_of: &loadstone_analysis::Summary, width: usize) -> String {
@@ -38,7 +38,7 @@ fn valid_and_passed_at_120_columns() {
 #[test]
 fn the_columns_are_the_requested_ones() {
     let columns: TimeColumns = "count, p99.9,Max".parse().unwrap();
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns };
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns, shows_all: false };
     let text = summary(&fixtures::summary(), &closing, &Style::plain(60));
     let head = text.lines().find(|line| line.starts_with("Requests")).unwrap();
     assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["Requests", "Count", "p99.9", "Max"]);
@@ -104,39 +104,32 @@ fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
     let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
     (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
-    let name = row.key.name.to_string();
     let text = plain(&summary, 200);
     assert!(text.contains("~41.0 ms"), "{text}");
-    let note = format!("~ p99 of \"{name}\" was 41.0 ms, of which up to 9.00 ms may be the load generator's");
-    assert!(text.contains(&note), "{text}");
-    // A scenario often has the same name as its only request.
+    assert!(text.contains("~ generator noise ≤ 9.00 ms: 1 value may be affected; the report lists them"), "{text}");
     let p99 = summary.scenarios[0].response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
     (p99.value, p99.uncertainty) = (Some(0.041), Some(0.01));
-    let (name, text) = (summary.scenarios[0].key.name.to_string(), plain(&summary, 200));
-    assert!(text.contains(&format!("~ p99 of iterations of \"{name}\" was 41.0 ms, of which up to 10.0 ms")), "{text}");
+    let text = plain(&summary, 200);
+    assert!(text.contains("~ generator noise ≤ 10.0 ms: 2 values may be affected"), "{text}");
 }
 
 #[test]
-fn the_headline_of_a_valid_run_names_uncertain_numbers() {
+fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let mut summary = fixtures::summary();
-    assert!(plain(&summary, 200).contains("VALID · the measurement can be trusted (1 check)"));
+    let trusted = "VALID · the measurement can be trusted (1 check)";
+    assert!(plain(&summary, 200).contains(trusted));
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
     let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
     (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
-    row.failed_uncertainty = Some(row.failed.max(1));
-    row.failed = row.failed.max(1);
-    let name = row.key.name.to_string();
-    let clause = format!("the measurement can be trusted; uncertain: failures of \"{name}\", p99 of \"{name}\"");
+    assert!(plain(&summary, 200).contains(trusted));
+    let p99 = summary.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
+    (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
     let text = plain(&summary, 200);
+    let clause = "the measurement can be trusted; p99 of all requests may be up to 9.00 ms too high";
     assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: false };
     let markdown = loadstone_report::markdown(&summary, &closing);
-    assert!(markdown.contains("can be trusted; uncertain: failures of "), "{markdown}");
-    for row in &mut summary.requests {
-        row.rate_uncertainty = Some(row.rate);
-    }
-    let text = plain(&summary, 200);
-    assert!(text.contains(" more (1 check)"), "{text}");
+    assert!(markdown.contains("can be trusted; p99 of all requests"), "{markdown}");
 }
 
 #[test]
@@ -178,7 +171,7 @@ fn failures_findings_and_errors() {
 fn colour_adds_codes_and_removes_no_words() {
     let summary = fixtures::failed_summary();
     let plain = render(&summary, RunState::Completed, "", &Style::plain(80));
-    let coloured = render(&summary, RunState::Completed, "", &Style { color: true, width: 80 });
+    let coloured = render(&summary, RunState::Completed, "", &Style { color: true, ..Style::plain(80) });
     assert!(!plain.contains('\x1b') && coloured.contains("\x1b[31m"));
     let mut stripped = coloured;
     for code in ["0", "1", "2", "31", "32", "33"] {
@@ -227,7 +220,7 @@ fn huge_numbers_and_long_names_keep_the_table_in_shape() {
 }
 
 #[test]
-fn of_many_requests_the_failing_and_the_busiest_are_shown() {
+fn of_many_requests_the_failing_and_the_slowest_are_shown() {
     let mut summary = fixtures::summary();
     summary.requests = (0..500u64)
         .map(|n| {
@@ -236,9 +229,12 @@ fn of_many_requests_the_failing_and_the_busiest_are_shown() {
         .collect();
     let text = plain(&summary, 80);
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("request ")).collect();
-    assert_eq!(rows.len(), 20);
-    assert!(rows[0].starts_with("request 7 ") && rows[19].starts_with("request 499"), "{rows:?}");
-    assert!(text.contains("… and 480 more requests in the report"));
+    assert_eq!(rows.len(), 10);
+    assert!(rows[0].starts_with("request 7 "), "{rows:?}");
+    assert!(text.contains("… and 490 more requests: --all shows them, and the report has them"), "{text}");
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: true };
+    let all = loadstone_report::terminal::summary(&summary, &closing, &Style::plain(80));
+    assert_eq!(all.lines().filter(|line| line.starts_with("request ")).count(), 500);
 }
 
 #[test]
@@ -265,7 +261,7 @@ fn the_remark_is_shown_next_to_findings() {
         remark: Remark::new(RemarkKind::Also, "The memory of \"shop\" grew all along.".to_owned()),
     };
     assert!(plain(&of, 80).contains("\n  Also: The memory of \"shop\" grew all along.\n"), "{}", plain(&of, 80));
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: false };
     let markdown = loadstone_report::markdown(&of, &closing);
     assert!(markdown.contains("\nAlso: The memory of \"shop\" grew all along.\n"), "{markdown}");
 }

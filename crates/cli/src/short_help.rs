@@ -1,0 +1,128 @@
+//! Help in portions: `-h` shows the everyday flags of a command on one screen, `--help` all flags, and `--help GROUP` the flags of one group. Read
+//! [`of_group`] and [`short`].
+
+use clap::{Arg, Command};
+
+/// The flags that `-h` shows, by command, without their dashes. Other commands show all of their flags.
+const EVERYDAY: [(&str, &[&str]); 7] = [
+    ("run", &["param", "rate", "users", "for", "ramp", "header", "threshold", "against", "live", "html"]),
+    ("try", &["scenario", "param", "insecure"]),
+    ("demo", &["for", "serve", "live", "html"]),
+    ("stub", &["listen", "delay", "status", "body", "json-body", "fault", "limit", "concurrent"]),
+    ("compare", &["fail-if", "effect", "runs", "anyway", "json", "html"]),
+    ("experiment", &["knob", "block", "rounds", "measure", "finding", "param", "html"]),
+    ("capacity", &["objective", "param", "of-run", "first", "most", "budget", "html"]),
+];
+
+/// Words for groups: the word after `--help`, and the start of the group's heading.
+const GROUPS: [(&str, &str); 6] = [
+    ("url", "Load on a URL"),
+    ("network", "Network"),
+    ("output", "Output"),
+    ("observe", "Observe"),
+    ("compare", "Comparison"),
+    ("fleet", "Fleet"),
+];
+
+/// The command line whose `-h` shows only everyday flags, one sentence for each. `arguments` includes the program.
+pub(crate) fn short(command: Command, arguments: &[String]) -> Command {
+    if !arguments.iter().any(|argument| argument == "-h") {
+        return command;
+    }
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    let command = command.mut_arg("color", |argument| argument.hide_short_help(true));
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, |sub| on_one_screen(name, sub)))
+}
+
+fn on_one_screen(name: &str, command: Command) -> Command {
+    let shown = EVERYDAY.iter().find(|(of, _)| *of == name).map(|(_, shown)| *shown);
+    let more = match shown {
+        Some(_) => format!("More: --help{}.", listed(&groups_of(&command))),
+        None => "More: --help shows details and examples.".to_owned(),
+    };
+    let is_hidden = |argument: &Arg| shown.is_some_and(|shown| argument.get_long().is_some_and(|long| !shown.contains(&long)));
+    command
+        .mut_args(|argument| {
+            let (hides, help) = (is_hidden(&argument), argument.get_help().map(|help| in_short(&help.to_string())));
+            let argument = argument.help_heading(None::<&str>).hide_short_help(hides);
+            match help {
+                Some(help) => argument.help(help),
+                None => argument,
+            }
+        })
+        .after_help(more)
+}
+
+/// What a flag is for, without details.
+fn in_short(help: &str) -> String {
+    let end = [". ", ": ", " (", ", and "].iter().filter_map(|details| help.find(details)).min().unwrap_or(help.len());
+    help[..end].to_owned()
+}
+
+/// Help of one group: `loadstone run --help network`.
+pub(crate) fn of_group(mut command: Command, arguments: &[String]) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == "--help")?;
+    let word = arguments.get(at + 1)?;
+    let (_, heading) = GROUPS.iter().find(|(group, _)| group == word)?;
+    let name = arguments.get(1).filter(|name| !name.starts_with('-'))?;
+    command.build();
+    let found = command.find_subcommand(name)?.clone();
+    let is_of_group = |argument: &Arg| argument.get_help_heading().is_some_and(|title| title.starts_with(heading));
+    if !found.get_arguments().any(is_of_group) {
+        return None;
+    }
+    let shown = found.mut_args(|argument| {
+        let hides = !is_of_group(&argument);
+        argument.hide(hides)
+    });
+    Some(shown.after_long_help("").render_long_help().to_string())
+}
+
+fn groups_of(command: &Command) -> Vec<&'static str> {
+    let has =
+        |heading: &str| command.get_arguments().any(|argument| argument.get_help_heading().is_some_and(|title| title.starts_with(heading)));
+    GROUPS.iter().filter(|(_, heading)| has(heading)).map(|(group, _)| *group).collect()
+}
+
+fn listed(groups: &[&str]) -> String {
+    if groups.is_empty() { String::new() } else { format!(", or --help {} for one group", groups.join("|")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::command_line::Cli;
+
+    fn arguments(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn short_help_fits_a_screen() {
+        let command = short(Cli::command(), &arguments("loadstone run -h"));
+        for sub in command.get_subcommands() {
+            let text = sub.clone().term_width(100).render_help().to_string();
+            assert!(text.lines().count() <= 24, "{} has {} lines:\n{text}", sub.get_name(), text.lines().count());
+        }
+    }
+
+    #[test]
+    fn everyday_flags_and_groups_exist() {
+        let command = Cli::command();
+        for (name, shown) in EVERYDAY {
+            let sub = command.find_subcommand(name).unwrap();
+            for flag in shown {
+                assert!(sub.get_arguments().any(|argument| argument.get_long() == Some(flag)), "{name} has no --{flag}");
+            }
+        }
+        for (group, _) in GROUPS {
+            let text = of_group(Cli::command(), &arguments(&format!("loadstone run --help {group}"))).unwrap();
+            assert!(text.contains("--"), "{text}");
+        }
+        let network = of_group(Cli::command(), &arguments("loadstone run --help network")).unwrap();
+        assert!(network.contains("--proxy") && !network.contains("--junit"), "{network}");
+        assert_eq!(of_group(Cli::command(), &arguments("loadstone run --help shop.load.ts")), None);
+    }
+}
