@@ -15,6 +15,7 @@ mod coverage;
 mod deciding;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
+mod few_requests;
 mod filling;
 mod findings;
 mod flows;
@@ -44,6 +45,7 @@ mod synthetic;
 mod thresholds;
 mod uncertainty;
 mod validity;
+mod verdict_shares;
 mod waits;
 mod weighed;
 
