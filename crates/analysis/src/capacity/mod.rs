@@ -7,6 +7,7 @@
 
 mod belief;
 mod bootstrap;
+mod ceiling;
 mod model;
 mod ramp;
 mod ramp_stretch;
@@ -20,6 +21,7 @@ mod truth;
 mod utilisation;
 mod what_if;
 
+pub(crate) use ceiling::ThroughputCeiling;
 pub use model::{
     Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
 };

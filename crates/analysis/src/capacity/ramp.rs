@@ -95,9 +95,6 @@ impl ScalabilityLaw {
 impl RampEstimate {
     pub fn of(run: &Run, validity: &Validity) -> Self {
         let segments = segments(run);
-        let blocks: Vec<RampBlock> = segments.iter().map(|segment| segment.block).collect();
-        let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
-        let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
         let unknown = |why: String| Self {
             throughput_max: None,
             retrograde_from: None,
@@ -114,13 +111,7 @@ impl RampEstimate {
         if let Some(check) = invalidated_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
         }
-        if blocks.len() < BLOCKS_MIN || seen < THROUGHPUT_RATIO_MIN * least {
-            return unknown("the load varied by less than a factor of two".to_owned());
-        }
-        let ceiling = match all_that_ends(&segments) {
-            Some(interval) => Ok((interval, None)),
-            None => located(&blocks, seen).map(|(interval, fit)| (interval, Some(fit))),
-        };
+        let ceiling = ceiling(&segments);
         let estimate = match ceiling {
             Ok((interval, fit)) => {
                 let (value, low, high) =
@@ -142,6 +133,20 @@ impl RampEstimate {
         let known = ceilings.known.into_iter().map(|known| known.ceiling).collect();
         Self { ceilings: known, unknown_ceilings: ceilings.unknown, what_if, ..estimate }
     }
+}
+
+/// The maximum throughput with its interval and the fitted curve, or the reason why it is unknown. A constant load above the limit shows it without a curve.
+pub(super) fn ceiling(segments: &[RampSegment]) -> Result<(CapacityInterval, Option<Fit>), String> {
+    let blocks: Vec<RampBlock> = segments.iter().map(|segment| segment.block).collect();
+    let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
+    let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
+    if let Some(interval) = all_that_ends(segments).filter(|_| blocks.len() >= BLOCKS_MIN) {
+        return Ok((interval, None));
+    }
+    if blocks.len() < BLOCKS_MIN || seen < THROUGHPUT_RATIO_MIN * least {
+        return Err("the load varied by less than a factor of two".to_owned());
+    }
+    located(&blocks, seen).map(|(interval, fit)| (interval, Some(fit)))
 }
 
 /// While arrivals exceed completions, the completions are the maximum throughput, without any law. `None`: the system was not overloaded
@@ -197,7 +202,7 @@ impl RampPoint {
 }
 
 /// N/X = constant + linear·(N − 1) + square·N(N − 1).
-struct Fit {
+pub(super) struct Fit {
     constant: f64,
     linear: f64,
     square: f64,

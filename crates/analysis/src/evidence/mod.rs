@@ -4,8 +4,10 @@
 
 pub(crate) mod acquiring;
 pub(crate) mod added_time;
+pub(crate) mod common_wait;
 pub(crate) mod examined;
 pub(crate) mod growing_level;
+pub(crate) mod headroom;
 pub(crate) mod next_limit;
 pub(crate) mod stated_limit;
 pub(crate) mod transactions;

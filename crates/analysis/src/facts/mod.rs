@@ -22,6 +22,7 @@ pub(crate) mod commits;
 pub(crate) mod constant_connections;
 mod core_queue;
 pub(crate) mod cpu_growth;
+pub(crate) mod crowd;
 mod demand;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
@@ -30,6 +31,7 @@ pub(crate) mod generator;
 pub(crate) mod growing;
 pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
+mod growth;
 pub(crate) mod humps;
 mod joint_response;
 pub(crate) mod load_blocks;
@@ -67,6 +69,7 @@ pub(crate) mod waiting;
 
 use loadstone_run_directory::Run;
 
+use crate::capacity::ThroughputCeiling;
 use crate::{RunTally, Validity};
 
 table::fact_table! {
@@ -103,6 +106,12 @@ table::fact_table! {
         /// A network link that was saturated.
         saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);
 
+        /// The highest throughput, where it stopped while work waited.
+        ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run);
+
+        /// How long requests of a constant number of users took and waited.
+        constant_users: Option<crowd::ConstantUsers> = crowd::find(run, tally);
+
         /// When work waited. Flows rank before requests, and within each the longest first.
         waiting: Vec<waiting::WaitingStretch> = waiting::find(run, tally);
 
@@ -120,7 +129,16 @@ table::fact_table! {
             call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
 
         /// Whether work was held up in any stretch.
-        strain: strain::Strain = strain::Strain::of(run, &waiting, &plateaus);
+        strain: strain::Strain = strain::Strain::of(run, &waiting, &plateaus).with(
+            // These are known without a time at low load.
+            ceiling
+                .iter()
+                .map(|ceiling| (ceiling.from, ceiling.to))
+                .chain(constant_users.iter().filter(|users| users.queue().is_some()).map(|users| (users.from, users.to))),
+        );
+
+        /// By how much times grew with the load, or over a constant load.
+        growth: Option<growth::TimeGrowth> = growth::find(run, &strain);
 
         /// What changed over time while the load was constant, or beyond what the load explains.
         changes: changes::Changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));

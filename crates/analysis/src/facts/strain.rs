@@ -84,6 +84,12 @@ impl Strain {
         Self { seconds, known: waited.chain(flat).collect(), base_s }
     }
 
+    /// With further stretches in which work waited.
+    pub(super) fn with(mut self, known: impl Iterator<Item = (f64, f64)>) -> Self {
+        self.known.extend(known);
+        self
+    }
+
     /// The part of a stretch, in which a resource with this many places was busy, during which work was held up. `None` where it was not, and where the
     /// resource was as busy before at a clearly lower throughput: then something other than the load keeps it busy.
     pub(crate) fn held_part(&self, span: (f64, f64), places: f64) -> Option<(f64, f64)> {

@@ -40,6 +40,8 @@ pub(crate) struct RankedFinding {
     pub(crate) uncertainty: GeneratorUncertainty,
     /// Order between findings of equal rank, lower first: [`Rule::precedence`](super::rule::Rule::precedence).
     pub(crate) precedence: u16,
+    /// It shows that there is a limit, and not which one: so much of its evidence, from the first, belongs to the cause.
+    pub(crate) outline: Option<usize>,
     pub(crate) finding: Finding,
 }
 
@@ -64,7 +66,7 @@ impl RankedFinding {
     }
 
     pub(crate) fn of(standing: Standing, finding: Finding) -> Self {
-        Self { standing, uncertainty: GeneratorUncertainty::Possible, precedence: 0, finding }
+        Self { standing, uncertainty: GeneratorUncertainty::Possible, precedence: 0, outline: None, finding }
     }
 
     /// Ranks it before the generator's own finding if requests took longer in a stretch by far more than the generator's lateness in it.
@@ -77,6 +79,11 @@ impl RankedFinding {
             && growth >= ADDED_TIME_OVER_LATENESS_MIN * facts.generator.lateness((from, to)).read;
         let uncertainty = if is_beyond { GeneratorUncertainty::None } else { self.uncertainty };
         Self { uncertainty, ..self }
+    }
+
+    /// Becomes evidence of a cause, if one is reported.
+    pub(crate) fn outlining(self, evidence: usize) -> Self {
+        Self { outline: Some(evidence), ..self }
     }
 
     /// Adds evidence: a sentence, the columns or signals that show it, and the stretch in seconds.

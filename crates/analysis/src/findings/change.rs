@@ -26,6 +26,7 @@ use crate::Evidence;
 use crate::evidence::added_time;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
+use crate::facts::crowd::ConstantUsers;
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
@@ -76,8 +77,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
-    let is_reported =
-        |change: &&Change| !is_of_failures(facts, change) && !is_of_backlog(facts, change) && is_beyond_lag(facts, change, LAG_FACTOR_MIN);
+    let is_reported = |change: &&Change| {
+        let is_of_other = is_of_failures(facts, change) || is_of_backlog(facts, change) || is_of_users(facts, change);
+        !is_of_other && is_beyond_lag(facts, change, LAG_FACTOR_MIN)
+    };
     let mut left: Vec<&Change> = facts.changes.found.iter().filter(is_reported).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {
@@ -106,6 +109,11 @@ pub(super) fn is_of_failures(facts: &Facts<'_>, change: &Change) -> bool {
 fn is_of_backlog(facts: &Facts<'_>, change: &Change) -> bool {
     let TimelineOf::Flow(name) = &change.of else { return false };
     facts.waiting.iter().any(|waiting| waiting.flow.as_ref() == Some(name) && waiting.from < change.to && change.from < waiting.to)
+}
+
+/// Whether a constant number of users wait for each other all the time. Their queue grows and shrinks by itself, as they happen to be between requests.
+fn is_of_users(facts: &Facts<'_>, change: &Change) -> bool {
+    change.shape == Shape::Drift && facts.constant_users.as_ref().and_then(ConstantUsers::queue).is_some()
 }
 
 /// The request, flow or other series that changed, and the requests that changed with it.

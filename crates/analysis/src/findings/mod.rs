@@ -6,7 +6,8 @@
 
 use crate::Findings;
 use crate::facts::Facts;
-use crate::finding::ranked::RankedFinding;
+use crate::finding::Subject;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::Rule;
 use crate::remark;
 
@@ -54,6 +55,7 @@ rules! {
     statements,
     thread_waits,
     throughput,
+    throughput_limit,
     two_kinds,
     unanswered,
     unstable_queue,
@@ -69,6 +71,23 @@ pub fn rules() -> &'static [Rule] {
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut found: Vec<RankedFinding> = RULES.iter().flat_map(|rule| rule.find(facts)).collect();
     found.sort_by_key(RankedFinding::rank);
+    let found = with_outline_as_evidence(found);
     let remark = if found.is_empty() { remark::of(facts) } else { remark::in_addition(facts, &found) };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
+}
+
+/// A finding that only outlines the limit becomes evidence of the first cause, if there is one.
+fn with_outline_as_evidence(found: Vec<RankedFinding>) -> Vec<RankedFinding> {
+    let (outlines, mut found): (Vec<RankedFinding>, Vec<RankedFinding>) = found.into_iter().partition(|found| found.outline.is_some());
+    match found.iter_mut().find(|found| found.standing == Standing::Cause && found.finding.subject != Subject::Generator) {
+        Some(cause) => {
+            let evidence = outlines.into_iter().flat_map(|found| found.finding.evidence.into_iter().take(found.outline.unwrap_or(0)));
+            cause.finding.evidence.extend(evidence);
+        }
+        None => {
+            found.extend(outlines);
+            found.sort_by_key(RankedFinding::rank);
+        }
+    }
+    found
 }

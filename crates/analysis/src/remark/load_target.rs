@@ -53,6 +53,23 @@ impl<'a> LoadTarget<'a> {
         }
     }
 
+    /// Advice to observe the runtime of a service, which counts busy request threads or a blocked event loop. `None`: one is already observed.
+    pub(crate) fn observe_runtime(self, plan: &TestPlan) -> Option<String> {
+        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let is_observed = plan.observers.iter().filter_map(kind).any(|kind| ["jvm", "node", "python", "go"].contains(&kind.as_str()));
+        let port = match self {
+            Self::Service { port } => port,
+            Self::Database { .. } => return None,
+            Self::Unknown => 8080,
+        };
+        (!is_observed).then(|| {
+            format!(
+                "Observe its runtime, which shows busy request threads or a blocked event loop: `observe: [observe.jvm({{ port: {port} }})]` for Java, \
+                 `observe: [observe.node({{ port: {port} }})]` for Node."
+            )
+        })
+    }
+
     /// Advice to observe the database behind a service. A URL among the plan's parameters identifies it. `None`: a database is already observed.
     pub(crate) fn database_behind(plan: &TestPlan) -> Option<String> {
         let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);

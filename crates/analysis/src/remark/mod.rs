@@ -3,11 +3,13 @@
 
 pub(crate) mod load_shape;
 pub(crate) mod load_target;
+mod no_limit;
 
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
 
 use crate::evidence::growing_level;
+use crate::evidence::headroom;
 use crate::evidence::next_limit;
 use crate::evidence::transactions;
 use crate::evidence::users_time;
@@ -28,6 +30,7 @@ use crate::instant::{clock, named};
 use crate::{Grade, ResourceKind, RunTotals};
 use load_shape::WantedLoad;
 use load_target::LoadTarget;
+use no_limit::Unlimited;
 
 /// Failed share above which the remark is about failures only.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -151,14 +154,20 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if all_follow(facts) && has_no_strain(facts) {
         let text = format!(
             "No limit was reached at this load: throughput followed the load up to {} requests per second, response times did not grow \
-             with it, and {}.",
+             with it, and {}.{}",
             loadstone_units::number(top_rate(facts)),
-            failed(facts, totals)
+            failed(facts, totals),
+            headroom_and_next(facts)
         );
         return Remark::new(RemarkKind::NoLimit, text);
     }
     if let Some(steady) = stable_at_constant_load(facts, totals) {
         return steady;
+    }
+    let unlimited =
+        Unlimited { failed: failed(facts, totals), top_rate: top_rate(facts), is_open: is_open(facts), next: headroom_and_next(facts) };
+    if let Some(healthy) = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts)) {
+        return healthy;
     }
     if facts.responses.iter().any(has_varied) {
         return Remark::cannot_tell(
@@ -241,6 +250,20 @@ fn nearest_limit(facts: &Facts<'_>) -> String {
 /// The load that shows where throughput stops and times grow, as a line of script.
 fn higher(facts: &Facts<'_>) -> String {
     load_shape::line(facts, WantedLoad::Higher)
+}
+
+/// The nearest observed limit, and what to do next where nothing is wrong.
+fn headroom_and_next(facts: &Facts<'_>) -> String {
+    let headroom = match headroom::sentence(facts) {
+        Some(sentence) => format!(" {sentence}."),
+        None => next_observer(facts).map_or_else(String::new, |observer| format!(" To see how much room is left: {observer}")),
+    };
+    format!(
+        "{headroom} To see whether it became slower, compare it with a baseline: `loadstone compare BASELINE {}`. Only a higher load shows where the limit \
+         is{}.",
+        facts.run.info.id,
+        higher(facts)
+    )
 }
 
 /// `nothing failed`, or all that did.
@@ -347,8 +370,7 @@ fn stable_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Rema
             load_shape::line(facts, WantedLoad::Longer(LONGER_FACTOR))
         ),
         None => {
-            let raise = higher(facts);
-            format!("{held}: no limit was reached. This run cannot tell where the limit is; raise the load to find it{raise}.")
+            format!("{held}: no limit was reached.{}", headroom_and_next(facts))
         }
     };
     Some(Remark::new(RemarkKind::Steady, text))
@@ -419,7 +441,7 @@ fn top_rate(facts: &Facts<'_>) -> f64 {
 }
 
 /// The target's observed state, and the observer to add next. If none is missing, a load that shows more.
-fn observe_next(facts: &Facts<'_>) -> String {
+pub(crate) fn observe_next(facts: &Facts<'_>) -> String {
     let hold = || {
         let line = load_shape::line(facts, WantedLoad::Held);
         format!("Hold the highest load, so that a shortage has time to show{line}.")

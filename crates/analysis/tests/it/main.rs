@@ -16,6 +16,7 @@ mod deciding;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod examples;
+mod few_requests;
 mod filling;
 mod findings;
 mod flows;
@@ -51,6 +52,7 @@ mod synthetic;
 mod thresholds;
 mod uncertainty;
 mod validity;
+mod verdict_shares;
 mod waits;
 mod weighed;
 

@@ -277,8 +277,20 @@ pub(crate) fn users(from: u64, to: u64, seconds: u64) -> LoadProfile {
     LoadProfile::Closed { stages: vec![ClosedStage { from, to, duration_ns: seconds * SECOND }] }
 }
 
+/// Slots in use and requests that wait for one, of one station at the end of a second.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StationSecond {
+    pub(crate) busy: f64,
+    pub(crate) waiting: f64,
+}
+
 /// Runs the profile against the target, then lets iterations finish for at most 10 s.
 pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run {
+    simulate_observed(target, profile, seed).0
+}
+
+/// The same with the state of each station at the end of each second.
+pub(crate) fn simulate_observed(target: &Target, profile: LoadProfile, seed: u64) -> (Run, Vec<Vec<StationSecond>>) {
     let mut recorder = Recorder::new(0, 100);
     let ids = target.steps.iter().map(|step| recorder.series(&synthetic::key(SeriesKind::Request, step.name))).collect();
     let mut simulation = Simulation {
@@ -298,7 +310,7 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
     };
     let is_open = profile.is_open();
     simulation.at(0.0, if is_open { Event::Arrival } else { Event::Level });
-    let mut slices = Vec::new();
+    let (mut slices, mut stations) = (Vec::new(), vec![Vec::new(); target.slots.len()]);
     let end = profile.duration_ns().unwrap_or(0) + 10 * SECOND;
     while let Some(Reverse((at, _, event))) = simulation.events.pop() {
         while at >= (slices.len() as u64 + 1) * SECOND {
@@ -306,6 +318,9 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
             let generator = simulation.recorder.generator();
             (generator.wall_ns, generator.busy_ns) = (SECOND, SECOND / 10);
             slices.push(simulation.recorder.drain(number as u32, number * SECOND, (number + 1) * SECOND));
+            for (index, seconds) in stations.iter_mut().enumerate() {
+                seconds.push(StationSecond { busy: simulation.busy[index] as f64, waiting: simulation.waiting[index].len() as f64 });
+            }
         }
         if at >= end {
             break;
@@ -339,5 +354,8 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
     simulation.interrupt();
     let number = slices.len() as u64;
     slices.push(simulation.recorder.drain(number as u32, number * SECOND, simulation.now.max(number * SECOND + 1)));
-    synthetic::run_of(synthetic::plan(profile), slices)
+    for seconds in &mut stations {
+        seconds.push(StationSecond { busy: 0.0, waiting: 0.0 });
+    }
+    (synthetic::run_of(synthetic::plan(profile), slices), stations)
 }

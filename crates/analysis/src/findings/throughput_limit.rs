@@ -1,0 +1,203 @@
+//! Throughput stops while requests wait, and nothing observed shows why.
+//!
+//! The rule needs no response time at low load, so few requests and a steep ramp are enough. It uses the estimate of `loadstone capacity --of-run`:
+//!
+//! | load | highest throughput |
+//! |---|---|
+//! | more arrives than ends in 3 consecutive fortieths of the load, and in 6 or more | the completions meanwhile, with Student's *t* |
+//! | the load at least doubles, and throughput levels off | the maximum of the universal scalability law (Gunther 1993), with a block bootstrap |
+//!
+//! Work must wait at the end of the load: the time in the system, which is requests in the system over throughput (Little 1961), is twice that in the best
+//! tenth of the load plus 20 ms, and two requests or more are in the system.
+//!
+//! **A constant number of users** has no low load, but the first requests of the run meet no queue. If later even the fast tenth of a request's times exceeds
+//! its shortest time by half of its mean or more, and 1.5 users or more wait so at any time, the queue is always there. Its throughput is the limit, and the
+//! asymptotic bounds (Denning and Buzen 1978) give the number of users that reach it: N* = X · (Z + R₀), with the time Z between requests and the shortest
+//! times R₀. Throughput × the shortest time is the number of places, if each request holds one for the same time.
+//!
+//! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
+//! thread, an event loop or the accept queue.
+//!
+//! This is a symptom. If another rule reports the cause, it becomes evidence of that finding.
+
+use crate::capacity::ThroughputCeiling;
+use crate::evidence::common_wait::{self, CommonWait};
+use crate::evidence::next_limit;
+use crate::facts::Facts;
+use crate::facts::crowd::ConstantUsers;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
+use crate::instant::{clock, named};
+use crate::remark::load_target::LoadTarget;
+use crate::{Confidence, Evidence, Grade, remark};
+
+/// Share of failed requests above which failures explain more.
+const FAILED_SHARE_MAX: f64 = 0.2;
+/// Share of the time in the system from which one request is named.
+const BUSIEST_SHARE_MIN: f64 = 0.6;
+/// Distance of throughput × shortest time to a whole number of places.
+const WHOLE_WITHIN: f64 = 0.15;
+
+pub(super) const RULE: Rule = Rule {
+    ids: &["throughput-limit"],
+    title: "Throughput stops while requests wait",
+    says: "throughput stops while requests wait, and nothing observed shows why",
+    needs: &[],
+    settings: &[],
+    precedence: 400,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let failed = facts.tally.together(loadstone_metrics::SeriesKind::Request).map_or(0.0, |all| all.failed as f64 / all.count.max(1) as f64);
+    if facts.generator.grade() == Grade::Invalid || failed > FAILED_SHARE_MAX {
+        return None;
+    }
+    let ceiling = facts.ceiling.map(|ceiling| of_ceiling(facts, ceiling));
+    let (found, span) = ceiling.or_else(|| of_users(facts.constant_users.as_ref()?))?;
+    let common = common_wait::find(facts, span);
+    let runtime = common.as_ref().and_then(|_| LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan));
+    let found = found.outlining(1 + usize::from(common.is_some())).try_next(runtime.unwrap_or_else(|| next(facts)));
+    let found = match common {
+        Some(common) => before_any_work(found, &common, span),
+        None => found,
+    };
+    Some(next_limit::add_evidence(facts, found, span, &|_| false))
+}
+
+/// The queue is before any work.
+fn before_any_work(mut found: RankedFinding, common: &CommonWait, span: (f64, f64)) -> RankedFinding {
+    found.finding.claim += ". All requests wait equally long: for a request thread, an event loop, a core or the accept queue";
+    let evidence = Evidence {
+        text: common.sentence(),
+        series: vec!["response/p50".to_owned()],
+        from_seconds: span.0,
+        to_seconds: span.1,
+    };
+    found.finding.evidence.insert(1, evidence);
+    found
+}
+
+/// The missing observer. Under closed load of one level, fewer users would show the time of a request without waiting.
+fn next(facts: &Facts<'_>) -> String {
+    let queue = facts.constant_users.as_ref().and_then(ConstantUsers::queue);
+    let fewer = queue.map(|queue| {
+        let users = (queue.users_needed / 2.0).floor().max(1.0);
+        format!(" Run again with {users:.0} users: if times fall to the shortest ones, the others only wait.")
+    });
+    format!("{}{}", remark::observe_next(facts), fewer.unwrap_or_default())
+}
+
+fn of_users(users: &ConstantUsers) -> Option<(RankedFinding, (f64, f64))> {
+    let queue = users.queue()?;
+    let (number, seconds, rate) = (loadstone_units::number, loadstone_units::seconds, loadstone_units::rate);
+    let names: Vec<&str> = queue.waiting.iter().map(|request| request.name.as_str()).collect();
+    // The first requests of one name meet no queue. Those of a later name may meet it, which makes more of the places.
+    let places = Some(queue.places.round()).filter(|places| {
+        queue.waiting.len() == 1 && *places >= 1.0 && (queue.places - places).abs() <= WHOLE_WITHIN
+    });
+    let at_a_time = places.map_or_else(String::new, |places| {
+        format!(", {} at a time if each takes equally long and no rate limit delays them", number(places))
+    });
+    let claim = format!(
+        "{} users are more than the system serves: no more than {} of them would reach the same {}, and {} wait for {} or longer{at_a_time}",
+        number(users.users),
+        number(queue.users_needed.ceil()),
+        rate(users.throughput()),
+        named(&names),
+        seconds(queue.least_wait_s)
+    );
+    let span = (users.from, users.to);
+    let series = || vec!["response/p50".to_owned(), "rate/requests".to_owned()];
+    let found = RankedFinding::new(Standing::Symptom, "throughput-limit", Subject::requests(names.iter().copied()), Confidence::Medium, claim)
+        .with(Quantity::rate("throughput", users.throughput()))
+        .with(Quantity::rate("throughput_waiting", queue.throughput))
+        .with(Quantity::count("users_needed", queue.users_needed))
+        .rests_on(
+            format!(
+                "{}: even the fast tenth took {} longer than the fastest of the run ({}), which met hardly any queue",
+                named(&names),
+                seconds(queue.least_wait_s),
+                seconds(queue.shortest_s)
+            ),
+            series(),
+            span,
+        )
+        .rests_on(
+            format!(
+                "{} requests were in the system; users spent {} of an iteration between requests",
+                number(users.in_flight),
+                seconds(users.think_s())
+            ),
+            series(),
+            span,
+        );
+    let found = match places {
+        Some(places) => found.with(Quantity::count("places", places)),
+        None => found,
+    };
+    Some((found, span))
+}
+
+fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, (f64, f64)) {
+    let span = (ceiling.from, ceiling.to);
+    let of = ceiling.throughput;
+    let rate = loadstone_units::rate;
+    let (before, during) = ceiling.time_s;
+    let load = match (ceiling.is_overload, facts.strain.asked(ceiling.to - 1.0, ceiling.to)) {
+        (true, _) => ", while more arrive".to_owned(),
+        (false, asked) => format!(", although the load grew to {}", loadstone_units::number(asked)),
+    };
+    let most = busiest(facts, span);
+    let place = most.as_ref().map_or_else(String::new, |(name, share, own)| {
+        format!(", {} of it in \"{name}\", of which {} end", loadstone_units::share(*share), rate(*own))
+    });
+    let claim = format!(
+        "Throughput stops at {} (95 % interval {} to {}) from {} on{load}: the time in the system grew from {} to {}{place}",
+        rate(of.value),
+        rate(of.low),
+        rate(of.high),
+        clock(ceiling.from),
+        loadstone_units::seconds(before),
+        loadstone_units::seconds(during)
+    );
+    let subject = most.as_ref().map_or(Subject::Whole, |(name, ..)| Subject::requests([name.as_str()]));
+    let found = RankedFinding::new(Standing::Symptom, "throughput-limit", subject, Confidence::Medium, claim)
+        .with(Quantity::rate("throughput", of.value).within(of.low, of.high))
+        .with(Quantity::seconds("time_low", before))
+        .with(Quantity::seconds("time_high", during))
+        .rests_on(
+            format!(
+                "throughput stopped at {} ({} to {}), with {} requests in the system at the end",
+                rate(of.value),
+                rate(of.low),
+                rate(of.high),
+                loadstone_units::number(ceiling.in_system)
+            ),
+            vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "in_flight/requests".to_owned()],
+            span,
+        )
+        .rests_on(
+            format!(
+                "throughput × time in the system in the best tenth of the load = {}: no more are in service at a time",
+                loadstone_units::number(of.value * before)
+            ),
+            vec!["in_flight/requests".to_owned(), "rate/requests".to_owned()],
+            span,
+        );
+    (found, span)
+}
+
+/// The request that takes most of the time in the system in a stretch, its share, and how many of it end per second.
+fn busiest(facts: &Facts<'_>, span: (f64, f64)) -> Option<(String, f64, f64)> {
+    let times = facts.responses.iter().filter_map(|response| {
+        let part = response.stretch_between(span)?;
+        Some((response.name.clone(), part.throughput * part.service, part.throughput))
+    });
+    let times: Vec<(String, f64, f64)> = times.collect();
+    let all: f64 = times.iter().map(|(_, time, _)| time).sum();
+    let (name, time, own) = times.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = time / all.max(1e-9);
+    (share >= BUSIEST_SHARE_MIN && facts.responses.len() > 1).then_some((name, share, own))
+}

@@ -1,0 +1,99 @@
+//! The remark about a run in which nothing was limited: up to which load, how much room the observed resources leave, and what to compare it with.
+
+use crate::facts::Facts;
+use crate::finding::{Remark, RemarkKind};
+use crate::{Grade, ResourceKind, RunTotals};
+
+/// Growth of times that the run must rule out. A limit that was reached shows as far more (Sakasegawa 1977).
+const GROWTH_RULED_OUT: f64 = 2.5;
+/// Growth that is no limit, even where it is significant.
+const SMALL_GROWTH_MAX: f64 = 1.1;
+/// Arrivals that may be unfinished at the end, as a part of all.
+const CUT_OFF_PART_MAX: f64 = 0.02;
+/// Threads that wait for a core at any time.
+const CORE_WAIT_MAX: f64 = 0.5;
+/// Requests in flight below which hardly one waits for another.
+const IN_FLIGHT_FEW: f64 = 1.0;
+
+/// What the remark states of a run without a limit, apart from its times.
+pub(super) struct Unlimited {
+    /// `nothing failed`, or what did.
+    pub(super) failed: String,
+    /// Requests per second.
+    pub(super) top_rate: f64,
+    pub(super) is_open: bool,
+    /// Further sentences.
+    pub(super) next: String,
+}
+
+/// `None`: times may have grown, or users may have waited all the time.
+pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
+    let growth = facts.growth?;
+    let is_limited = facts.ceiling.is_some() || !facts.plateaus.limited.is_empty() || facts.slow_seconds.is_some();
+    let has_grown = growth.has_one_grown || (growth.low > 1.0 && growth.factor > SMALL_GROWTH_MAX);
+    if is_limited || has_grown || growth.high > GROWTH_RULED_OUT || facts.generator.grade() == Grade::Invalid {
+        return None;
+    }
+    if waits_for_cores(facts) {
+        return None;
+    }
+    let served = if unlimited.is_open { all_served(totals)? } else { users_served(facts)? };
+    let over = if growth.is_by_load { "as the load rose" } else { "over the run" };
+    let times = format!(
+        "times did not measurably grow {over} ({} times as long, 95 % interval {} to {})",
+        loadstone_units::number(growth.factor),
+        loadstone_units::number(growth.low),
+        loadstone_units::number(growth.high)
+    );
+    let text = format!(
+        "No limit was reached up to {} requests per second: {served}, {}, and {times}.{}{}",
+        loadstone_units::number(unlimited.top_rate),
+        unlimited.failed,
+        least_ceiling(facts).unwrap_or_default(),
+        unlimited.next
+    );
+    Some(Remark::new(if growth.is_by_load { RemarkKind::NoLimit } else { RemarkKind::Steady }, text))
+}
+
+/// Whether threads of an observed process waited for a core, by whose work that may be.
+fn waits_for_cores(facts: &Facts<'_>) -> bool {
+    let (from, to) = facts.strain.top_span();
+    let mut waits = facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.waiting.as_ref()?.mean(from, to));
+    waits.any(|threads| threads >= CORE_WAIT_MAX)
+}
+
+fn all_served(totals: &RunTotals) -> Option<String> {
+    let cut_off = totals.arrivals_due.saturating_sub(totals.arrivals_started) + totals.iterations_interrupted;
+    (cut_off as f64 <= CUT_OFF_PART_MAX * totals.arrivals_due as f64).then(|| match cut_off {
+        0 => "every arrival was served".to_owned(),
+        cut => format!("every arrival was served but {} that the end of the run cut off", loadstone_units::count(cut)),
+    })
+}
+
+/// A constant number of users must not have waited all the time: such times do not grow either.
+fn users_served(facts: &Facts<'_>) -> Option<String> {
+    match &facts.constant_users {
+        Some(users) if !users.is_free() && users.in_flight >= IN_FLIGHT_FEW => None,
+        Some(users) => Some(format!(
+            "{} users were served, {} requests at a time",
+            loadstone_units::number(users.users),
+            loadstone_units::number(users.in_flight)
+        )),
+        None => facts.growth.filter(|growth| growth.is_by_load).map(|_| "throughput followed the users".to_owned()),
+    }
+}
+
+/// What constant users show about the limit without any more load.
+fn least_ceiling(facts: &Facts<'_>) -> Option<String> {
+    let users = facts.constant_users.as_ref()?;
+    let each = users.requests.iter().map(|request| request.throughput).sum::<f64>() / users.iterations.max(1e-9);
+    let ceiling = users.least_ceiling()? * each;
+    let now = users.iterations * each;
+    (ceiling > now).then(|| {
+        format!(
+            " Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times this load).",
+            loadstone_units::rate(ceiling),
+            loadstone_units::number(ceiling / now)
+        )
+    })
+}
