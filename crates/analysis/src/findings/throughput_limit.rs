@@ -26,7 +26,7 @@ use crate::evidence::next_limit;
 use crate::facts::Facts;
 use crate::facts::crowd::ConstantUsers;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::finding::rule::{FindingSearch, Rule};
+use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::remark::load_target::LoadTarget;
@@ -43,6 +43,7 @@ pub(super) const RULE: Rule = Rule {
     ids: &["throughput-limit"],
     title: "Throughput stops while requests wait",
     says: "throughput stops while requests wait, and nothing observed shows why",
+    example: Example { run: "examples/throughput-limit", claim: "to be recorded" },
     needs: &[],
     settings: &[],
     precedence: 400,
@@ -69,12 +70,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 /// The queue is before any work.
 fn before_any_work(mut found: RankedFinding, common: &CommonWait, span: (f64, f64)) -> RankedFinding {
     found.finding.claim += ". All requests wait equally long: for a request thread, an event loop, a core or the accept queue";
-    let evidence = Evidence {
-        text: common.sentence(),
-        series: vec!["response/p50".to_owned()],
-        from_seconds: span.0,
-        to_seconds: span.1,
-    };
+    let evidence = Evidence::new(common.sentence(), vec!["response/p50".to_owned()], span);
     found.finding.evidence.insert(1, evidence);
     found
 }
