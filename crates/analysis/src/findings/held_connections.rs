@@ -27,7 +27,8 @@ pub(super) const RULE: Rule = Rule {
     ids: &["held-connections"],
     title: "A constant number of connections is a limit",
     says: "requests wait while the system opens no further connection to its database",
-    example: Example { run: "examples/held-connections", claim: "to be recorded" },
+    example: Example { run: "examples/held-connections", claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" wait for 1.72 s or \
+                longer, 2 at a time if each takes equally long and no rate limit delays them" },
     needs: &["postgres"],
     settings: &["pool", "connection", "worker", "thread"],
     precedence: 315,
