@@ -18,9 +18,9 @@ const REQUESTS_MIN: f64 = 24.0;
 const REQUESTS_OF_ONE_MIN: f64 = 5.0;
 /// LogGrowth of a single name from which it counts, if it exceeds this multiple of its error, since several names are examined.
 const ONE_GROWN_FACTOR_MIN: f64 = 1.2;
-const ONE_GROWN_ERRORS_MIN: f64 = 2.6;
+const ONE_GROWN_ERRORS_MIN: f64 = 2.0;
 /// LogGrowth of a single name that counts even if it may be chance.
-const ONE_FACTOR_MAX: f64 = 2.0;
+const ONE_FACTOR_MAX: f64 = 1.6;
 
 /// Time at high load over that at low load, or of the last third of a constant load over the first.
 #[derive(Debug, Clone, Copy)]

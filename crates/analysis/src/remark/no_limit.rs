@@ -5,7 +5,7 @@ use crate::finding::{Remark, RemarkKind};
 use crate::{Grade, ResourceKind, RunTotals};
 
 /// Growth of times that the run must rule out. A limit that was reached shows as far more (Sakasegawa 1977).
-const GROWTH_RULED_OUT: f64 = 2.5;
+const GROWTH_RULED_OUT: f64 = 1.6;
 /// Growth that is no limit, even where it is significant.
 const SMALL_GROWTH_MAX: f64 = 1.1;
 /// Arrivals that may be unfinished at the end, as a part of all.

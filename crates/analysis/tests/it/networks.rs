@@ -217,7 +217,8 @@ fn symptom(found: &Finding, truth: Option<f64>) -> Option<Rating> {
     if found.rule != "throughput-limit" {
         return None;
     }
-    let (low, high) = found.quantities[0].interval.unwrap();
+    let throughput = &found.quantities[0];
+    let (low, high) = throughput.interval.unwrap_or((throughput.value, throughput.value));
     let is_near = truth.is_some_and(|truth| (low * (1.0 - THROUGHPUT_WITHIN)..=high * (1.0 + THROUGHPUT_WITHIN)).contains(&truth));
     Some(if is_near { Rating::Silent } else { Rating::Wrong })
 }
