@@ -56,7 +56,6 @@ declare module "loadstone" {
     options?: TestOptions;
   }
 
-  /** Limits and switches for the whole run. */
   /** The redirects that requests follow. */
   export interface RedirectOptions {
     /** Maximum number per request; 0 follows none. Default: 10. */
@@ -68,6 +67,7 @@ declare module "loadstone" {
   /** PEM files, or a PKCS #12 file (`.p12`, `.pfx`). `passphrase`: of the key, if it is encrypted; it is masked in all outputs. */
   export type ClientCertificate = { certificate: string; key: string; passphrase?: string } | { pkcs12: string; passphrase?: string };
 
+  /** Limits and switches for the whole run. */
   export interface TestOptions {
     /** Seed of all random draws. The same seed and test repeat the same draws. Default: 1. */
     seed?: number;

@@ -838,7 +838,10 @@ export interface RequestRow {
   statuses: Array<[number, number]>;
   bytes_sent: number;
   bytes_received: number;
-  /** Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent from the files of earlier versions. */
+  /**
+   * Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent
+   * from the files of earlier versions.
+   */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
   rate_uncertainty?: number;
@@ -1211,7 +1214,10 @@ export interface TaggedRow {
   statuses: Array<[number, number]>;
   bytes_sent: number;
   bytes_received: number;
-  /** Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent from the files of earlier versions. */
+  /**
+   * Resent because the server had not processed them: it was closing the idle connection, or refused the HTTP/2 stream. Absent
+   * from the files of earlier versions.
+   */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
   rate_uncertainty?: number;

@@ -9,7 +9,7 @@
 //! Requests wait if their throughput stops, if their times grow, or if the accept queue of the process grows to 5 connections (`observe.process`).
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
-//! of the requests served at a time, or 70 % of the connections were in use. It is then medium, and medium at most: connections of other clients count, too.
+//! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other clients count, too.
 
 use crate::Confidence;
 use crate::evidence::examined;
