@@ -33,7 +33,7 @@ pub(crate) enum Resume<W> {
 
 /// Why the body stopped running.
 #[derive(Debug)]
-pub(crate) enum Pause<R> {
+pub(crate) enum Suspension<R> {
     Waiting,
     /// The work has ended, with this result.
     Idle(R),
@@ -41,8 +41,8 @@ pub(crate) enum Pause<R> {
 
 /// The waker of the poll that resumed the body. Valid until the body suspends.
 type PollWaker = Option<NonNull<Waker>>;
-type InnerYielder<W, R> = Yielder<(Resume<W>, PollWaker), Pause<R>>;
-type Inner<W, R> = corosensei::Coroutine<(Resume<W>, PollWaker), Pause<R>, Result<(), Box<dyn std::any::Any + Send>>>;
+type InnerYielder<W, R> = Yielder<(Resume<W>, PollWaker), Suspension<R>>;
+type Inner<W, R> = corosensei::Coroutine<(Resume<W>, PollWaker), Suspension<R>, Result<(), Box<dyn std::any::Any + Send>>>;
 
 /// Work of type `W`, one piece after another, with results of type `R`.
 pub(crate) struct Coroutine<W: 'static, R: 'static> {
@@ -66,13 +66,13 @@ impl<W, R> Coroutine<W, R> {
     }
 
     /// Continues the body. `None`: it has returned.
-    pub(crate) fn resume(&mut self, resume: Resume<W>, waker: Option<&Waker>) -> Option<Pause<R>> {
+    pub(crate) fn resume(&mut self, resume: Resume<W>, waker: Option<&Waker>) -> Option<Suspension<R>> {
         if self.inner.done() {
             return None;
         }
         match self.inner.resume((resume, waker.map(NonNull::from))) {
             CoroutineResult::Yield(pause) => {
-                self.works = matches!(pause, Pause::Waiting);
+                self.works = matches!(pause, Suspension::Waiting);
                 Some(pause)
             }
             CoroutineResult::Return(Ok(())) => {
@@ -122,7 +122,7 @@ pub(crate) struct Suspender<W: 'static, R: 'static> {
 }
 
 impl<W, R> Suspender<W, R> {
-    fn suspend(&self, pause: Pause<R>) -> Resume<W> {
+    fn suspend(&self, pause: Suspension<R>) -> Resume<W> {
         self.waker.set(None);
         // SAFETY: the yielder lives at the bottom of the coroutine's stack, and the suspender does not leave it: `body` receives it by value.
         let (resume, waker) = unsafe { self.yielder.as_ref() }.suspend(pause);
@@ -132,7 +132,7 @@ impl<W, R> Suspender<W, R> {
 
     /// The work has ended: waits for the next.
     pub(crate) fn idle(&self, result: R) -> Resume<W> {
-        self.suspend(Pause::Idle(result))
+        self.suspend(Suspension::Idle(result))
     }
 
     /// Suspends until `future` is ready.
@@ -159,7 +159,7 @@ impl<W, R> Suspender<W, R> {
     }
 
     fn suspend_once(&self) -> Result<(), Interrupted> {
-        match self.suspend(Pause::Waiting) {
+        match self.suspend(Suspension::Waiting) {
             Resume::Poll => Ok(()),
             Resume::Abort | Resume::Quit | Resume::Begin(_) => Err(Interrupted),
         }
@@ -202,7 +202,7 @@ mod tests {
             }
         })
         .unwrap();
-        assert!(matches!(coroutine.resume(Resume::Poll, None), Some(Pause::Idle(Ok(0)))));
+        assert!(matches!(coroutine.resume(Resume::Poll, None), Some(Suspension::Idle(Ok(0)))));
         coroutine
     }
 
@@ -211,8 +211,8 @@ mod tests {
         let mut pause = coroutine.resume(Resume::Begin(number), Some(waker));
         loop {
             match pause {
-                Some(Pause::Idle(result)) => return result,
-                Some(Pause::Waiting) => pause = coroutine.resume(Resume::Poll, Some(waker)),
+                Some(Suspension::Idle(result)) => return result,
+                Some(Suspension::Waiting) => pause = coroutine.resume(Resume::Poll, Some(waker)),
                 None => panic!("it returned"),
             }
         }
@@ -228,7 +228,7 @@ mod tests {
     fn aborted_work_drops_its_future_on_the_coroutine_and_the_next_work_runs() {
         let dropped = Rc::new(Cell::new(0));
         let mut coroutine = adder(Rc::clone(&dropped));
-        assert!(matches!(coroutine.resume(Resume::Begin(2), Some(Waker::noop())), Some(Pause::Waiting)));
+        assert!(matches!(coroutine.resume(Resume::Begin(2), Some(Waker::noop())), Some(Suspension::Waiting)));
         coroutine.abort();
         assert_eq!(dropped.get(), 1);
         assert_eq!(run(&mut coroutine, 3), Ok(3));

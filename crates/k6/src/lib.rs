@@ -5,6 +5,7 @@
 //! `realm` (QuickJS with a script), `vu` (iterations), `natives` and `js` (the two halves of k6's modules). Scripts are compiled by `script`.
 //! Deliberately absent: sockets (`protocol`), arrivals (`engine`), k6's outputs and summaries (`report`).
 
+mod completed_request;
 mod coroutine;
 mod input;
 mod load;
@@ -12,7 +13,9 @@ mod modules;
 mod natives;
 mod options;
 mod realm;
+mod realm_inputs;
 mod recognise;
+mod script_part;
 mod sinks;
 mod test;
 mod turn;

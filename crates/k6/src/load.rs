@@ -16,8 +16,9 @@ use serde_json::Map;
 
 use crate::input::K6Inputs;
 use crate::modules::GUEST;
-use crate::options::{self, OptionError, Planned, Settings};
-use crate::realm::{Realm, World};
+use crate::options::{self, K6Settings, OptionError, Planned};
+use crate::realm::K6Realm;
+use crate::realm_inputs::RealmInputs;
 use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
 
 /// The stack of JavaScript while a script is planned, on the main thread.
@@ -40,7 +41,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
     let variables = Arc::new(inputs.variables.clone());
     let shared = Arc::new(Shared::default());
     let declared = Rc::new(RefCell::new(Vec::new()));
-    let world = World {
+    let world = RealmInputs {
         program: Arc::clone(&program),
         bytecode: Arc::default(),
         variables: Arc::clone(&variables),
@@ -51,7 +52,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
         id: 0,
         declared: Rc::clone(&declared),
     };
-    let realm = Realm::open(world, None, PLANNING_STACK_BYTES)?;
+    let realm = K6Realm::open(world, None, PLANNING_STACK_BYTES)?;
     let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
     let bytecode = Arc::new(realm.compile()?);
     let at = |error: OptionError| {
@@ -63,7 +64,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
         }
     };
     let options = options::merged(exports.options, &inputs.tiers);
-    let settings = Settings::read(&options).map_err(at)?;
+    let settings = K6Settings::read(&options).map_err(at)?;
     let scenarios = options::scenarios(&options).map_err(at)?;
     for scenario in &scenarios {
         if !exports.functions.contains(&scenario.exec) {
@@ -136,8 +137,8 @@ fn read<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<Exports>
 
 fn plan(
     program: &Program,
-    settings: &Settings,
-    scenarios: &[options::ScenarioSettings],
+    settings: &K6Settings,
+    scenarios: &[options::K6Scenario],
     planned: &Planned,
     sets_up: bool,
     tears_down: bool,
@@ -182,7 +183,7 @@ fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
     secrets
 }
 
-fn network(settings: &Settings) -> NetworkOptions {
+fn network(settings: &K6Settings) -> NetworkOptions {
     // k6 negotiates HTTP/2 for https.
     let http = HttpOptions { versions: Versions::Http2, ..HttpOptions::default() };
     NetworkOptions { insecure: settings.insecure, protocols: ProtocolOptions::default().with(http), ..NetworkOptions::default() }

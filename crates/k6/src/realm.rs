@@ -1,11 +1,9 @@
 //! QuickJS with a k6 script: one runtime, which belongs to one VU, or to the planning of the test.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadstone_plan::DeclaredMetric;
 use loadstone_script::{Program, ScriptError, caught_error};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
@@ -14,7 +12,7 @@ use rquickjs::{Context, Ctx, Error, Module, Object, Persistent, Runtime, Value, 
 
 use crate::coroutine::STACK_BYTES;
 use crate::natives;
-use crate::test::Shared;
+use crate::realm_inputs::RealmInputs;
 use crate::turn::VuHandle;
 
 /// The part of a coroutine's stack that JavaScript leaves to native functions, such as a TLS handshake.
@@ -22,35 +20,17 @@ const NATIVE_STACK_BYTES: usize = 512 << 10;
 /// Jobs until the script's top level settles.
 const TOP_LEVEL_JOBS_MAX: usize = 1_000_000;
 
-/// Inputs of a realm.
-#[derive(Clone)]
-pub(crate) struct World {
-    pub(crate) program: Arc<Program>,
-    /// Empty: modules are compiled from their source.
-    pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
-    pub(crate) variables: Arc<BTreeMap<String, String>>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) options: String,
-    /// The metrics of the plan, by name. `None`: the test is being planned.
-    pub(crate) metrics: Option<HashMap<String, usize>>,
-    pub(crate) console: Rc<dyn Fn(&str)>,
-    /// `__VU`.
-    pub(crate) id: u64,
-    /// Metrics that the script declares while it is planned.
-    pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
-}
-
 /// A runtime in which a script has been evaluated. Fields drop in order: values before their context.
-pub(crate) struct Realm {
+pub(crate) struct K6Realm {
     exports: Persistent<Object<'static>>,
     context: Context,
     runtime: Runtime,
-    pub(crate) world: World,
+    pub(crate) world: RealmInputs,
 }
 
-impl Realm {
+impl K6Realm {
     /// Evaluates the script. On a coroutine: the runtime's limit on its stack counts from here.
-    pub(crate) fn open(world: World, vu: Option<VuHandle>, stack_bytes: usize) -> Result<Self, ScriptError> {
+    pub(crate) fn open(world: RealmInputs, vu: Option<VuHandle>, stack_bytes: usize) -> Result<Self, ScriptError> {
         let no_realm = |error: Error| ScriptError::new(format!("the script engine could not start: {error}"));
         let runtime = Runtime::new().map_err(no_realm)?;
         runtime.set_max_stack_size(stack_bytes);
@@ -104,7 +84,7 @@ impl Realm {
 /// The stack that JavaScript may use on a coroutine.
 pub(crate) const JS_STACK_BYTES: usize = STACK_BYTES - NATIVE_STACK_BYTES;
 
-fn evaluate<'js>(ctx: &Ctx<'js>, world: &World, id: &str) -> Result<Object<'js>, ScriptError> {
+fn evaluate<'js>(ctx: &Ctx<'js>, world: &RealmInputs, id: &str) -> Result<Object<'js>, ScriptError> {
     let failed = |error| caught_error(ctx, &world.program, error);
     let module = declare(ctx, &world.program, &world.bytecode, id).map_err(failed)?;
     let (module, done) = module.eval().map_err(failed)?;

@@ -8,8 +8,8 @@ use loadstone_plan::{ScenarioId, TestPlan};
 use loadstone_protocol::NetworkOptions;
 use loadstone_script::Program;
 
-use crate::options::{PlannedMetric, ScenarioSettings, Settings};
-use crate::turn::Part;
+use crate::options::{K6Scenario, K6Settings, PlannedMetric};
+use crate::script_part::ScriptPart;
 
 /// A script, ready to run. Shared by all workers.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub struct K6Test {
     pub notes: Vec<String>,
     pub(crate) program: Arc<Program>,
     pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
-    pub(crate) scenarios: Vec<ScenarioSettings>,
-    pub(crate) settings: Settings,
+    pub(crate) scenarios: Vec<K6Scenario>,
+    pub(crate) settings: K6Settings,
     pub(crate) metrics: Vec<PlannedMetric>,
     pub(crate) metric_numbers: HashMap<String, usize>,
     pub(crate) variables: Arc<BTreeMap<String, String>>,
@@ -66,12 +66,12 @@ impl K6Test {
     }
 
     /// What a VU runs for a scenario of the plan.
-    pub(crate) fn part(&self, scenario: ScenarioId) -> Part {
+    pub(crate) fn part(&self, scenario: ScenarioId) -> ScriptPart {
         let index = scenario.0 as usize;
         match self.plan.scenarios.get(index).map(|scenario| scenario.name.as_str()) {
-            Some(SET_UP) => Part::SetUp,
-            Some(TEAR_DOWN) => Part::TearDown,
-            _ => Part::Scenario(index),
+            Some(SET_UP) => ScriptPart::SetUp,
+            Some(TEAR_DOWN) => ScriptPart::TearDown,
+            _ => ScriptPart::Scenario(index),
         }
     }
 }

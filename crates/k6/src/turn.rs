@@ -15,25 +15,17 @@ use loadstone_plan::ScenarioId;
 use loadstone_protocol::http::HttpSession;
 use rquickjs::{Ctx, Exception, JsLifetime};
 
+use crate::completed_request::CompletedRequest;
 use crate::coroutine::{Interrupted, Suspender};
-use crate::natives::CompletedRequest;
-use crate::options::ScenarioSettings;
+use crate::options::K6Scenario;
+use crate::script_part::ScriptPart;
 use crate::worker::Worker;
-
-/// The part of a script that a VU runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    SetUp,
-    TearDown,
-    /// Index into the test's scenarios.
-    Scenario(usize),
-}
 
 /// A piece of work for a VU.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) iteration: Iteration,
-    pub(crate) part: Part,
+    pub(crate) part: ScriptPart,
 }
 
 /// Longest time that JavaScript runs before the other VUs of its worker do. Nanoseconds.
@@ -51,9 +43,9 @@ struct OpenGroup {
 }
 
 /// The running iteration.
-pub(crate) struct Running {
+pub(crate) struct CurrentIteration {
     pub(crate) iteration: Iteration,
-    pub(crate) part: Part,
+    pub(crate) part: ScriptPart,
     pub(crate) began: Nanos,
     /// Iterations of this VU, and of this VU in this scenario, before this one.
     pub(crate) number: u64,
@@ -70,7 +62,7 @@ pub(crate) struct VuState {
     pub(crate) session: HttpSession,
     suspender: VuSuspender,
     interrupted: Cell<bool>,
-    running: RefCell<Option<Running>>,
+    running: RefCell<Option<CurrentIteration>>,
     groups: RefCell<Vec<OpenGroup>>,
     /// `exec.vu.tags`: those of the test and the scenario, and those that the script sets.
     pub(crate) tags: RefCell<BTreeMap<String, String>>,
@@ -89,7 +81,7 @@ pub(crate) type Operations = FuturesUnordered<Pin<Box<dyn Future<Output = (u32, 
 #[derive(JsLifetime)]
 pub(crate) struct VuHandle(pub(crate) Rc<VuState>);
 
-/// Proof that the VU's code runs now. Whoever borrows from the worker borrows the turn, and a suspension needs the turn for itself, so the compiler
+/// Proof that the VU's code runs now. Code that borrows from the worker borrows the turn, and a suspension needs the turn for itself, so the compiler
 /// refuses a borrow of the worker's state across a suspension:
 ///
 /// ```compile_fail,E0502
@@ -173,7 +165,7 @@ impl Turn {
     }
 
     /// Reads the running iteration.
-    pub(crate) fn running_iteration<R>(&self, read: impl FnOnce(&Running) -> R) -> Option<R> {
+    pub(crate) fn running_iteration<R>(&self, read: impl FnOnce(&CurrentIteration) -> R) -> Option<R> {
         self.vu.running.borrow().as_ref().map(read)
     }
 
@@ -291,9 +283,9 @@ impl VuState {
         self.interrupted.get()
     }
 
-    pub(crate) fn scenario(&self) -> Option<&ScenarioSettings> {
+    pub(crate) fn scenario(&self) -> Option<&K6Scenario> {
         match self.running.borrow().as_ref()?.part {
-            Part::Scenario(index) => self.worker.test.scenarios.get(index),
+            ScriptPart::Scenario(index) => self.worker.test.scenarios.get(index),
             _ => None,
         }
     }
@@ -325,8 +317,8 @@ impl VuState {
     fn group_path(&self) -> String {
         let path = self.groups.borrow().last().map(|group| group.path.clone());
         path.unwrap_or_else(|| match self.running.borrow().as_ref().map(|running| running.part) {
-            Some(Part::SetUp) => "::setup".to_owned(),
-            Some(Part::TearDown) => "::teardown".to_owned(),
+            Some(ScriptPart::SetUp) => "::setup".to_owned(),
+            Some(ScriptPart::TearDown) => "::teardown".to_owned(),
             _ => String::new(),
         })
     }
@@ -335,7 +327,7 @@ impl VuState {
     pub(crate) fn begin(&self, work: Work) {
         let Work { iteration, part } = work;
         let number_in_scenario = match part {
-            Part::Scenario(index) => {
+            ScriptPart::Scenario(index) => {
                 let mut counts = self.iterations_in.borrow_mut();
                 let count = counts.entry(index).or_default();
                 *count += 1;
@@ -345,7 +337,7 @@ impl VuState {
         };
         let number = self.iterations.replace(self.iterations.get() + 1);
         let mut tags = self.worker.test.settings.tags.clone();
-        if let Part::Scenario(index) = part {
+        if let ScriptPart::Scenario(index) = part {
             tags.extend(self.worker.test.scenarios[index].tags.clone());
         }
         *self.tags.borrow_mut() = tags;
@@ -353,7 +345,7 @@ impl VuState {
         let now = self.worker.clock.now();
         self.begin_slice();
         let due = Cell::new(iteration.open.then_some(iteration.arrival.scheduled));
-        *self.running.borrow_mut() = Some(Running { iteration, part, began: now, number, number_in_scenario, due });
+        *self.running.borrow_mut() = Some(CurrentIteration { iteration, part, began: now, number, number_in_scenario, due });
         if self.worker.test.settings.resets_cookies {
             self.session.clear_cookies();
         }

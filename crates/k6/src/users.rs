@@ -12,9 +12,9 @@ use loadstone_plan::ScenarioId;
 use loadstone_protocol::{Network, NetworkOptions, WorkerPosition};
 use loadstone_script::ScriptError;
 
+use crate::script_part::ScriptPart;
 use crate::sinks::K6Sinks;
 use crate::test::K6Test;
-use crate::turn::Part;
 pub use crate::vu::K6User;
 use crate::worker::Worker;
 
@@ -83,8 +83,8 @@ impl UserFactory for K6Users {
     }
 
     fn new_user(&self, _: u32, scenario: ScenarioId, _: u64) -> Result<K6User, UserError> {
-        if let Part::SetUp | Part::TearDown = self.worker.test.part(scenario) {
-            // As in k6, they run in a VU of their own whose number is 0.
+        if let ScriptPart::SetUp | ScriptPart::TearDown = self.worker.test.part(scenario) {
+            // As in k6, they run in a separate VU, whose number is 0.
             return K6User::new(&self.worker, 0).map_err(of_script);
         }
         let waiting = self.waiting.borrow_mut().pop_front();

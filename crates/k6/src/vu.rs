@@ -14,10 +14,12 @@ use loadstone_script::{ScriptError, caught_error};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Exception, Function, Object, Promise, Value};
 
-use crate::coroutine::{Coroutine, Pause, Resume};
+use crate::coroutine::{Coroutine, Resume, Suspension};
 use crate::load::REQUEST_TIMEOUT_NS;
-use crate::realm::{JS_STACK_BYTES, Realm, World, run_job};
-use crate::turn::{Part, VuHandle, VuState, VuSuspender, Work};
+use crate::realm::{JS_STACK_BYTES, K6Realm, run_job};
+use crate::realm_inputs::RealmInputs;
+use crate::script_part::ScriptPart;
+use crate::turn::{VuHandle, VuState, VuSuspender, Work};
 use crate::worker::Worker;
 
 /// Jobs of an aborted iteration that are run, without effect, before the next iteration.
@@ -57,7 +59,7 @@ impl K6User {
                 .help("use fewer VUs, or raise vm.max_map_count: a VU needs two mappings")
         })?;
         match coroutine.resume(Resume::Poll, None) {
-            Some(Pause::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
+            Some(Suspension::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
             _ => Err(problem.take().unwrap_or_else(|| ScriptError::new(format!("VU {id} could not be initialised")))),
         }
     }
@@ -69,7 +71,7 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
     let console = worker.sinks.console.clone();
     let session = session(&worker);
     let vu = Rc::new(VuState::new(worker, id, session, suspender));
-    let world = World {
+    let world = RealmInputs {
         program: test.program.clone(),
         bytecode: test.bytecode.clone(),
         variables: test.variables.clone(),
@@ -80,7 +82,7 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         id,
         declared: Rc::default(),
     };
-    let realm = Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
+    let realm = K6Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
     let mut iterations = 0u64;
     while let Resume::Begin(work) = resume {
@@ -125,8 +127,8 @@ struct VuIteration<'a, 'js> {
     ctx: &'a Ctx<'js>,
     exports: Object<'js>,
     vu: &'a Rc<VuState>,
-    realm: &'a Realm,
-    part: Part,
+    realm: &'a K6Realm,
+    part: ScriptPart,
 }
 
 impl<'js> VuIteration<'_, 'js> {
@@ -145,7 +147,7 @@ impl<'js> VuIteration<'_, 'js> {
                 IterationEnd::Threw(Outcome::Script)
             }
         };
-        if let Part::Scenario(_) = self.part {
+        if let ScriptPart::Scenario(_) = self.part {
             self.measure(began);
             let until = began + self.vu.worker.test.settings.min_iteration_ns;
             if until > self.vu.worker.clock.now() {
@@ -170,9 +172,9 @@ impl<'js> VuIteration<'_, 'js> {
         let native: Object<'js> = self.ctx.globals().get("__k6")?;
         let begin: Function<'js> = native.get("begin")?;
         let (name, env) = match self.part {
-            Part::SetUp => ("setup", None),
-            Part::TearDown => ("teardown", None),
-            Part::Scenario(index) => {
+            ScriptPart::SetUp => ("setup", None),
+            ScriptPart::TearDown => ("teardown", None),
+            ScriptPart::Scenario(index) => {
                 let scenario = &self.vu.worker.test.scenarios[index];
                 (scenario.exec.as_str(), (!scenario.env.is_empty()).then(|| serde_json::to_string(&scenario.env).unwrap_or_default()))
             }
@@ -188,7 +190,7 @@ impl<'js> VuIteration<'_, 'js> {
                 default.get(name)?
             }
         };
-        if self.part == Part::SetUp {
+        if self.part == ScriptPart::SetUp {
             return function.call(());
         }
         let data: Function<'js> = native.get("data")?;
@@ -231,7 +233,7 @@ impl<'js> VuIteration<'_, 'js> {
 
     /// Stores the result of `setup`.
     fn conclude(&self, returned: Value<'js>) -> rquickjs::Result<()> {
-        if self.part == Part::SetUp {
+        if self.part == ScriptPart::SetUp {
             let json = self.ctx.json_stringify(returned)?.map(|text| text.to_string()).transpose()?;
             // There is one set-up.
             let _ = self.vu.worker.test.shared.set_up.set(json.unwrap_or_default());
@@ -260,7 +262,7 @@ impl<'js> VuIteration<'_, 'js> {
         let place = error.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
         let message = format!("{}{place}", error.message);
         let mut recorder = worker.recorder_at_end();
-        if let Part::Scenario(index) = self.part {
+        if let ScriptPart::Scenario(index) = self.part {
             let id = loadstone_plan::ScenarioId(index as u32);
             let name = worker.test.scenario_name(id).to_owned();
             let series = worker.series(&mut recorder, SeriesKind::Iteration, id, &"".into(), &name);
@@ -274,27 +276,27 @@ impl<'js> VuIteration<'_, 'js> {
 impl VirtualUser for K6User {
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd> {
         let part = self.worker.test.part(iteration.arrival.scenario);
-        RunningIteration { user: self, work: Some(Work { iteration, part }), runs: false }
+        IterationFuture { user: self, work: Some(Work { iteration, part }), runs: false }
     }
 }
 
 /// A running iteration. Dropping it interrupts the iteration.
-struct RunningIteration<'u> {
+struct IterationFuture<'u> {
     user: &'u mut K6User,
     /// Until it begins.
     work: Option<Work>,
     runs: bool,
 }
 
-impl Future for RunningIteration<'_> {
+impl Future for IterationFuture<'_> {
     type Output = IterationEnd;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IterationEnd> {
         let resume = self.work.take().map_or(Resume::Poll, Resume::Begin);
         self.runs = true;
         match self.user.coroutine.resume(resume, Some(context.waker())) {
-            Some(Pause::Waiting) => Poll::Pending,
-            Some(Pause::Idle(end)) => {
+            Some(Suspension::Waiting) => Poll::Pending,
+            Some(Suspension::Idle(end)) => {
                 self.runs = false;
                 Poll::Ready(end)
             }
@@ -306,7 +308,7 @@ impl Future for RunningIteration<'_> {
     }
 }
 
-impl Drop for RunningIteration<'_> {
+impl Drop for IterationFuture<'_> {
     fn drop(&mut self) {
         if self.runs {
             self.user.coroutine.abort();

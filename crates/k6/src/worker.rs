@@ -26,7 +26,7 @@ pub(crate) struct Worker {
 }
 
 /// Series by group and name.
-type SeriesByName = HashMap<(Arc<str>, String), SeriesId>;
+type SeriesIds = HashMap<(Arc<str>, String), SeriesId>;
 
 /// The recorder's ids, found once.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct KnownSeries {
     whole: Vec<Option<MetricId>>,
     parts: HashMap<(usize, Tags), Option<MetricId>>,
     /// By kind and scenario.
-    series: HashMap<(SeriesKind, u32), SeriesByName>,
+    series: HashMap<(SeriesKind, u32), SeriesIds>,
 }
 
 impl Worker {

@@ -18,6 +18,7 @@
 //! in `Network::state`, and it connects with `connect`. No file of the lower layers changes.
 
 mod admission;
+mod certificate_file;
 mod connect;
 mod connection;
 mod credentials;
@@ -35,6 +36,7 @@ mod io_failure;
 pub mod kafka;
 mod late_reads;
 mod network;
+mod network_error;
 mod options;
 mod protocol_options;
 mod proxies;
@@ -62,7 +64,8 @@ pub use admission::WorkerPosition;
 pub use failure::Failure;
 pub use identity::{ClientIdentity, IdentityFiles};
 pub use network::{ConnectionCounts, Network};
-pub use options::{NetworkError, NetworkOptions};
+pub use network_error::NetworkError;
+pub use options::NetworkOptions;
 pub use protocol_options::{ProtocolOptions, ProtocolSettings};
 pub use proxies::{DirectHosts, ProxyRules};
 pub use proxy::{Proxy, ProxyError};

@@ -3,8 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use thiserror::Error;
-
 use crate::admission::WorkerPosition;
 use crate::identity::ClientIdentity;
 use crate::protocol_options::ProtocolOptions;
@@ -35,15 +33,4 @@ pub struct NetworkOptions {
     pub position: WorkerPosition,
     /// Settings of individual protocols.
     pub protocols: ProtocolOptions,
-}
-
-/// A setting that cannot be used.
-#[derive(Debug, Error)]
-pub enum NetworkError {
-    #[error("{path}: {problem}")]
-    File { path: PathBuf, problem: String },
-    #[error("{key}: the private key does not belong to the certificate in {certificate}")]
-    KeyMismatch { certificate: PathBuf, key: PathBuf },
-    #[error("\"{0}\" is not a server name: write a host name, such as \"www.example.org\"")]
-    ServerName(String),
 }

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -11,23 +10,21 @@ use loadstone_metrics::Outcome;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::certificate_file::certificates;
 use crate::failure::Failure;
-use crate::options::{NetworkError, NetworkOptions};
+use crate::network_error::NetworkError;
+use crate::options::NetworkOptions;
 use crate::stream::RawSocket;
 use crate::tls_failure::complaint;
 
 /// The machine's trusted roots. Reading them takes milliseconds, so it is done once, and only if TLS is used.
 static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
-
-/// The first byte of certificates and PKCS #12 files in DER.
-const DER_SEQUENCE: u8 = 0x30;
 
 pub(crate) struct Tls {
     insecure: bool,
@@ -110,18 +107,6 @@ impl Tls {
         }
         Ok(TlsConnector::from(Arc::new(config)))
     }
-}
-
-pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
-    let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let found = read.map_err(|error| problem(format!("cannot be read as PEM certificates: {error}")))?;
-    if found.is_empty() {
-        let is_binary = std::fs::read(path).is_ok_and(|bytes| bytes.first() == Some(&DER_SEQUENCE));
-        let remedy = if is_binary { "; it is a binary file: if it is PKCS #12, write { pkcs12: FILE } (--cert FILE.p12)" } else { "" };
-        return Err(problem(format!("contains no PEM certificate (-----BEGIN CERTIFICATE-----){remedy}")));
-    }
-    Ok(found)
 }
 
 fn handshake_failure(error: &io::Error) -> Failure {

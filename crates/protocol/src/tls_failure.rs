@@ -74,7 +74,7 @@ fn certificate_problem(certificate: &CertificateError) -> (String, &'static str)
         CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", TRUST),
         CertificateError::Revoked => ("has been revoked", REPLACE),
         CertificateError::BadSignature => ("has an invalid signature", REPLACE),
-        // The error of the verifier, which has no variant of its own in rustls.
+        // The error of the verifier, for which rustls has no separate variant.
         CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             ("is that of an authority (CA:TRUE), which a server cannot use, even if it is trusted", REISSUE)
         }

@@ -11,8 +11,8 @@
 //!
 //! By the utilisation law, k places that are held for a share *s* of the time let k/s requests through.
 //!
-//! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed CPU
-//! must be idle.
+//! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed
+//! CPU must be idle.
 //!
 //! Confidence is medium at most, and low where no control group was observed: a CPU quota looks the same.
 

@@ -9,7 +9,8 @@
 //! Requests wait if their throughput stops, if their times grow, or if the accept queue of the process grows to 5 connections (`observe.process`).
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
-//! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other clients count, too.
+//! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other
+//! clients count, too.
 
 use crate::Confidence;
 use crate::evidence::examined;
@@ -27,8 +28,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["held-connections"],
     title: "A constant number of connections is a limit",
     says: "requests wait while the system opens no further connection to its database",
-    example: Example { run: "examples/held-connections", claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" wait for 1.72 s or \
-                longer, 2 at a time if each takes equally long and no rate limit delays them" },
+    example: Example {
+        run: "examples/held-connections",
+        claim: "Requests wait while the system has exactly 1 connection to \"postgres\" throughout: a pool of that size, or as many workers, is \
+                the limit",
+    },
     needs: &["postgres"],
     settings: &["pool", "connection", "worker", "thread"],
     precedence: 315,

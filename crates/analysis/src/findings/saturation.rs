@@ -13,7 +13,7 @@
 //! | one at a time (`process`) | about one core in all, of several processes of which no thread uses half, and none waits for a core |
 //! | core queue (`process`) | {core_queue::BUSY_PART_MIN:%} of the cores; requests slow down as such a queue predicts (Sakasegawa 1977) |
 //! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time |
-//! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection; or full at the last reading, then no reading, and one thread busy |
+//! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection; or full, then silent, and one thread busy |
 //! | disk (`host`) | {exhausted::DISK_BUSY_SHARE_MIN:%} busy, with {exhausted::DISK_QUEUE_MIN} requests queued |
 //! | link (`host`) | {exhausted::LINK_USED_PART_MIN:%} of its speed |
 //! | descriptors (`process`) | {exhausted::DESCRIPTORS_PART_MIN:%} of the limit |

@@ -66,7 +66,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
         _ => "requests take".to_owned(),
     };
-    let (longest, usual) = (loadstone_units::seconds(stalls.longest_s), loadstone_units::seconds(stalls.usual_longest_s));
+    let longest = loadstone_units::seconds(stalls.longest_s);
     let when = match (stalls.period, stalls.apart_s) {
         (Some(period), _) => format!("Every {}", loadstone_units::seconds(period.seconds)),
         (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
@@ -85,7 +85,6 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         _ => Confidence::Low,
     };
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
-    let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
     let subject = Subject::requests(if spared.is_empty() { Vec::new() } else { held_up.clone() });
     let found = RankedFinding::new(Standing::Fault, rule, subject, confidence, claim)
@@ -93,24 +92,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("pauses", stalls.at.len() as f64));
     let interval = stalls.period.map(|period| period.seconds).or(stalls.apart_s);
     let found = interval.into_iter().fold(found, |found, seconds| found.with(Quantity::seconds("interval", seconds)));
-    let text = format!(
-        "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
-             ended in these seconds were slower than usual",
-        stalls.at.len(),
-        at.join(", "),
-        if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
-        loadstone_units::count(stalls.slow),
-        loadstone_units::count(stalls.requests)
-    );
-    let evidence = Evidence::new(text, vec!["response/max".to_owned()], (from, to));
-    let evidence = if spared.is_empty() { evidence } else { evidence.of_requests(held_up.iter().copied()) };
-    let end = facts.tally.duration_seconds();
-    let found = found.rests_on_drawn(evidence.level("response/max", "longest", stalls.longest_s, (from, to)).level(
-        "response/max",
-        "in other seconds",
-        stalls.usual_longest_s,
-        (0.0, end),
-    ));
+    let found = found.rests_on_drawn(pauses(facts, stalls, (from, to)));
     let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, signal| {
         let CorrelatedSignal { name, during, others, .. } = signal;
         let text = format!("{name} changes at the same time: {during} while these requests were in progress, {others} otherwise");
@@ -128,6 +110,30 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .weigh(Alternative::ruled_out("The load generator", "in most of these seconds it stalled for less than half as long"));
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     Some(RankedFinding { uncertainty, ..found.try_next(next_step(stalls)) })
+}
+
+/// How many pauses there were, and how long requests took in them.
+fn pauses(facts: &Facts<'_>, stalls: &Stalls, stretch: (f64, f64)) -> Evidence {
+    let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
+    let (longest, usual) = (loadstone_units::seconds(stalls.longest_s), loadstone_units::seconds(stalls.usual_longest_s));
+    let text = format!(
+        "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
+             ended in these seconds were slower than usual",
+        stalls.at.len(),
+        at.join(", "),
+        if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
+        loadstone_units::count(stalls.slow),
+        loadstone_units::count(stalls.requests)
+    );
+    let evidence = Evidence::new(text, vec!["response/max".to_owned()], stretch);
+    let evidence = if stalls.unaffected.is_empty() { evidence } else { evidence.of_requests(stalls.held_up.iter().map(String::as_str)) };
+    let end = facts.tally.duration_seconds();
+    evidence.level("response/max", "longest", stalls.longest_s, stretch).level(
+        "response/max",
+        "in other seconds",
+        stalls.usual_longest_s,
+        (0.0, end),
+    )
 }
 
 /// What to do: find what happens at these instants.

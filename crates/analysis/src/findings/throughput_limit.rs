@@ -43,8 +43,11 @@ pub(super) const RULE: Rule = Rule {
     ids: &["throughput-limit"],
     title: "Throughput stops while requests wait",
     says: "throughput stops while requests wait, and nothing observed shows why",
-    example: Example { run: "examples/throughput-limit", claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" wait for 1.72 s or \
-                longer, 2 at a time if each takes equally long and no rate limit delays them" },
+    example: Example {
+        run: "examples/throughput-limit",
+        claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" wait for 1.72 s or \
+                longer, 2 at a time if each takes equally long and no rate limit delays them",
+    },
     needs: &[],
     settings: &[],
     precedence: 400,

@@ -169,6 +169,11 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if let Some(healthy) = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts)) {
         return healthy;
     }
+    unclear(facts)
+}
+
+/// The load varied too little, or too fast, to see how the target responds to it.
+fn unclear(facts: &Facts<'_>) -> Remark {
     if facts.responses.iter().any(has_varied) {
         return Remark::cannot_tell(
             MissingKnowledge::HigherLoad,

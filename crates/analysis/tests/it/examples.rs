@@ -104,6 +104,7 @@ pub(crate) fn record_if_requested(run: &Run, found: &[Finding]) {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "for the developer who asked to record it")]
 fn record(run: &Run, folder: &Path) {
     let unpacked = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(unpacked.path(), run.info.clone(), &run.plan).unwrap();

@@ -306,6 +306,7 @@ fn line(name: &str, counts: Counts) -> String {
 }
 
 /// The counts of runs by health, shape of the load and observation.
+#[expect(clippy::print_stdout, reason = "the table is the result of this measurement")]
 fn counted(set: ShopSet) -> BTreeMap<(bool, Shape, bool), Counts> {
     let is_shown = std::env::var_os("LOADSTONE_SHOW_MISSES").is_some();
     let mut counts: BTreeMap<(bool, Shape, bool), Counts> = BTreeMap::new();

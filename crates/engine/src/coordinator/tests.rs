@@ -40,8 +40,10 @@ struct User {
 impl VirtualUser for User {
     async fn iterate(&mut self, _: Iteration) -> IterationEnd {
         assert!(!self.panics, "a bug");
-        while self.blocks {
-            std::thread::park();
+        if self.blocks {
+            loop {
+                std::thread::park();
+            }
         }
         self.clock.sleep(MS).await;
         IterationEnd::Ended(Outcome::Passed)

@@ -40,7 +40,7 @@ export function group(name: string, body: () => any) {
   }
 }
 
-/** A generator of its own (mulberry32), so that `Math.random` repeats its numbers. */
+/** A separate generator (mulberry32), so that `Math.random` repeats its numbers. */
 export function randomSeed(seed: number) {
   let state = Number(seed) >>> 0;
   Math.random = () => {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rquickjs::{Ctx, Function, Object};
 
-use crate::realm::World;
+use crate::realm_inputs::RealmInputs;
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &World) -> rquickjs::Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let shared = Arc::clone(&world.shared);
     native.set("setUpData", Function::new(ctx.clone(), move || shared.set_up.get().filter(|json| !json.is_empty()).cloned())?)?;
     let shared = Arc::clone(&world.shared);

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use rquickjs::{Ctx, Function, IntoJs, Object, Value};
 
-use crate::realm::World;
+use crate::realm_inputs::RealmInputs;
 use crate::turn::{Turn, uncatchable};
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &World) -> rquickjs::Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     native.set("vu", world.id as f64)?;
     native.set("options", world.options.as_str())?;
     native.set("position", Function::new(ctx.clone(), position)?)?;

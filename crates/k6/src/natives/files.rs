@@ -8,10 +8,10 @@ use loadstone_script::running_place;
 use rquickjs::context::EvalOptions;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 
-use crate::realm::World;
+use crate::realm_inputs::RealmInputs;
 use crate::turn::Turn;
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &World) -> rquickjs::Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let program = Arc::clone(&world.program);
     let open = move |ctx: Ctx<'js>, path: String, binary: bool| -> rquickjs::Result<Value<'js>> {
         if Turn::is_running(&ctx) {

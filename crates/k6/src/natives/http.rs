@@ -13,6 +13,7 @@ use url::Url;
 
 use super::crypto::bytes_of;
 use super::metrics::tags_of;
+use crate::completed_request::CompletedRequest;
 use crate::turn::{Turn, VuState};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
@@ -43,12 +44,6 @@ struct HttpCall {
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
-}
-
-/// A request that has ended.
-pub(crate) struct CompletedRequest {
-    hops: Hops,
-    response_type: String,
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
@@ -178,13 +173,13 @@ impl HttpCall {
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let hops = vu.session.send(request, redirects).await;
         flight.end(hops.last.exchange.ended);
-        record(&vu, &hops, &Recorded { tags, expected, series, due, group });
+        record(&vu, &hops, &RequestRecord { tags, expected, series, due, group });
         CompletedRequest { hops, response_type }
     }
 }
 
 /// What of a call is recorded.
-struct Recorded {
+struct RequestRecord {
     tags: Vec<(String, String)>,
     expected: Expected,
     series: SeriesId,
@@ -202,7 +197,7 @@ impl Expected {
 }
 
 /// One sample for the request with its redirects, and the metrics of k6, which count each redirect.
-fn record(vu: &Rc<VuState>, hops: &Hops, call: &Recorded) {
+fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
     let worker = &vu.worker;
     let last = &hops.last.exchange;
     let outcome = match &last.result {

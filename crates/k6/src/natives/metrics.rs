@@ -5,10 +5,10 @@ use std::rc::Rc;
 use loadstone_plan::{DeclaredMetric, MetricKind};
 use rquickjs::{Coerced, Ctx, Exception, Function, Object, Value};
 
-use crate::realm::World;
+use crate::realm_inputs::RealmInputs;
 use crate::turn::Turn;
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &World) -> rquickjs::Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let (planned, declared) = (world.metrics.clone(), Rc::clone(&world.declared));
     let declare = move |ctx: Ctx<'_>, name: String, kind: String, is_time: bool| {
         let kind = match kind.as_str() {

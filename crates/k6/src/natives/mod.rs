@@ -10,11 +10,10 @@ mod steps;
 
 use rquickjs::{Ctx, Object};
 
-use crate::realm::World;
-pub(crate) use http::CompletedRequest;
+use crate::realm_inputs::RealmInputs;
 
 /// Puts `__k6` on the global object.
-pub(crate) fn install(ctx: &Ctx<'_>, world: &World) -> rquickjs::Result<()> {
+pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()> {
     let native = Object::new(ctx.clone())?;
     crypto::install(ctx, &native)?;
     data::install(ctx, &native, world)?;

@@ -9,7 +9,7 @@ use super::{OptionError, count, duration, strings, wrong};
 
 /// One scenario of the script.
 #[derive(Debug, Clone)]
-pub(crate) struct ScenarioSettings {
+pub(crate) struct K6Scenario {
     pub(crate) name: String,
     pub(crate) executor: String,
     /// The exported function that it runs.
@@ -28,7 +28,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MAX_DURATION: &str = "10m";
 
 /// The scenarios of the merged options.
-pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<ScenarioSettings>, OptionError> {
+pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<K6Scenario>, OptionError> {
     let ways: Vec<&str> =
         ["iterations", "duration", "stages", "scenarios"].into_iter().filter(|name| options.contains_key(*name)).collect();
     let conflict = match ways.as_slice() {
@@ -66,7 +66,7 @@ pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<ScenarioSett
     Ok(vec![scenario("default", &shortcut, 0)?])
 }
 
-fn listed(scenarios: &Value) -> Result<Vec<ScenarioSettings>, OptionError> {
+fn listed(scenarios: &Value) -> Result<Vec<K6Scenario>, OptionError> {
     let help = "write scenarios: { NAME: { executor: \"constant-vus\", … } }";
     let listed = scenarios.as_object().ok_or_else(|| wrong("scenarios", "`scenarios` is not an object", help))?;
     if listed.is_empty() {
@@ -142,7 +142,7 @@ impl Fields<'_> {
     }
 }
 
-fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<ScenarioSettings, OptionError> {
+fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Scenario, OptionError> {
     let fields = Fields { name, fields };
     let executor = fields.required("executor")?.as_str().unwrap_or_default().to_owned();
     let mut notes = Vec::new();
@@ -157,7 +157,7 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<Scena
         start_after_ns: fields.duration("startTime", "0s")?,
         ..ScenarioRun::new(ScenarioId(index), profile)
     };
-    Ok(ScenarioSettings {
+    Ok(K6Scenario {
         name: name.to_owned(),
         executor,
         exec: text("exec").unwrap_or_else(|| "default".to_owned()),
@@ -290,7 +290,7 @@ fn open_users(fields: &Fields<'_>) -> Result<(u64, u64), OptionError> {
 mod tests {
     use super::*;
 
-    fn read(options: Value) -> Result<Vec<ScenarioSettings>, OptionError> {
+    fn read(options: Value) -> Result<Vec<K6Scenario>, OptionError> {
         scenarios(options.as_object().unwrap())
     }
 

@@ -1,6 +1,6 @@
 //! The options of a k6 script, as evaluated: they become settings and a test plan. An option that Loadstone does not support is an error.
 //!
-//! Read [`Settings`]. `executors` reads the load, `thresholds` the objectives.
+//! Read [`K6Settings`]. `executors` reads the load, `thresholds` the objectives.
 
 mod executors;
 mod thresholds;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-pub(crate) use executors::{ScenarioSettings, scenarios};
+pub(crate) use executors::{K6Scenario, scenarios};
 pub(crate) use thresholds::{Planned, PlannedMetric, thresholds};
 
 /// A problem with an option: its name in the source, what is wrong, and the remedy.
@@ -26,7 +26,7 @@ pub(crate) fn wrong(option: &str, message: impl Into<String>, help: impl Into<St
 
 /// Everything except load and thresholds.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct K6Settings {
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) user_agent: Option<String>,
     pub(crate) insecure: bool,
@@ -130,7 +130,7 @@ pub(crate) fn strings(option: &str, value: &Value) -> Result<BTreeMap<String, St
     Ok(object.iter().map(|(name, value)| (name.clone(), text(value))).collect())
 }
 
-impl Settings {
+impl K6Settings {
     /// Reads them. Unknown names are notes, since k6 ignores them with a warning.
     pub(crate) fn read(options: &Map<String, Value>) -> Result<Self, OptionError> {
         let mut settings = Self {
@@ -218,11 +218,11 @@ mod tests {
 
     #[test]
     fn unsupported_options_are_refused_and_unknown_ones_are_noted() {
-        let refused = Settings::read(&map(json!({ "rps": 5 }))).unwrap_err();
+        let refused = K6Settings::read(&map(json!({ "rps": 5 }))).unwrap_err();
         assert_eq!(refused.option, "rps");
         assert!(refused.help.contains("arrival-rate"));
-        let noted = Settings::read(&map(json!({ "ext": {}, "colour": "red", "userAgent": "me" }))).unwrap();
+        let noted = K6Settings::read(&map(json!({ "ext": {}, "colour": "red", "userAgent": "me" }))).unwrap();
         assert_eq!((noted.notes.len(), noted.user_agent.as_deref()), (2, Some("me")));
-        assert!(Settings::read(&map(json!({ "throw": "yes" }))).is_err());
+        assert!(K6Settings::read(&map(json!({ "throw": "yes" }))).is_err());
     }
 }

@@ -108,6 +108,11 @@ fn malformed() -> Failure {
     Failure::protocol("the body does not match its Content-Encoding")
 }
 
+/// Whether a header line only states that Loadstone must not add `Accept-Encoding`: its value is empty. It is not sent.
+pub(super) fn declines_codings(name: &str, value: &str) -> bool {
+    value.is_empty() && name.eq_ignore_ascii_case("accept-encoding")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

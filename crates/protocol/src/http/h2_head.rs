@@ -7,7 +7,6 @@ use super::content;
 use super::message::Request;
 use super::raw_bytes;
 use super::trace::{self, TraceParent};
-use super::wire::declines_codings;
 use crate::failure::Failure;
 
 /// Validated and encoded for the connection. It is built once, and copied for each request if nothing varies.
@@ -30,8 +29,8 @@ impl Http2Head {
         let mut head = ::http::Request::new(());
         *head.version_mut() = Version::HTTP_2;
         *head.method_mut() = Method::from_bytes(request.method.as_bytes()).map_err(|error| refused(&error.into()))?;
-        let has_declined = request.headers.iter().any(|(name, value)| declines_codings(name, value));
-        for (name, value) in request.headers.iter().filter(|(name, value)| !declines_codings(name, value)) {
+        let has_declined = request.headers.iter().any(|(name, value)| content::declines_codings(name, value));
+        for (name, value) in request.headers.iter().filter(|(name, value)| !content::declines_codings(name, value)) {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refused(&error.into()))?;
             match name.as_str() {
                 "host" => value.clone_into(&mut authority),

@@ -155,7 +155,7 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     if let Some(authorization) = proxy.and_then(Proxy::authorization) {
         line(out, "Proxy-Authorization", authorization);
     }
-    for (name, value) in request.headers.iter().filter(|(name, value)| !declines_codings(name, value)) {
+    for (name, value) in request.headers.iter().filter(|(name, value)| !content::declines_codings(name, value)) {
         line_bytes(out, name.as_bytes(), &raw_bytes::to_bytes(value));
     }
     if !explicit.accept_encoding {
@@ -175,11 +175,6 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     added.write(explicit.connection, out);
     out.extend_from_slice(b"\r\n");
     Ok(())
-}
-
-/// Whether a header line only states that Loadstone must not add `Accept-Encoding`: its value is empty. It is not sent.
-pub(super) fn declines_codings(name: &str, value: &str) -> bool {
-    value.is_empty() && name.eq_ignore_ascii_case("accept-encoding")
 }
 
 /// Whether a request has `Connection: close`.

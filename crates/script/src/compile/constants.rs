@@ -114,12 +114,14 @@ mod tests {
     use std::path::Path;
 
     use crate::compile::source::SourceText;
-    use crate::compile::transpile::{Dialect, transpile};
+    use crate::compile::transpile::{SourceDialect, transpile};
     use crate::known_verbs::KnownVerbs;
 
     fn compiled(file: &str, text: &str) -> String {
         let source = SourceText { file: file.into(), text: text.into() };
-        transpile(Path::new(file), &source, &KnownVerbs { options: Vec::new(), addresses: Vec::new() }, Dialect::Loadstone).unwrap().code
+        transpile(Path::new(file), &source, &KnownVerbs { options: Vec::new(), addresses: Vec::new() }, SourceDialect::Loadstone)
+            .unwrap()
+            .code
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::guest::{GuestModules, require_prelude};
 use super::program::{CompiledModule, ModuleForm, Program};
 use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
-use super::transpile::{Dialect, Import, Transpiled, transpile};
+use super::transpile::{Import, SourceDialect, Transpiled, transpile};
 use crate::error::ScriptError;
 use crate::known_verbs::{CheckedLater, KnownVerbs};
 
@@ -96,7 +96,7 @@ impl Graph {
     fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
         for (id, text) in own {
             let source = SourceText { file: (*id).into(), text: text.clone() };
-            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), Dialect::Loadstone)?;
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), SourceDialect::Loadstone)?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
         }
@@ -110,7 +110,7 @@ impl Graph {
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let source = SourceText { file: id.as_str().into(), text };
         let json = path.extension().is_some_and(|extension| extension == "json");
-        let dialect = if self.guest.is_some() { Dialect::Guest } else { Dialect::Loadstone };
+        let dialect = if self.guest.is_some() { SourceDialect::Guest } else { SourceDialect::Loadstone };
         let compiled = if json { json_file(&source)? } else { transpile(path, &source, &self.verbs, dialect)? };
         let mut imports = HashMap::new();
         for import in &compiled.imports {
@@ -162,7 +162,7 @@ impl Graph {
             }
             let text = guest.own.iter().find(|(own, _)| *own == id).map_or("", |(_, text)| *text);
             let source = SourceText { file: id.as_str().into(), text: format!("{text}\n{}", (guest.missing)(&id, &missing)) };
-            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), Dialect::Loadstone)?;
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default(), SourceDialect::Loadstone)?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert(id, File { source: None, compiled, imports, json: false });
         }

@@ -24,7 +24,7 @@ use crate::known_verbs::{CheckedLater, KnownVerbs};
 
 /// Whose scripts are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum SourceDialect {
     Loadstone,
     /// Scripts of another tool: nothing in them is a call of Loadstone, and ES modules may use `require`.
     Guest,
@@ -58,16 +58,16 @@ pub(super) struct Transpiled {
 }
 
 /// Compiles one file. Reports the first error in it.
-pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Dialect) -> Result<Transpiled, ScriptError> {
+pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: SourceDialect) -> Result<Transpiled, ScriptError> {
     let compiled = loadstone_units::source::guarded(&source.text, || compile(path, source, verbs, dialect));
     compiled.unwrap_or_else(|problem| Err(ScriptError::new(format!("{}: {problem}", source.file))))
 }
 
-fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Dialect) -> Result<Transpiled, ScriptError> {
+fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: SourceDialect) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let mut parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
     // A CommonJS file may return at its top level, which only a parse as CommonJS accepts.
-    if dialect == Dialect::Guest && has_extension(path, "js") && parsed.diagnostics.errors().next().is_some() {
+    if dialect == SourceDialect::Guest && has_extension(path, "js") && parsed.diagnostics.errors().next().is_some() {
         let as_commonjs = Parser::new(&allocator, &source.text, SourceType::cjs()).parse();
         if as_commonjs.diagnostics.errors().next().is_none() {
             parsed = as_commonjs;
@@ -105,7 +105,7 @@ fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Dialec
             .help("call the function on the class or method instead"));
     }
     // A CommonJS file may return before its end, where the declarations would be.
-    let constants = if form == ModuleForm::Module && dialect == Dialect::Loadstone {
+    let constants = if form == ModuleForm::Module && dialect == SourceDialect::Loadstone {
         constants::hoist(&mut tree, &source.text, &allocator)
     } else {
         String::new()
@@ -150,7 +150,7 @@ fn syntax_error(source: &SourceText, message: &str, help: Option<&str>, label: O
 struct Scan<'s> {
     source: &'s SourceText,
     form: ModuleForm,
-    dialect: Dialect,
+    dialect: SourceDialect,
     imports: Vec<Import>,
     exports: Vec<String>,
     loops: Vec<(u32, u32)>,
@@ -233,7 +233,7 @@ impl<'a> Visit<'a> for Scan<'_> {
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if self.form == ModuleForm::CommonJs || self.dialect == Dialect::Guest {
+        if self.form == ModuleForm::CommonJs || self.dialect == SourceDialect::Guest {
             if let (Expression::Identifier(callee), Some(Argument::StringLiteral(literal))) = (&call.callee, call.arguments.first())
                 && callee.name == "require"
             {

@@ -1,7 +1,7 @@
 //! Constants of the analysis in the documentation of its rules: `{SHARE_MIN:%}` becomes `85 %`, so that a page cannot differ from the code.
 //!
-//! `{NAME}` is a constant of the rule's file, `{pools::NAME}` one of `facts/pools.rs`, and `{NAME.0}` the first number of a pair or range. A unit after a colon converts:
-//! `%` from a share, `kB` and `MB` from bytes, `ms` from seconds or (`…_NS`) from nanoseconds. Read [`Constants`].
+//! `{NAME}` is a constant of the rule's file, `{pools::NAME}` one of `facts/pools.rs`, and `{NAME.0}` the first number of a pair or range. A unit after a
+//! colon converts: `%` from a share, `kB` and `MB` from bytes, `ms` from seconds or (`…_NS`) from nanoseconds. Read [`RuleConstants`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,9 +15,9 @@ const FOLDERS: &[&str] = &["facts", "evidence", "finding", "remark", "statistics
 
 /// The numbers of each constant by the name of its file, without folder and extension.
 #[derive(Debug, Default)]
-pub(super) struct Constants(BTreeMap<String, BTreeMap<String, Vec<f64>>>);
+pub(super) struct RuleConstants(BTreeMap<String, BTreeMap<String, Vec<f64>>>);
 
-impl Constants {
+impl RuleConstants {
     /// Those of the files that rules use.
     pub(super) fn read(root: &Path) -> Result<Self> {
         let mut constants = Self::default();
@@ -178,8 +178,8 @@ fn has_number(text: &str, number: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn constants() -> Constants {
-        let mut constants = Constants::default();
+    fn constants() -> RuleConstants {
+        let mut constants = RuleConstants::default();
         let rule =
             "const SHARE_MIN: f64 = 0.85;\nconst RANGE_NS: (u64, u64) = (38_000_000, 50 * 1_000_000);\nconst BYTES_MAX: u64 = 14_600;\n";
         constants.add("rule", rule).unwrap();

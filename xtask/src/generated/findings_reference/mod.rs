@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use checkout::Workspace;
 use syn::{Expr, ExprLit, ExprStruct, Item, Lit, Member};
 
-use constants::{Constants, stem};
+use constants::{RuleConstants, stem};
 
 const RULES: &str = "crates/analysis/src/findings";
 pub(super) const OVERVIEW: &str = "docs/findings.md";
@@ -45,7 +45,7 @@ struct RuleFile {
 /// Every document by its path relative to the workspace.
 pub(super) fn documents(workspace: &Workspace) -> Result<BTreeMap<String, String>> {
     let mut pages: BTreeMap<String, RuleFile> = BTreeMap::new();
-    let mut constants = Constants::read(&workspace.root)?;
+    let mut constants = RuleConstants::read(&workspace.root)?;
     let mut files: Vec<_> = fs::read_dir(workspace.root.join(RULES))?.collect::<Result<Vec<_>, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
     for file in files.into_iter().map(|file| file.path()).filter(|file| file.file_name().is_some_and(|name| name != "mod.rs")) {
@@ -63,7 +63,7 @@ fn page_name(file: &Path, ids: &[String]) -> String {
     if name == "delaying-limit" { name } else { ids[0].clone() }
 }
 
-fn read(file: &Path, constants: &mut Constants) -> Result<RuleFile> {
+fn read(file: &Path, constants: &mut RuleConstants) -> Result<RuleFile> {
     let (name, source) = (stem(file), fs::read_to_string(file)?);
     let mut rule = parse(&source)?;
     constants.add(&name, &source)?;
@@ -152,7 +152,8 @@ mod tests {
     use super::*;
 
     const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    \
-                        title: \"Title\",\n    says: \"what it reports\",\n    example: Example { run: \"corpus/a\", claim: \"It \\\n        is.\" },\n    needs: &[\"redis\"],\n};\n";
+                        title: \"Title\",\n    says: \"what it reports\",\n    example: Example { run: \"corpus/a\", claim: \"It \\\n        is.\" \
+                        },\n    needs: &[\"redis\"],\n};\n";
 
     #[test]
     fn a_rules_file_is_its_page() {

@@ -1,0 +1,29 @@
+//! What a realm is created from.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use loadstone_plan::DeclaredMetric;
+use loadstone_script::Program;
+
+use crate::test::Shared;
+
+/// Inputs of a realm.
+#[derive(Clone)]
+pub(crate) struct RealmInputs {
+    pub(crate) program: Arc<Program>,
+    /// Empty: modules are compiled from their source.
+    pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
+    pub(crate) variables: Arc<BTreeMap<String, String>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) options: String,
+    /// The metrics of the plan, by name. `None`: the test is being planned.
+    pub(crate) metrics: Option<HashMap<String, usize>>,
+    pub(crate) console: Rc<dyn Fn(&str)>,
+    /// `__VU`.
+    pub(crate) id: u64,
+    /// Metrics that the script declares while it is planned.
+    pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
+}

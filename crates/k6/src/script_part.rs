@@ -1,0 +1,10 @@
+//! Which function of a script runs.
+
+/// The part of a script that a VU runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptPart {
+    SetUp,
+    TearDown,
+    /// Index into the test's scenarios.
+    Scenario(usize),
+}
