@@ -391,8 +391,8 @@ test("queueing, retried requests, and failures by a step are shown", () =>
     await page.locator("[data-testid=row]", { hasText: "Create ticket" }).locator("th button").click();
     const more = page.locator("tr.more");
     expect(await text(more)).toContain("queue");
-    expect(await text(more)).toContain("3 after an idle close");
-    expect(await text(page.locator("section.facts"))).toContain("3 requests retried after an idle close");
+    expect(await text(more)).toContain("3, unprocessed by the server at first");
+    expect(await text(page.locator("section.facts"))).toContain("3 unprocessed requests resent");
     expect(await text(page.locator(".key"))).toContain("waiting for a connection");
     await page.getByRole("tab", { name: /Groups/ }).click();
     await page.locator("[data-testid=row] th button").click();

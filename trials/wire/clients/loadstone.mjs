@@ -95,7 +95,7 @@ const wire = scenario("Wire", async (user) => {
   };
 ${rows.map((_, index) => `  await row${index}(user, see);`).join("\n")}
 });
-export default test({ load: wire.run(once()), options: ${literal({ gracefulStop: "200s", ...JSON.parse(options) })} });
+export default test({ load: wire.run(once()), options: ${literal({ gracefulStop: "200s", redirects: { hosts: ["localhost"] }, ...JSON.parse(options) })} });
 `;
 }
 

@@ -153,7 +153,7 @@ const db = proxy.tcp({ listen: "127.0.0.1:1", to: "127.0.0.1:2" });
 const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
     let folder = Folder::new().file("a.load.ts", script);
-    let ended = folder.run(&["run", "a.load.ts", "--fleet", "tls://192.0.2.1:4222", "--agents", "2"]).code(2);
+    let ended = folder.run(&["run", "a.load.ts", "--fleet", "tls://joe:pass@192.0.2.1:4222", "--agents", "2"]).code(2);
     ended.says("agents on other machines cannot reach proxy.tcp(…)").says("a.load.ts:2:12").says("run the test without --fleet");
 }
 

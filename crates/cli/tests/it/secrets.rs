@@ -138,7 +138,7 @@ fn masks_stand_in_their_place(run: &Path) {
     for part in [
         "console ••• ••• {\"token\":\"•••\"} ••• •••",
         "base64 ••• ",
-        "late ••• ••• Bearer •••",
+        "late ••• ••• •••",
         "[stub] stub ••• {\"token\":\"•••\",\"pin\":•••} •••",
         "stub error •••",
     ] {

@@ -135,7 +135,7 @@ fn the_first_finding_is_that_every_on_start_failed() {
     )
     .code(4);
     let summary = ended.summary();
-    let claim = summary["findings"][0]["claim"].as_str().unwrap_or_default();
+    let claim = summary["verdict"]["findings"]["findings"][0]["claim"].as_str().unwrap_or_default();
     assert!(
         claim.starts_with("No user of \"Shop\" began: onStart failed for all of them (") && claim.contains("no such account"),
         "{}",
