@@ -822,6 +822,11 @@ declare module "loadstone" {
     tags?: Tags;
     /** When to send the request again if it fails; `false` never does. Default: the test's `retry`. */
     retry?: RetryPolicy | false;
+    /**
+     * Local address to connect from, such as `"10.0.0.7"`. Requests from different addresses share no connection. It must be of this machine, and of the
+     * target's family (IPv4 or IPv6): otherwise the call is an error. Default: the test's `sources`, in turn.
+     */
+    source?: string;
   }
 
   /**
@@ -1037,6 +1042,8 @@ declare module "loadstone" {
     protocols?: readonly string[];
     /** Time limit of the handshake. Default: the scenario's, then the test's. */
     timeout?: Duration;
+    /** Local address to connect from, as in {@link RequestOptions.source}. */
+    source?: string;
     /** Offer compression of messages (permessage-deflate, without context between messages). Default: false. */
     compression?: boolean;
     /**
@@ -1159,6 +1166,8 @@ declare module "loadstone" {
     unread?: "keep" | "drop";
     /** Whether it reconnects after an end. Default: true. */
     reconnect?: boolean;
+    /** Local address to connect from, as in {@link RequestOptions.source}. */
+    source?: string;
   }
 
   /** A stream of server-sent events. */
@@ -1275,6 +1284,8 @@ declare module "loadstone" {
     compression?: "none" | "gzip";
     /** Another server instead of the target: `"http://127.0.0.1:50051"`. */
     target?: string;
+    /** Local address to connect from, as in {@link RequestOptions.source}. */
+    source?: string;
     /** Tags: the call counts under its name, and in the part with these tags. Default: none. */
     tags?: Tags;
   }

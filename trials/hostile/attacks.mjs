@@ -58,7 +58,7 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(arrivals(1
   { id: "memory/pprof", server: "pprof", script: observed(`observe.go("http://127.0.0.1:" + port)`), limits: { mib: 500, seconds: 40, exits: [0, 4] } },
   { id: "memory/observe-redis", server: "redis-bulk", script: observed(`observe.redis("redis://127.0.0.1:" + port)`), limits: { mib: 300, seconds: 40, exits: [0, 4] } },
   { id: "memory/observe-postgres", server: "postgres-length", script: observed(`observe.postgres("postgres://a:b@127.0.0.1:" + port + "/x")`), limits: { mib: 300, seconds: 40, exits: [0, 4] } },
-  { id: "memory/device", script: `const rows = csv("/dev/zero");\n${once("")}`, limits: { mib: 200, seconds: 20, exits: [2] } },
+  { id: "memory/device", script: `const rows = csv("/dev/zero");\n${once("")}`, args: ["--allow-read", "/dev/zero"], limits: { mib: 200, seconds: 20, exits: [2] } },
   {
     id: "memory/error-texts", server: "unique-pages", limits: { mib: 700, seconds: 60, exits: FAILED },
     script: `const s = scenario("S", async (user) => { const r = await user.get("/", { name: "R" }); throw new Error("unexpected answer: " + r.text); });

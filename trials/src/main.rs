@@ -10,6 +10,7 @@ mod bench;
 mod diagnose;
 mod fleet_sim;
 mod hostile;
+mod k6_conformance;
 mod lab;
 mod long_run;
 mod selftest;
@@ -50,6 +51,8 @@ enum TrialCommand {
     FleetSim(fleet_sim::FleetSimOptions),
     /// Compare the bytes that Loadstone, curl, Node and Go send and read.
     Wire(wire::WireOptions),
+    /// Compare small scripts in k6 and in Loadstone: requests, printed values, exit codes, counts.
+    K6Conformance(k6_conformance::K6ConformanceOptions),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(hostile::HostileOptions),
 }
@@ -76,6 +79,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Soak(options) => long_run::soak::soak(workspace, options),
         TrialCommand::FleetSim(options) => fleet_sim::fleet_sim(workspace, options),
         TrialCommand::Wire(options) => wire::wire(workspace, options),
+        TrialCommand::K6Conformance(options) => k6_conformance::k6_conformance(workspace, options),
         TrialCommand::Hostile(options) => hostile::hostile(workspace, options),
     }
 }

@@ -185,5 +185,6 @@ function recordOf(row, seen) {
 function versions() {
   const first = (program, ...words) => execFileSync(program, words, { encoding: "utf8" }).split("\n")[0];
   const curl = first("curl", "-q", "--version").split(" (")[0];
-  return [first(resolve(flags.loadstone), "--version"), curl, `Node ${first("node", "--version")}`, first("go", "version")];
+  const loadstone = `${first(resolve(flags.loadstone), "--version")}, commit ${first("git", "rev-parse", "--short=10", "HEAD")}`;
+  return [loadstone, curl, `Node ${first("node", "--version")}`, first("go", "version")];
 }

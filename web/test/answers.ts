@@ -1,7 +1,8 @@
 // Answers in the server's format, for the tests and the pictures.
 
 import type { AnswerSource } from "../src/answers/source";
-import type { CapacityView, ComparedRow, ComparedRun, ExperimentRowView, ExperimentView, RampView, RunComparison, TrendView } from "../src/generated/report.ts";
+import type { CapacityView, ExperimentRowView, ExperimentView, RampView, TrendView } from "../src/generated/answers.ts";
+import type { ComparedRow, ComparedRun, RunComparison } from "../src/generated/comparison.ts";
 
 const wave = (i: number) => Math.sin(i * 2.399) * 0.5 + Math.sin(i * 1.1) * 0.3;
 
@@ -142,7 +143,7 @@ export const COMPARISON: RunComparison = {
   effect: 0.03,
   false_share: 0.01,
   verdict: "worse",
-  headline: "worse: p95 of \"Buy\" is 12 % higher",
+  headline: "p95 of \"Buy\" is 12 % higher",
   differences: [{ what: "script", baseline: "aa", candidate: "<b>bb</b>", forbids: false, meaning: "the test was edited" }],
   subjects: [
     { kind: "all", name: "all requests", rows: [compared("p95", {})] },

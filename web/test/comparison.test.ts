@@ -52,3 +52,17 @@ it("the page of runs that cannot be compared shows the numbers on request only",
   await page.getByRole("button", { name: "Show the numbers anyway" }).click();
   expect(await page.getByTestId("subject").count()).toBe(1);
 });
+
+it("subjects without a change are folded, and the worst rows are first", async () => {
+  const [first] = COMPARISON.subjects.filter((subject) => subject.kind === "request");
+  const calm = { ...first!, name: "List", rows: first!.rows.map((row) => ({ ...row, verdict: "same" as const })) };
+  const row = first!.rows[0]!;
+  const mixed = { ...first!, rows: [{ ...row, verdict: "cannot_tell" as const }, { ...row, metric: "p99" as const, verdict: "worse" as const }] };
+  const page = await browser.newPage();
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: { ...COMPARISON, subjects: [calm, mixed] } })));
+  await page.getByTestId("verdict").waitFor();
+  expect(await page.getByTestId("subject").first().locator("th.name[scope]").allInnerTexts()).toEqual(["p99", expect.any(String)]);
+  expect(await page.getByRole("heading", { name: "List" }).isVisible()).toBe(false);
+  await page.getByText("List: no decided change").click();
+  expect(await page.getByRole("heading", { name: "List" }).isVisible()).toBe(true);
+});

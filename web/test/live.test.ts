@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { ChartColumn, ReportView } from "../src/generated/report.ts";
+import type { ChartColumn } from "../src/generated/charts.ts";
+import type { ReportView } from "../src/generated/report.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";

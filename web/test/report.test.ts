@@ -246,8 +246,29 @@ test("on paper everything is open, in the light theme", () =>
       return [...document.querySelectorAll("main *")].filter(beyond).map((part) => part.outerHTML.slice(0, 80));
     });
     expect(cut).toEqual([]);
+    // Verdict, findings, requests and charts; then a new page with the checks and the folded charts.
+    const top = async (selector: string) => (await page.locator(selector).first().boundingBox())!.y;
+    const tops = await Promise.all(["#verdict", "#findings", "#requests", "#charts", "#distribution", "[data-check]", "[data-panel=generator]"].map(top));
+    expect(tops).toEqual(tops.toSorted((a, b) => a - b));
+    expect(await page.locator(".details").evaluate((part) => getComputedStyle(part).breakBefore)).toBe("page");
+    expect(await page.locator("#charts [data-panel^=generator]").count()).toBe(0);
     const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
     expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(11);
+  }));
+
+test("times are shown since the start, or as the time of day", () =>
+  reading("findings", {}, async (page) => {
+    const when = page.getByTestId("evidence").first().locator(".when");
+    const before = /^(\d+):(\d\d) –/.exec(await text(when))!;
+    // The browser's zone is UTC, so only one time of day is offered.
+    expect(await page.getByLabel("Times", { exact: true }).locator("option").allInnerTexts()).toEqual(["run time", "UTC"]);
+    await page.getByLabel("Times", { exact: true }).selectOption("utc");
+    const started = Date.parse((await page.locator("header time").getAttribute("datetime"))!);
+    const expected = new Date(started + (Number(before[1]) * 60 + Number(before[2])) * 1000).toISOString().slice(11, 19);
+    expect(await text(when)).toContain(`${expected} – `);
+    await page.locator("[data-panel=rate] .plot").focus();
+    await page.keyboard.press("ArrowRight");
+    expect((await cursorTimes(page)).join("")).toMatch(/\d\d:\d\d:\d\d: /);
   }));
 
 test("foreign text in a view can never become markup", async () => {
@@ -453,7 +474,7 @@ test("the first screen has the verdict and the chart of the run, then come findi
 
 test("the filter of requests decides what all charts show, and a row opens its own section", () =>
   reading("findings", {}, async (page) => {
-    await page.getByTestId("section-bar").getByRole("combobox").selectOption({ label: "Create ticket" });
+    await page.getByTestId("section-bar").getByLabel("Charts of").selectOption({ label: "Create ticket" });
     expect(await text(page.getByTestId("main-chart"))).toContain("Create ticket");
     expect(await text(page.locator("#charts .picked"))).toContain("Create ticket");
     const row = page.locator("[data-testid=row]", { hasText: "List products" });
@@ -462,6 +483,14 @@ test("the filter of requests decides what all charts show, and a row opens its o
     const section = page.getByTestId("request-section");
     await section.locator("canvas").first().waitFor();
     expect(await text(section)).toContain("Errors");
+    // Higher percentiles are further to the right, and never lower.
+    const places = await section.getByTestId("percentile-curve").locator("circle").evaluateAll((dots) =>
+      dots.map((dot) => [Number(dot.getAttribute("cx")), Number(dot.getAttribute("cy"))]));
+    expect(places.length).toBeGreaterThan(2);
+    for (let i = 1; i < places.length; i++) {
+      expect(places[i]![0]).toBeGreaterThan(places[i - 1]![0]!);
+      expect(places[i]![1]).toBeLessThanOrEqual(places[i - 1]![1]!);
+    }
   }));
 
 test("a request that breaks a threshold is first, and marked", async () => {

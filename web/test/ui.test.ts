@@ -209,3 +209,25 @@ test("an address without the token is read-only", async () => {
   expect(await page.getByRole("button", { name: "Run …" }).count()).toBe(0);
   expect(await page.getByText("This page is read-only").count()).toBe(1);
 });
+
+test("a URL is loaded without a test, and an empty folder gets a first test", SLOW, async () => {
+  const address = `http://127.0.0.1:${(target.address() as AddressInfo).port}/`;
+  // Wrong values are refused in words.
+  await page.getByText("Load a URL without a test").click();
+  const form = page.getByRole("form", { name: "Load a URL" });
+  await form.getByLabel("URL").fill("ftp://127.0.0.1/");
+  await form.getByRole("button", { name: "Run" }).click();
+  await form.getByRole("alert").filter({ hasText: "only http:// and https://" }).waitFor();
+  await form.getByLabel("URL").fill(address);
+  await form.getByLabel("Duration").fill("1s");
+  await form.getByRole("button", { name: "Run" }).click();
+  await expect.poll(() => keys.has(undefined), { timeout: 20_000 }).toBe(true);
+  // Without tests, the same form creates one.
+  for (const file of ["shop.load.ts", "broken.load.ts"]) rmSync(join(folder, file));
+  await page.getByRole("button", { name: "Create a first test" }).waitFor();
+  await form.getByLabel("URL").fill(address);
+  await page.getByRole("button", { name: "Create a first test" }).click();
+  await page.getByText("first.load.ts").waitFor();
+  expect(readFileSync(join(folder, "first.load.ts"), "utf8")).toContain(address.slice(0, -1));
+  expect(existsSync(join(folder, "loadstone.d.ts"))).toBe(true);
+});

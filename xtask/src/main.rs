@@ -94,6 +94,8 @@ enum Chore {
     FleetSim(TrialArguments),
     /// Compare the bytes that Loadstone, curl, Node and Go send and read.
     Wire(TrialArguments),
+    /// Compare small scripts in k6 and in Loadstone.
+    K6Conformance(TrialArguments),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(TrialArguments),
 }
@@ -136,6 +138,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Soak(arguments) => trials::run(&workspace, "soak", arguments),
         Chore::FleetSim(arguments) => trials::run(&workspace, "fleet-sim", arguments),
         Chore::Wire(arguments) => trials::run(&workspace, "wire", arguments),
+        Chore::K6Conformance(arguments) => trials::run(&workspace, "k6-conformance", arguments),
         Chore::Hostile(arguments) => trials::run(&workspace, "hostile", arguments),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::facts::Facts;
 use crate::facts::profiles::{FunctionProfile, FunctionTime};
 use crate::{ProfiledStack, RuntimeProfile};
+use loadstone_metrics::function_labels::callers;
 
 /// Maximum number of stacks shown for a runtime, those with the most time. The rest is one entry.
 const STACKS_MAX: usize = 200;
@@ -41,8 +42,7 @@ fn row(profile: &FunctionProfile<'_>) -> RuntimeProfile {
 
 /// Outermost first.
 fn stack<'a>(one: &FunctionTime<'a>) -> Vec<&'a str> {
-    let callers = one.under.split(" ← ").filter(|caller| !caller.is_empty());
-    let mut frames: Vec<&str> = std::iter::once(one.function).chain(callers).collect();
+    let mut frames: Vec<&str> = std::iter::once(one.function).chain(callers(one.under)).collect();
     frames.reverse();
     frames
 }

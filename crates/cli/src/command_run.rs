@@ -33,6 +33,8 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) color: ColorChoice,
     /// The test's own rendering of the summary, if it has one.
     pub(crate) summarize: Option<&'a Summarize<'a>>,
+    /// Other exit codes than Loadstone's.
+    pub(crate) exit_codes: Option<&'a ExitCodes<'a>>,
 }
 
 /// All subscribers of a run.
@@ -41,8 +43,20 @@ pub(crate) type Following<'a> = [&'a mut dyn Subscriber];
 /// The result of a session. The outer error means that the load could not be prepared, so none was sent.
 pub(crate) type Performed = anyhow::Result<Result<FinishedRun, SessionError>>;
 
-/// Converts a summary (JSON) to files and their contents.
-pub(crate) type Summarize<'a> = dyn Fn(&str) -> anyhow::Result<Vec<(String, String)>> + 'a;
+/// The output that a test derives from its own run.
+pub(crate) type Summarize<'a> = dyn Fn(&Run, &Summary) -> anyhow::Result<OwnOutput> + 'a;
+
+/// Converts Loadstone's exit code of a run.
+pub(crate) type ExitCodes<'a> = dyn Fn(Exit, &LoadEnding, &Summary) -> Exit + 'a;
+
+/// Files by name, and what is printed.
+#[derive(Debug, Default)]
+pub(crate) struct OwnOutput {
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    /// Takes the place of Loadstone's summary, which goes to standard error.
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
 
 impl CommandRun<'_> {
     /// Runs the load and concludes. Returns how the command ends. Errors are returned with secrets masked.
@@ -105,55 +119,67 @@ impl CommandRun<'_> {
             Ok(places) => places.clone(),
             Err(problem) => vec![("Not written", problem.to_string())],
         };
-        let summarized = self.write_own(&summary);
+        let own = self.summarize.map_or_else(|| Ok(OwnOutput::default()), |summarize| summarize(&run, &summary));
+        let summarized = own.as_ref().map_or_else(|_| Ok(Vec::new()), write_own);
         places.extend(summarized.iter().flatten().map(|file| ("Written", file.clone())));
-        self.show(&run, &summary, &places)?;
+        self.show(&run, &summary, &places, own.as_ref().ok())?;
+        let in_codes = |exit: Exit| self.exit_codes.map_or(exit, |convert| convert(exit, &ending, &summary));
         if let Some(failure) = failure {
-            return Err(failure.into());
+            let failure = failure.into();
+            let exit = Exit::of_error(&failure);
+            return match in_codes(exit) {
+                converted if converted == exit => Err(failure),
+                converted => {
+                    exit::print(&exit::hiding(secrets, failure));
+                    Ok(converted)
+                }
+            };
         }
         written?;
+        own?;
         summarized?;
         let compared = match &compared {
             Some(compared) => comparison::report(compared, self.output, self.color)?,
             None => Exit::Passed,
         };
-        Ok(match exit_of(&ending, &summary) {
-            Exit::Passed if run.info.file.is_none() && nothing_passed(&summary) => {
-                // The summary shows the failures. This line names the reason of the exit code.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "Every request failed, and no threshold was set: exit code 3. Set one, such as --threshold 'failures<1%'."
-                );
-                Exit::ThresholdsFailed
-            }
+        let exit = match exit_of(&ending, &summary) {
             Exit::Passed => compared,
             other => other,
-        })
+        };
+        Ok(in_codes(exit))
     }
 
-    /// Writes the files that the test itself derives from its summary. Returns their names.
-    fn write_own(&self, summary: &Summary) -> anyhow::Result<Vec<String>> {
-        let Some(summarize) = self.summarize else { return Ok(Vec::new()) };
-        let files = summarize(&loadstone_report::summary_json(summary))?;
-        for (file, text) in &files {
-            std::fs::write(file, text).with_context(|| format!("summarize(…): cannot write {file}"))?;
-        }
-        Ok(files.into_iter().map(|(file, _)| file).collect())
-    }
-
-    fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
-        let mut stdout = std::io::stdout();
+    fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)], own: Option<&OwnOutput>) -> anyhow::Result<()> {
+        let (mut stdout, mut stderr) = (std::io::stdout(), std::io::stderr());
+        let (own_stdout, own_stderr) = own.map_or((&[][..], &[][..]), |own| (&own.stdout, &own.stderr));
+        stderr.write_all(own_stderr)?;
         if self.output.json {
+            stderr.write_all(own_stdout)?;
             stdout.write_all(loadstone_report::summary_json(summary).as_bytes())?;
             return Ok(());
         }
-        let style = Style::detect(self.color, stdout.is_terminal());
+        let replaced = !own_stdout.is_empty();
+        let style = Style::detect(self.color, if replaced { stderr.is_terminal() } else { stdout.is_terminal() });
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let closing =
             Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default(), shows_all: self.output.all };
-        stdout.write_all(loadstone_report::terminal::summary(summary, &closing, &style).as_bytes())?;
+        let shown = loadstone_report::terminal::summary(summary, &closing, &style);
+        if replaced {
+            stderr.write_all(shown.as_bytes())?;
+            stdout.write_all(own_stdout)?;
+        } else {
+            stdout.write_all(shown.as_bytes())?;
+        }
         Ok(())
     }
+}
+
+/// Writes the files that the test itself derives from its run. Returns their names.
+fn write_own(own: &OwnOutput) -> anyhow::Result<Vec<String>> {
+    for (file, content) in &own.files {
+        std::fs::write(file, content).with_context(|| format!("the test's own summary: cannot write {file}"))?;
+    }
+    Ok(own.files.iter().map(|(file, _)| file.clone()).collect())
 }
 
 /// Checks the network settings before any load: files may be missing or contain no certificate, and source addresses may belong to other machines.
@@ -195,13 +221,9 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
 /// Requests were sent, and none reached the target.
 fn nothing_answered(summary: &Summary) -> bool {
     let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
-    summary.totals.requests > 0
-        && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
-}
-
-/// Requests were sent, every one failed, and no threshold judges that.
-fn nothing_passed(summary: &Summary) -> bool {
-    summary.verdict.thresholds.is_empty() && summary.totals.requests > 0 && summary.totals.requests_failed == summary.totals.requests
+    let outcomes = || summary.requests.iter().flat_map(|row| &row.outcomes).filter(|(_, count)| *count > 0).map(|(outcome, _)| outcome);
+    // Steps on a connection that did not open were not sent.
+    outcomes().any(unreached) && outcomes().all(|outcome| unreached(outcome) || *outcome == Outcome::NotConnected)
 }
 
 /// Headers of outputs carry keys under any name. A destination may echo them in its errors.

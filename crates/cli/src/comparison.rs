@@ -104,7 +104,7 @@ pub(crate) fn report(compared: &RunComparison, output: &OutputArgs, color: Color
     let mut stdout = std::io::stdout();
     if !output.json {
         let style = Style::detect(color, stdout.is_terminal());
-        write!(stdout, "\n{}", comparison::terminal(compared, false, &style))?;
+        write!(stdout, "\n{}", comparison::terminal(compared, comparison::ShownNumbers::default(), &style))?;
     }
     // The Markdown of the run has the comparison, and the page of a job has that.
     if let Some(path) = output.against.comparison_markdown.as_deref() {

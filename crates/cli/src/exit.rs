@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Broken = 1,
     /// The script, a parameter, a flag or a file is wrong, so no load ran. Or the script threw when it was evaluated again.
     Usage = 2,
-    /// At least one threshold failed. For a URL without thresholds: every request failed.
+    /// At least one threshold failed, also an implied one: every request failed, or less than half of the arrivals started.
     /// For `try`: a request or an iteration failed. For `fleet status`: agents are not ready.
     ThresholdsFailed = 3,
     /// The measurement is invalid and allows no conclusion about the target.
@@ -32,8 +32,22 @@ pub(crate) enum Exit {
     Worse = 6,
     /// A set-up failed, so no load ran.
     SetUpFailed = 7,
+    /// `import` wrote a test that lacks parts of its source.
+    Incomplete = 8,
     /// Interrupted by the user (Ctrl-C).
     Interrupted = 130,
+    /// Codes of k6, for `--k6-exit-codes`: thresholds failed.
+    K6ThresholdsFailed = 99,
+    /// An option is wrong.
+    K6InvalidConfig = 104,
+    /// Interrupted by the user.
+    K6ExternalAbort = 105,
+    /// The script, or its set-up, threw.
+    K6ScriptException = 107,
+    /// `exec.test.abort()`.
+    K6ScriptAborted = 108,
+    /// `exec.test.fail()`.
+    K6MarkedAsFailed = 110,
 }
 
 impl Exit {
@@ -43,12 +57,13 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error
-  3    a threshold failed, a script threw or all of a URL failed (run), a step failed (try), even the lowest load fails (capacity), or \
+  3    a threshold failed, a script threw or every request failed (run), a step failed (try), even the lowest load fails (capacity), or \
 not all is ready (fleet)
   4    the measurement is invalid, no request ended, or a threshold, --fail-if or the capacity is undecided
   5    the target, or the cluster (fleet), could not be reached
   6    worse than --fail-if allows (compare, run --against)
   7    a set-up failed, so the load did not run
+  8    the imported test lacks parts of its source (import)
   130  interrupted";
 }
 

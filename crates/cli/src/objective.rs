@@ -1,6 +1,6 @@
 //! Objectives on the command line: `p99<50ms`, `p95 of Buy < 200ms`, `failures<1%`, `rate>=500/s`.
 
-use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, Metric, Selector, Threshold};
 
 use crate::exit::UsageError;
 
@@ -50,18 +50,8 @@ pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
         },
     };
     let value = value.map_err(wrong)?;
-    Ok(Threshold {
-        metric,
-        selector: Selector { name: request, ..Selector::default() },
-        aggregate,
-        bound: Bound { comparison, value },
-        window: Window::WholeRun,
-        after_seconds: 0,
-        abort: false,
-        abort_while_failing_after: None,
-        passes_without_data: false,
-        label: text.to_owned(),
-    })
+    let selector = Selector { name: request, ..Selector::default() };
+    Ok(Threshold { selector, ..Threshold::new(text, metric, aggregate, comparison, value) })
 }
 
 #[cfg(test)]

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use loadstone_analysis::Summary;
 use loadstone_engine::WorkerContext;
 use loadstone_protocol::NetworkOptions;
 use loadstone_report::terminal::ColorChoice;
+use loadstone_run_directory::Run;
 use loadstone_script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
 use loadstone_secrets::Secrets;
 use loadstone_session::{FinishedRun, LineSender, PrintedLines, Session, SessionError, Subscriber};
 use loadstone_stub::TcpProxy;
 
-use crate::command_run::{CommandRun, check_network};
+use crate::command_run::{CommandRun, OwnOutput, check_network};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
 use crate::fleet::FleetRun;
@@ -41,11 +43,12 @@ impl ScriptRun<'_> {
         let (fleet, inputs) = (self.fleet.clone(), self.inputs.clone());
         let PreparedRun { loaded, mut session, sender, secrets } = self.prepare(loaded, output.runs.clone())?;
         session.finds_early = output.live;
-        let own = |summary: &str| {
-            let files = loaded.summarize(summary).map_err(|error| error.hiding(&secrets))?;
-            Ok(files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned())).collect())
+        let own = |_: &Run, summary: &Summary| {
+            let files = loaded.summarize(&loadstone_report::summary_json(summary)).map_err(|error| error.hiding(&secrets))?;
+            let files = files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned().into_bytes())).collect();
+            Ok(OwnOutput { files, ..OwnOutput::default() })
         };
-        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own) };
+        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own), exit_codes: None };
         let exit = match fleet {
             Some(fleet) => {
                 run.perform_with(session, |session, subscribers| fleet.perform(&loaded, &inputs, session, sender, subscribers))?
@@ -127,7 +130,7 @@ pub(crate) fn start_proxies(loaded: &Loaded) -> Result<Vec<TcpProxy>, UsageError
 }
 
 /// The stubs that a test declares. Output of their functions goes to the console.
-fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<Stubs>>, ScriptError> {
+pub(crate) fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<Stubs>>, ScriptError> {
     if !loaded.has_stubs() {
         return Ok(None);
     }

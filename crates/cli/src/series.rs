@@ -16,7 +16,7 @@ use crate::url_run::UrlRun;
 /// The source of the load.
 pub(crate) enum RunSource<'a> {
     /// Loaded again for every run, so that its data starts from the beginning.
-    Script(ScriptRun<'a>),
+    Script(Box<ScriptRun<'a>>),
     Url(Box<UrlRun<'a>>),
 }
 
@@ -77,7 +77,7 @@ impl Series<'_> {
         all.push(&mut self.interrupts);
         let folder = self.folder.clone();
         let (secrets, finished) = match self.source {
-            RunSource::Script(script) => of_script(ScriptRun { tags, ..script.clone() }, seed, change, folder, &mut all)?,
+            RunSource::Script(script) => of_script(ScriptRun { tags, ..script.as_ref().clone() }, seed, change, folder, &mut all)?,
             RunSource::Url(url) => of_url(url, tags, change, folder, &mut all),
         };
         let hidden = |error: SessionError| match error {

@@ -15,9 +15,10 @@ const EVERYDAY: [(&str, &[&str]); 7] = [
 ];
 
 /// Words for groups: the word after `--help`, and the start of the group's heading.
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
     ("url", "Load on a URL"),
     ("network", "Network"),
+    ("permissions", "Permissions"),
     ("output", "Output"),
     ("observe", "Observe"),
     ("compare", "Comparison"),

@@ -10,11 +10,13 @@ use loadstone_metrics::{AgentSlice, Nanos, Snapshot};
 use crate::bus::{BusError, Participant, exchange};
 use crate::controller::{add_part, parts_by_label};
 use crate::facts::AgentFacts;
+use crate::keys::FleetKey;
 use crate::lead::{TURN_WAIT_MAX, now};
 use crate::link::ReliableLink;
 use crate::message::ToController;
 use crate::nats::{NatsBus, NatsServer};
 use crate::packet::{Header, PacketKind, version};
+use crate::signed_bus::{ControllerGuard, SignedBus};
 use crate::subjects::{self, Outgoing};
 
 /// Interval at which a silent agent is asked again.
@@ -127,7 +129,7 @@ impl Collector {
             collected.agents.push(agent);
             let (received, tags) = (self.received.get(&agent).copied().unwrap_or(0), parts_by_label(&self.agents, agent as usize));
             for mut second in source.seconds.into_iter().filter(|second| second.slice >= received) {
-                second.agents.push(AgentSlice { agent, seconds_received: second.slice + 1, ..AgentSlice::default() });
+                second.agents.push(AgentSlice { agent, seconds_received: second.slice.saturating_add(1), ..AgentSlice::default() });
                 tags.iter().for_each(|tags| add_part(&mut second, tags));
                 let number = second.slice.max(next);
                 let late = second.slice < number;
@@ -169,12 +171,14 @@ impl Participant for Collector {
 /// [`KeptSecondsError`]: the server cannot be reached.
 pub fn collect(
     server: &NatsServer,
+    key: FleetKey,
     mut collector: Collector,
     wanted: usize,
     wait: Duration,
     next: u32,
 ) -> Result<CollectedSeconds, KeptSecondsError> {
-    let mut bus = NatsBus::connect(server, collector.subjects().to_vec())?;
+    let bus = NatsBus::connect(server, collector.subjects().to_vec())?;
+    let mut bus = SignedBus::new(bus, key, ControllerGuard::default(), now);
     let mut deadline = now() + wait.as_nanos() as Nanos;
     while collector.done() < wanted && now() < deadline {
         exchange(&mut collector, &mut bus, TURN_WAIT_MAX, now);

@@ -205,9 +205,9 @@ impl Controller {
             ToController::Ready => AgentReport::Ready,
             ToController::Snapshot(mut snapshot, events) => {
                 snapshot.flow_events = events;
-                self.members[agent].received = snapshot.slice + 1;
+                self.members[agent].received = snapshot.slice.saturating_add(1);
                 self.members[agent].received_until = snapshot.end.max(self.members[agent].received_until);
-                snapshot.agents.push(AgentSlice { seconds_received: snapshot.slice + 1, ..self.members[agent].slice(agent) });
+                snapshot.agents.push(AgentSlice { seconds_received: snapshot.slice.saturating_add(1), ..self.members[agent].slice(agent) });
                 self.members[agent].parts.iter().for_each(|tags| add_part(&mut snapshot, tags));
                 AgentReport::Snapshot(snapshot)
             }

@@ -11,8 +11,10 @@ use loadstone_metrics::clock::Monotonic;
 use crate::bus::{Bus, BusError, exchange};
 use crate::controller::{Controller, FleetNews};
 use crate::facts::AgentFacts;
+use crate::keys::FleetKey;
 use crate::nats::{NatsBus, NatsServer, Nudge};
 use crate::share::{LabelShare, ShareError, workers_by_share};
+use crate::signed_bus::{ControllerGuard, SignedBus};
 
 /// How long one turn waits for packets.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(50);
@@ -46,7 +48,7 @@ pub trait TestHost: Send {
 /// Agents that wait for their share of a run.
 pub struct GatheredFleet {
     controller: Controller,
-    bus: NatsBus,
+    bus: ControllerBus,
     agents: Vec<AgentFacts>,
     orders: (SyncSender<Order>, Receiver<Order>),
 }
@@ -66,19 +68,22 @@ pub enum GatherError {
     },
 }
 
+type ControllerBus = SignedBus<NatsBus, ControllerGuard>;
+
 /// This machine's CLOCK_MONOTONIC.
 pub(crate) fn now() -> Nanos {
     Monotonic::start().origin_ns()
 }
 
 impl GatheredFleet {
-    /// Waits until this many agents have joined. `run`: a unique id.
+    /// Waits until this many agents have joined. `run`: a unique id. `key`: signs what the controller sends.
     ///
     /// # Errors
     /// [`GatherError`]
-    pub fn gather(server: &NatsServer, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
+    pub fn gather(server: &NatsServer, key: FleetKey, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
         let mut controller = Controller::new(run.to_owned(), wanted);
-        let mut bus = NatsBus::connect(server, controller.subjects().to_vec())?;
+        let bus = NatsBus::connect(server, controller.subjects().to_vec())?;
+        let mut bus = SignedBus::new(bus, key, ControllerGuard::default(), now);
         let (deadline, mut refused) = (now() + wait.as_nanos() as u64, String::new());
         loop {
             exchange(&mut controller, &mut bus, TURN_WAIT_MAX, now);
@@ -144,7 +149,7 @@ impl GatheredFleet {
         }
         self.controller.assign(test);
         let (sender, orders) = self.orders;
-        let nudge = self.bus.nudge();
+        let nudge = self.bus.bus().nudge();
         let senders = (0..self.agents.len()).map(|agent| command_sender(agent, sender.clone(), nudge.clone())).collect();
         let thread = std::thread::Builder::new().name("fleet".to_owned());
         let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &mut host))?;
@@ -198,7 +203,7 @@ impl Drop for LedFleet {
 
 fn lead(
     controller: &mut Controller,
-    bus: &mut NatsBus,
+    bus: &mut ControllerBus,
     orders: &Receiver<Order>,
     load: &LoadHandle,
     policy: LossPolicy,

@@ -5,7 +5,8 @@
 //!
 //! - `link` delivers messages once and in order over a bus that may lose, duplicate and reorder; `packet` and `message` define what is sent.
 //! - `offset` compares clocks, `leases` divides numbers of rows and iterations (an agent's part: `numbers`), `share` divides the load by labels.
-//! - [`Bus`] is the transport; [`NatsBus`] is the real one. `lead` and `serve` are the threads at its two ends.
+//! - [`Bus`] is the transport; [`NatsBus`] is the real one. `signed_bus` authenticates its packets, with the keys of `keys`.
+//! - `lead` and `serve` are the threads at the two ends of the bus.
 //!
 //! Deliberately absent: the test's content and its requests, the load tree, and the use of snapshots. The process that starts an agent supplies the
 //! first. The engine and the session handle the others, and treat agents like workers.
@@ -16,6 +17,7 @@ mod collect;
 mod controller;
 mod facts;
 mod kept;
+mod keys;
 mod lead;
 mod leases;
 mod link;
@@ -26,6 +28,7 @@ mod offset;
 mod packet;
 mod serve;
 mod share;
+mod signed_bus;
 mod subjects;
 
 pub use agent::{Agent, AgentTask, LEASE_NS, SILENCE_MAX_NS};
@@ -33,6 +36,7 @@ pub use bus::{Bus, BusError, Participant, exchange};
 pub use collect::{CollectedSeconds, Collector, KeptSecondsError, collect};
 pub use controller::{Controller, FleetNews};
 pub use facts::AgentFacts;
+pub use keys::{FleetKey, FleetKeyError, PublicFleetKey};
 pub use lead::{AgentCommandSender, GatherError, GatheredFleet, LedFleet, LossPolicy, TestHost, WrittenSeconds};
 pub use message::Assignment;
 pub use nats::{NatsBus, NatsServer, without_password};

@@ -13,6 +13,8 @@ use crate::packet::{MessagePart, PART_BYTES_MAX};
 
 /// Limit on unacknowledged parts, in one direction.
 const PARTS_IN_FLIGHT_MAX: usize = 32;
+/// Limit on a message: a test with its files, compressed. Bytes.
+const MESSAGE_BYTES_MAX: usize = 128 << 20;
 /// A part that is not acknowledged within this time is sent again.
 pub(crate) const RESEND_NS: Nanos = 200_000_000;
 
@@ -58,12 +60,19 @@ impl ReliableLink {
         }
         let Some(number) = part.number else { return Vec::new() };
         self.acknowledge = true;
-        if number >= self.received && number < self.received + PARTS_IN_FLIGHT_MAX as u64 {
+        if part.bytes.len() <= PART_BYTES_MAX
+            && number >= self.received
+            && number < self.received.saturating_add(PARTS_IN_FLIGHT_MAX as u64)
+        {
             self.early.insert(number, part);
         }
         let mut messages = Vec::new();
         while let Some(next) = self.early.remove(&self.received) {
             self.received += 1;
+            // A message without an end does not fill the memory. What follows it is no message that anybody can read.
+            if self.begun.len() + next.bytes.len() > MESSAGE_BYTES_MAX {
+                self.begun.clear();
+            }
             self.begun.extend_from_slice(&next.bytes);
             if !next.goes_on {
                 messages.push(std::mem::take(&mut self.begun));

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 
+/// Limit on a decompressed block of a message. A test with its files has at most 64 MiB, which base64 and JSON enlarge by less than half. Bytes.
+const BLOCK_BYTES_MAX: u64 = 128 << 20;
+
 /// An agent's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
@@ -216,12 +219,12 @@ fn append_compressed(packed: &mut Vec<u8>, bytes: &[u8]) {
     debug_assert!(written.is_ok(), "{written:?}");
 }
 
-/// Takes the block that was appended first from the front.
+/// Takes the block that was appended first from the front. `None`: it is none, or too long.
 fn take_decompressed(packed: &mut &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     // The decoder stops at the end of the block.
-    ZlibDecoder::new(packed).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    ZlibDecoder::new(packed).take(BLOCK_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= BLOCK_BYTES_MAX).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -239,6 +242,13 @@ mod tests {
         assert_eq!(*arrived, second);
         assert!(ToController::unpack(&packed[..packed.len() - 9]).is_none(), "its end is missing");
         assert!(unpack::<ToAgent>(&packed).is_none());
+    }
+
+    #[test]
+    fn a_block_that_decompresses_to_too_much_is_refused() {
+        let mut bomb = Vec::new();
+        append_compressed(&mut bomb, &vec![b' '; BLOCK_BYTES_MAX as usize + 1]);
+        assert!(bomb.len() < 256 * 1024 && take_decompressed(&mut &*bomb).is_none());
     }
 
     #[test]

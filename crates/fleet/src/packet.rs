@@ -11,7 +11,7 @@ pub(crate) const PART_BYTES_MAX: usize = 256 * 1024;
 
 /// Must be equal on both sides. It contains Loadstone's version, as each version may execute a test differently, and the number of this wire format.
 pub fn version() -> String {
-    format!("{}/{}", env!("CARGO_PKG_VERSION"), 4)
+    format!("{}/{}", env!("CARGO_PKG_VERSION"), 5)
 }
 
 /// The first line.

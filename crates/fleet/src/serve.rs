@@ -12,10 +12,12 @@ use loadstone_metrics::Nanos;
 use crate::agent::{Agent, AgentTask};
 use crate::bus::{BusError, exchange};
 use crate::facts::AgentFacts;
+use crate::keys::{FleetKey, PublicFleetKey};
 use crate::lead::now;
 use crate::message::Assignment;
 use crate::nats::{NatsBus, NatsServer, Nudge};
 use crate::numbers::{HeldNumbers, LocalNumbers, NumberRequest, NumberSource, TakenNumber};
+use crate::signed_bus::{AgentGuard, SignedBus};
 
 const TURN_WAIT_MAX: Duration = Duration::from_millis(50);
 /// Limit on a worker's wait for an answer. By then, an agent without a controller has stopped.
@@ -191,12 +193,14 @@ impl EndRequest {
     }
 }
 
-/// Joins the fleet at a server and serves one run after another, until it is asked to end. `show` receives messages for the user.
+/// Joins the fleet at a server and serves one run after another, until it is asked to end. `controllers`: the keys of
+/// the controllers that may lead it. Empty: every controller. `show` receives messages for the user.
 ///
 /// # Errors
 /// [`BusError`]: the server refuses, or did not respond for a minute. After the first connection, the agent waits for an absent server.
 pub fn serve(
     server: &NatsServer,
+    controllers: Vec<PublicFleetKey>,
     id: String,
     facts: AgentFacts,
     run_test: Arc<RunTest>,
@@ -208,6 +212,8 @@ pub fn serve(
     let (sender, inputs) = sync_channel(1024);
     let link = AgentLink { inputs: sender, nudge: bus.nudge(), numbers: Arc::default(), questions: Arc::default() };
     show("waiting for a run");
+    let key = FleetKey::generate().map_err(std::io::Error::other)?;
+    let bus = SignedBus::new(bus, key, AgentGuard::new(controllers), now);
     Serving { agent, bus, inputs, link, job: None, run_test, show }.run(end);
     Ok(())
 }
@@ -234,7 +240,7 @@ fn connect_when_there(server: &NatsServer, agent: &Agent, end: &EndRequest, show
 
 struct Serving<'a> {
     agent: Agent,
-    bus: NatsBus,
+    bus: SignedBus<NatsBus, AgentGuard>,
     inputs: Receiver<LocalInput>,
     link: AgentLink,
     job: Option<Job>,

@@ -163,8 +163,8 @@ fn values(request: &PlannedRequest) -> HashSet<String> {
     match &request.body {
         Body::Json(json) => json_values(json, &mut all),
         Body::Form(fields) => all.extend(fields.iter().map(|(_, value)| value.clone())),
-        Body::Multipart(fields) => all.extend(fields.iter().map(|(_, value, _)| value.clone())),
-        Body::None | Body::Text(_) => {}
+        Body::Multipart(parts) => all.extend(parts.iter().map(|part| part.content.clone())),
+        Body::None | Body::Text(_) | Body::File(_) => {}
     }
     all
 }
@@ -211,8 +211,8 @@ fn replace(request: &mut PlannedRequest, text: &str, by: &str) {
     match &mut request.body {
         Body::Json(json) => replace_json(json, text, by),
         Body::Form(fields) => fields.iter_mut().for_each(|(_, value)| whole(value)),
-        Body::Multipart(fields) => fields.iter_mut().for_each(|(_, value, _)| whole(value)),
-        Body::None | Body::Text(_) => {}
+        Body::Multipart(parts) => parts.iter_mut().for_each(|part| whole(&mut part.content)),
+        Body::None | Body::Text(_) | Body::File(_) => {}
     }
 }
 

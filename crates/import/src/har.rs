@@ -11,7 +11,7 @@ use crate::error::ImportError;
 use crate::imported::{ImportedTest, Input, Note};
 use crate::json::{list, parse, text};
 use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header};
-use crate::steps::{Action, Body, Journey, PlannedRequest, Step};
+use crate::steps::{Action, Body, EarlierCookie, FormPart, Journey, PlannedRequest, Step};
 use crate::write::write;
 
 /// A pause of so many seconds begins another step.
@@ -38,11 +38,10 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         return Err(ImportError::new(input.name, None, format!("HAR {version} is not supported"), "export it as HAR 1.2"));
     }
     let mut notes = Vec::new();
-    let first = list(log, "entries").iter().find_map(|entry| origin(text(&entry["request"], "url")));
-    let Some(base) = first else {
+    let Some((base, aliases)) = site(log) else {
         return error("the recording contains no request", "record again, with the network panel open from the start");
     };
-    let mut entries = entries(log, &base, input, &mut notes);
+    let mut entries = entries(log, &base, &aliases, input, &mut notes);
     if entries.is_empty() {
         return error("no request of the recording was selected", "select more requests: use --all-hosts, or omit --no-assets");
     }
@@ -62,16 +61,46 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         base: Some(base),
         ..Journey::default()
     };
-    earlier_cookies(log, &mut journey);
+    earlier_cookies(log, input.choices.all_hosts, &mut journey);
     journey.steps = steps(log, entries, input.choices.pauses);
     hide(&mut journey);
     for parameter in &journey.parameters {
         notes.push(Note::changed(format!("a credential became the secret parameter `{}`", parameter.name)));
     }
-    Ok(ImportedTest { text: write(&journey), modules: Vec::new(), notes })
+    Ok(ImportedTest { text: write(&journey), notes })
 }
 
-fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) -> Vec<Recorded> {
+/// The origin of the site: that of the first request, or to which it was redirected (http to https, `shop.test` to `www.shop.test`). Also the origins that
+/// led there.
+fn site(log: &Value) -> Option<(String, Vec<String>)> {
+    let entries = list(log, "entries");
+    let mut base = entries.iter().find_map(|entry| origin(text(&entry["request"], "url")))?;
+    let mut aliases = Vec::new();
+    while let Some(target) =
+        entries.iter().find(|entry| origin(text(&entry["request"], "url")).as_ref() == Some(&base)).and_then(redirect_target)
+    {
+        match origin(&target) {
+            Some(next) if next != base && !aliases.contains(&next) => aliases.push(std::mem::replace(&mut base, next)),
+            _ => break,
+        }
+    }
+    Some((base, aliases))
+}
+
+/// Where a response sends the browser.
+fn redirect_target(entry: &Value) -> Option<String> {
+    let response = &entry["response"];
+    let status = response.get("status").and_then(Value::as_u64).unwrap_or(0);
+    let stated = text(response, "redirectURL");
+    let header = || list(response, "headers").iter().find(|header| text(header, "name").eq_ignore_ascii_case("location"));
+    let to = if stated.is_empty() { header().map_or("", |header| text(header, "value")) } else { stated };
+    if !(300..400).contains(&status) || to.is_empty() {
+        return None;
+    }
+    url::Url::parse(text(&entry["request"], "url")).and_then(|from| from.join(to)).ok().map(String::from)
+}
+
+fn entries(log: &Value, base: &str, aliases: &[String], input: &Input<'_>, notes: &mut Vec<Note>) -> Vec<Recorded> {
     let mut left: HashMap<&'static str, usize> = HashMap::new();
     let mut kept = Vec::new();
     let mut redirected: HashSet<String> = HashSet::new();
@@ -81,8 +110,17 @@ fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) ->
         let status = response.get("status").and_then(Value::as_u64).unwrap_or(0);
         let kind = text(&response["content"], "mimeType");
         let is_asset = is_asset(text(entry, "_resourceType"), kind, url);
+        let target = redirect_target(entry);
+        let leads_to_site =
+            target.as_deref().and_then(origin).as_deref() == Some(base) && origin(url).is_some_and(|origin| aliases.contains(&origin));
+        if url.starts_with("ws") || text(entry, "_resourceType") == "websocket" {
+            notes.push(Note::lost(format!("the WebSocket {}: use `user.ws`", url.split('?').next().unwrap_or(url))));
+            continue;
+        }
         let reason = if !url.starts_with("http") {
-            Some("not an HTTP request (data, WebSocket)")
+            Some("not an HTTP request (data)")
+        } else if leads_to_site {
+            Some("redirect to the host of the test, which the test requests at once")
         } else if status == 0 {
             Some("request without a response")
         } else if redirected.remove(url) {
@@ -96,11 +134,8 @@ fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) ->
         } else {
             None
         };
-        if (300..400).contains(&status)
-            && let Ok(target) = url::Url::parse(url).and_then(|from| from.join(text(response, "redirectURL")))
-            && !text(response, "redirectURL").is_empty()
-        {
-            redirected.insert(target.to_string());
+        if let Some(target) = target.filter(|_| !leads_to_site) {
+            redirected.insert(target);
         }
         if let Some(reason) = reason {
             *left.entry(reason).or_default() += 1;
@@ -158,7 +193,9 @@ fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
             planned.headers.retain(|(name, _)| name != "content-type");
             planned.body = if text(data, "mimeType").starts_with("multipart/") {
                 let field = |field: &Value| {
-                    (text(field, "name").to_owned(), text(field, if is_file(field) { "fileName" } else { "value" }).to_owned(), false)
+                    let part = FormPart::text(text(field, "name"), text(field, "value"));
+                    let named = |name: &str| Some(text(field, name).to_owned()).filter(|value| !value.is_empty());
+                    if is_file(field) { FormPart { file_name: named("fileName"), media_type: named("contentType"), ..part } } else { part }
                 };
                 Body::Multipart(fields.iter().map(field).collect())
             } else {
@@ -175,26 +212,37 @@ fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
 }
 
 /// Cookies that were there before the recording began: nothing in it set them.
-fn earlier_cookies(log: &Value, journey: &mut Journey) {
-    let mut set: HashSet<String> = HashSet::new();
-    let mut found: Vec<String> = Vec::new();
+///
+/// Only those of the hosts that the test calls: a cookie of an advertiser must not reach the user's system.
+fn earlier_cookies(log: &Value, all_hosts: bool, journey: &mut Journey) {
+    let base = journey.base.clone();
+    let mut set: HashSet<(String, String)> = HashSet::new();
+    let mut found: Vec<(String, String)> = Vec::new();
     for entry in list(log, "entries") {
-        for cookie in list(&entry["request"], "cookies") {
-            let name = text(cookie, "name").to_owned();
-            if !set.contains(&name) && !found.contains(&name) {
-                found.push(name);
+        let Some(site) = origin(text(&entry["request"], "url")).filter(|site| all_hosts || Some(site) == base.as_ref()) else { continue };
+        let listed = list(&entry["request"], "cookies").iter().map(|cookie| text(cookie, "name").to_owned());
+        let headers = list(&entry["request"], "headers").iter().filter(|header| text(header, "name").eq_ignore_ascii_case("cookie"));
+        let sent = headers.flat_map(|header| text(header, "value").split(';')).filter_map(|pair| pair.split_once('='));
+        for name in listed.chain(sent.map(|(name, _)| name.trim().to_owned())) {
+            let cookie = (name, site.clone());
+            if !set.contains(&cookie) && !found.contains(&cookie) {
+                found.push(cookie);
             }
         }
-        set.extend(list(&entry["response"], "cookies").iter().map(|cookie| text(cookie, "name").to_owned()));
+        set.extend(list(&entry["response"], "cookies").iter().map(|cookie| (text(cookie, "name").to_owned(), site.clone())));
+        let headers = list(&entry["response"], "headers").iter().filter(|header| text(header, "name").eq_ignore_ascii_case("set-cookie"));
+        let stored = headers.flat_map(|header| text(header, "value").lines()).filter_map(|line| line.split_once('='));
+        set.extend(stored.map(|(name, _)| (name.trim().to_owned(), site.clone())));
     }
-    for name in found {
+    for (name, site) in found {
         let parameter = journey.parameter(
             &format!("{name} cookie"),
             "",
             true,
             "existed before the recording began: pass its value, or add the login to the recording",
         );
-        journey.cookies.push((name, parameter));
+        let host = (Some(&site) != base.as_ref()).then_some(site);
+        journey.cookies.push(EarlierCookie { name, value: parameter, site: host });
     }
 }
 

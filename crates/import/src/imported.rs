@@ -30,9 +30,14 @@ pub struct Input<'a> {
 pub struct ImportedTest {
     /// The test.
     pub text: String,
-    /// Further files, by their path from the test's folder.
-    pub modules: Vec<(String, String)>,
     pub notes: Vec<Note>,
+}
+
+impl ImportedTest {
+    /// Whether the test does everything that its source does.
+    pub fn is_complete(&self) -> bool {
+        self.notes.iter().all(|note| note.kind != NoteKind::Lost)
+    }
 }
 
 /// What somebody should know of an import.
@@ -50,6 +55,14 @@ impl Note {
         Self { kind: NoteKind::LeftOut, line: None, text: text.into() }
     }
 
+    pub(crate) fn lost(text: impl Into<String>) -> Self {
+        Self { kind: NoteKind::Lost, line: None, text: text.into() }
+    }
+
+    pub(crate) fn at(self, line: usize) -> Self {
+        Self { line: Some(line), ..self }
+    }
+
     pub(crate) fn changed(text: impl Into<String>) -> Self {
         Self { kind: NoteKind::Changed, line: None, text: text.into() }
     }
@@ -59,7 +72,9 @@ impl Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// Something is missing from the test.
+    /// The source sends, waits for or checks something that the test does not: the import is incomplete.
+    Lost,
+    /// Something is missing from the test by a documented rule or by choice.
     LeftOut,
     /// Something is there in another way.
     Changed,

@@ -1,9 +1,14 @@
 //! A value that a JSON schema (of OpenAPI 3.0 or 3.1) allows: what it gives as an example, or else the smallest that fits.
 
+pub(crate) mod pattern;
+
 use serde_json::{Map, Value, json};
 
 /// How deep objects in objects go.
 const DEPTH_MAX: usize = 8;
+
+/// A list that must be longer is shorter.
+const ITEMS_MAX: u64 = 100;
 
 /// What a `$ref` of the same document points to, through further ones.
 pub(crate) fn resolved<'d>(document: &'d Value, mut value: &'d Value) -> &'d Value {
@@ -51,12 +56,51 @@ fn sample_within(document: &Value, schema: &Value, depth: usize) -> Value {
     };
     match kind {
         "object" => object(document, schema, depth),
-        "array" => Value::Array(vec![schema.get("items").map_or(json!("text"), |items| sample_within(document, items, depth + 1))]),
-        "integer" => json!(schema.get("minimum").and_then(Value::as_i64).unwrap_or(1)),
-        "number" => schema.get("minimum").cloned().unwrap_or(json!(1)),
+        "array" => {
+            let item = schema.get("items").map_or(json!("text"), |items| sample_within(document, items, depth + 1));
+            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).clamp(1, ITEMS_MAX);
+            Value::Array((0..least).map(|index| distinct(&item, index)).collect())
+        }
+        "integer" => number(schema, true),
+        "number" => number(schema, false),
         "boolean" => json!(true),
         "null" => Value::Null,
         _ => json!(string(schema)),
+    }
+}
+
+/// The number nearest to 1 that the bounds and the factor allow. In 3.0, `exclusiveMinimum` is a flag; in 3.1, a bound.
+fn number(schema: &Value, is_integer: bool) -> Value {
+    let of = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
+    let step = of("multipleOf").filter(|step| *step > 0.0).unwrap_or(if is_integer { 1.0 } else { 0.0 });
+    let beyond = if step > 0.0 && !is_integer { step } else { 1.0 };
+    let least = of("exclusiveMinimum").or(of("minimum").filter(|_| flag("exclusiveMinimum")));
+    let most = of("exclusiveMaximum").or(of("maximum").filter(|_| flag("exclusiveMaximum")));
+    let (minimum, maximum) = (of("minimum").unwrap_or(f64::NEG_INFINITY), of("maximum").unwrap_or(f64::INFINITY));
+    let mut value = 1_f64.max(minimum).min(maximum);
+    if least.is_some_and(|least| value <= least) {
+        value = least.unwrap_or(value) + beyond;
+    }
+    if most.is_some_and(|most| value >= most) {
+        value = most.unwrap_or(value) - beyond;
+        // Between two bounds that exclude each other's neighbours.
+        if !is_integer && let Some(least) = least.filter(|least| value <= *least) {
+            value = f64::midpoint(least, most.unwrap_or(least));
+        }
+    }
+    if step > 0.0 {
+        let up = (value / step).ceil() * step;
+        value = if up > maximum || most.is_some_and(|most| up >= most) { (value / step).floor() * step } else { up };
+    }
+    if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
+}
+
+/// The same item again, or its neighbour: some lists must not repeat an item.
+fn distinct(item: &Value, index: u64) -> Value {
+    match item.as_i64() {
+        Some(number) => json!(number + index as i64),
+        None => item.clone(),
     }
 }
 
@@ -88,6 +132,9 @@ fn merged(document: &Value, schema: &Value, parts: &[Value], depth: usize) -> Va
 }
 
 fn string(schema: &Value) -> String {
+    if let Some(matching) = schema.get("pattern").and_then(Value::as_str).and_then(pattern::matching) {
+        return matching;
+    }
     let text = match schema.get("format").and_then(Value::as_str).unwrap_or("") {
         "date-time" => "2026-01-31T12:00:00Z",
         "date" => "2026-01-31",
@@ -118,6 +165,13 @@ mod tests {
             (json!({ "type": "string", "example": "Ada" }), json!("Ada")),
             (json!({ "type": ["null", "integer"], "minimum": 5 }), json!(5)),
             (json!({ "type": "string", "minLength": 6, "maxLength": 6 }), json!("textte")),
+            (json!({ "type": "integer", "minimum": 10, "exclusiveMinimum": true }), json!(11)),
+            (json!({ "type": "integer", "exclusiveMinimum": 10, "multipleOf": 7 }), json!(14)),
+            (json!({ "type": "integer", "maximum": -3 }), json!(-3)),
+            (json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }), json!(0.5)),
+            (json!({ "type": "integer", "minimum": -9.223_372_036_854_776e18 }), json!(1)),
+            (json!({ "type": "string", "pattern": "^[A-Z]{3}-\\d+$" }), json!("AAA-0")),
+            (json!({ "type": "array", "minItems": 2, "items": { "type": "integer" } }), json!([1, 2])),
             (json!({ "enum": ["red", "blue"] }), json!("red")),
             (json!({ "anyOf": [{ "type": "null" }, { "const": 7 }] }), json!(7)),
             (

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use url::Url;
 
-use crate::steps::{Action, Body, Journey, PlannedRequest, Step, value};
+use crate::steps::{Action, Body, Journey, PlannedRequest, Step, pieces, value};
 
 /// Headers that a client adds by itself, or that only a browser sends.
 const BY_ITSELF: [&str; 21] = [
@@ -69,7 +69,9 @@ pub(crate) fn set_body(request: &mut PlannedRequest, text: &str) {
         Body::None
     } else if kind.contains("x-www-form-urlencoded") {
         Body::Form(url::form_urlencoded::parse(text.as_bytes()).into_owned().collect())
-    } else if let Some(json) = (kind.is_empty() || kind.contains("json")).then(|| serde_json::from_str::<Value>(text).ok()).flatten() {
+    } else if let Some(json) =
+        (kind.is_empty() || kind.contains("json")).then(|| serde_json::from_str::<Value>(text).ok()).flatten().filter(survives_javascript)
+    {
         Body::Json(json)
     } else {
         Body::Text(text.to_owned())
@@ -78,6 +80,24 @@ pub(crate) fn set_body(request: &mut PlannedRequest, text: &str) {
         || matches!(request.body, Body::Json(_)) && (kind.is_empty() || kind.starts_with("application/json"));
     if plain {
         request.headers.retain(|(name, _)| name != "content-type");
+    }
+}
+
+/// Whether a script that contains this value sends it unchanged. Numbers of JavaScript are exact up to 2^53, objects list whole numbers
+/// before other names, and `__proto__` in a literal is not a member.
+pub(crate) fn survives_javascript(json: &Value) -> bool {
+    const EXACT_MAX: u64 = 1 << 53;
+    match json {
+        Value::Number(number) if number.is_f64() => number.as_f64().is_some_and(|value| value.fract() != 0.0 && value.abs() < 1e21),
+        Value::Number(number) => {
+            number.as_i64().map_or(number.as_u64(), |value| Some(value.unsigned_abs())).is_some_and(|size| size <= EXACT_MAX)
+        }
+        Value::Array(items) => items.iter().all(survives_javascript),
+        Value::Object(entries) => entries.iter().all(|(name, value)| {
+            let is_index = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+            !is_index && name != "__proto__" && survives_javascript(value)
+        }),
+        _ => true,
     }
 }
 
@@ -172,12 +192,17 @@ impl Hidden {
         for action in &mut step.actions {
             let Action::Request(request) = action else { continue };
             for (name, text) in &mut request.headers {
-                if loadstone_secrets::is_credential(name) {
+                if name.eq_ignore_ascii_case("cookie") {
+                    self.cookies(journey, text);
+                } else if loadstone_secrets::is_credential(name) {
                     self.text(journey, name, text);
                 }
             }
             match &mut request.auth {
-                Some((_, Some(password))) => self.text(journey, "password", password),
+                Some((user, Some(password))) => {
+                    self.text(journey, "username", user);
+                    self.text(journey, "password", password);
+                }
                 Some((token, None)) => self.text(journey, "token", token),
                 None => {}
             }
@@ -191,10 +216,11 @@ impl Hidden {
                 Body::Multipart(fields) => {
                     fields
                         .iter_mut()
-                        .filter(|(name, _, file)| !file && loadstone_secrets::is_credential(name))
-                        .for_each(|(name, text, _)| self.text(journey, name, text));
+                        .filter(|part| !part.is_file && loadstone_secrets::is_credential(&part.name))
+                        .for_each(|part| self.text(journey, &part.name, &mut part.content));
                 }
-                Body::None | Body::Text(_) => {}
+                Body::Text(body) => self.raw(journey, body),
+                Body::None | Body::File(_) => {}
             }
         }
     }
@@ -212,8 +238,46 @@ impl Hidden {
         *text = value(&known);
     }
 
+    /// Credentials in a body that is sent as it is: values of JSON, or of fields.
+    fn raw(&mut self, journey: &mut Journey, body: &mut String) {
+        if let Ok(mut json) = serde_json::from_str::<Value>(&quoted_values(body)) {
+            let mut found = Vec::new();
+            credentials(&mut json, &mut |name, text| found.push((name.to_owned(), text.clone())));
+            for (name, mut text) in found {
+                let literal = Value::from(text.as_str()).to_string();
+                self.text(journey, &name, &mut text);
+                if let [(parameter, true)] = &pieces(&text)[..] {
+                    *body = body.replace(&literal, &value(&format!("JSON.stringify({parameter})")));
+                }
+            }
+        } else if !body.contains(['\n', '\u{E000}']) && body.contains('=') {
+            *body = self.pairs(journey, body);
+        }
+    }
+
+    /// `name=value; …`: every value, because the name of a session's cookie is arbitrary.
+    fn cookies(&mut self, journey: &mut Journey, cookies: &mut String) {
+        if cookies.contains('\u{E000}') {
+            return;
+        }
+        let pair = |pair: &str| match pair.split_once('=') {
+            Some((name, text)) => {
+                let mut text = text.to_owned();
+                self.text(journey, &format!("{name} cookie"), &mut text);
+                format!("{name}={text}")
+            }
+            None => pair.to_owned(),
+        };
+        *cookies = cookies.split(';').map(str::trim).map(pair).collect::<Vec<_>>().join("; ");
+    }
+
     fn query(&mut self, journey: &mut Journey, url: &mut String) {
         let Some((path, query)) = url.split_once('?') else { return };
+        *url = format!("{path}?{}", self.pairs(journey, query));
+    }
+
+    /// `name=value&…` without the values of credentials.
+    fn pairs(&mut self, journey: &mut Journey, pairs: &str) -> String {
         let pair = |pair: &str| match pair.split_once('=') {
             Some((name, text)) if loadstone_secrets::is_credential(name) => {
                 let mut text = text.to_owned();
@@ -222,22 +286,43 @@ impl Hidden {
             }
             _ => pair.to_owned(),
         };
-        let query: Vec<String> = query.split('&').map(pair).collect();
-        *url = format!("{path}?{}", query.join("&"));
+        pairs.split('&').map(pair).collect::<Vec<_>>().join("&")
     }
 
     fn json(&mut self, journey: &mut Journey, json: &mut Value) {
-        match json {
-            Value::Object(entries) => {
-                for (name, inner) in entries {
-                    match inner {
-                        Value::String(text) if loadstone_secrets::is_credential(name) => self.text(journey, name, text),
-                        inner => self.json(journey, inner),
-                    }
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.json(journey, item)),
+        credentials(json, &mut |name, text| self.text(journey, name, text));
+    }
+}
+
+/// Expressions outside of quotes in quotes, so that the text around them can be read as JSON.
+fn quoted_values(json: &str) -> String {
+    let (mut out, mut inside) = (String::new(), false);
+    for c in json.chars() {
+        match c {
+            '"' => inside = !inside,
+            '\u{E000}' if !inside => out.push('"'),
             _ => {}
         }
+        out.push(c);
+        if c == '\u{E001}' && !inside {
+            out.push('"');
+        }
+    }
+    out
+}
+
+/// Calls for each value of JSON whose name is that of a credential.
+fn credentials(json: &mut Value, found: &mut dyn FnMut(&str, &mut String)) {
+    match json {
+        Value::Object(entries) => {
+            for (name, inner) in entries {
+                match inner {
+                    Value::String(text) if loadstone_secrets::is_credential(name) => found(name, text),
+                    inner => credentials(inner, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| credentials(item, found)),
+        _ => {}
     }
 }

@@ -14,9 +14,24 @@ pub(crate) struct Journey {
     /// Scheme and host that relative paths stand for.
     pub(crate) base: Option<String>,
     pub(crate) parameters: Vec<TestParameter>,
-    /// Cookies that were there before the first request: name and the expression of the value.
-    pub(crate) cookies: Vec<(String, String)>,
+    /// Headers of every request.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Options of the whole test, as code.
+    pub(crate) options: Vec<String>,
+    /// Cookies that were there before the first request.
+    pub(crate) cookies: Vec<EarlierCookie>,
+    /// What could not be translated of the whole source.
+    pub(crate) comments: Vec<String>,
     pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EarlierCookie {
+    pub(crate) name: String,
+    /// The expression of its value.
+    pub(crate) value: String,
+    /// The origin that receives it, if it is not the journey's base.
+    pub(crate) site: Option<String>,
 }
 
 /// What a person may set.
@@ -64,6 +79,29 @@ pub(crate) struct PlannedRequest {
     pub(crate) extracted: Vec<(String, String)>,
     /// Names of checks and expressions of `response`.
     pub(crate) checks: Vec<(String, String)>,
+    /// Further options, as code: `redirects: 0`.
+    pub(crate) options: Vec<String>,
+}
+
+/// A field of a multipart body.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct FormPart {
+    pub(crate) name: String,
+    /// The value, or the path of a file.
+    pub(crate) content: String,
+    pub(crate) is_file: bool,
+    pub(crate) file_name: Option<String>,
+    pub(crate) media_type: Option<String>,
+}
+
+impl FormPart {
+    pub(crate) fn text(name: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { name: name.into(), content: content.into(), ..Self::default() }
+    }
+
+    pub(crate) fn file(name: impl Into<String>, path: impl Into<String>) -> Self {
+        Self { is_file: true, ..Self::text(name, path) }
+    }
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -72,9 +110,10 @@ pub(crate) enum Body {
     None,
     Json(Value),
     Form(Vec<(String, String)>),
-    /// Fields; those with `true` are paths of files.
-    Multipart(Vec<(String, String, bool)>),
+    Multipart(Vec<FormPart>),
     Text(String),
+    /// The path of a file.
+    File(String),
 }
 
 const BEGIN: char = '\u{E000}';

@@ -117,6 +117,12 @@ pub(crate) fn key(name: &str) -> String {
     if first && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$') { name.to_owned() } else { quoted(name) }
 }
 
+/// Lines with more blanks in front.
+pub(crate) fn indented(code: &str, levels: usize) -> String {
+    let blanks = "  ".repeat(levels);
+    code.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{blanks}{line}\n") }).collect()
+}
+
 /// Text between backquotes, apart from what is put in.
 pub(crate) fn in_template(text: &str) -> String {
     text.replace('\\', "\\\\").replace('`', "\\`").replace("${", "\\${")

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use crate::steps::{Action, Body, Journey, PlannedRequest, Step, pieces};
+use crate::steps::{Action, Body, FormPart, Journey, PlannedRequest, Step, pieces};
 use crate::text::{camel_case, fresh, in_template, key, quoted, seconds};
 
 /// A test that does one iteration: how much of it, its author will say.
@@ -32,7 +32,12 @@ pub(crate) fn write(journey: &Journey) -> String {
     text.push_str(&steps);
     text.push_str(&scenario(journey, &names));
     let target = if journey.base.is_some() { "  target: base,\n" } else { "" };
-    text.push_str(&format!("\nexport default test({{\n{target}  load: journey.run(iterations(1)), // Set the load here.\n}});\n"));
+    let headers: Vec<String> = journey.headers.iter().map(|(name, value)| format!("{}: {}", key(name), self::text(value))).collect();
+    let headers = if headers.is_empty() { String::new() } else { format!("  headers: {{ {} }},\n", headers.join(", ")) };
+    let options = if journey.options.is_empty() { String::new() } else { format!("  options: {{ {} }},\n", journey.options.join(", ")) };
+    text.push_str(&format!(
+        "\nexport default test({{\n{target}{headers}{options}  load: journey.run(iterations(1)), // Set the load here.\n}});\n"
+    ));
     if steps.contains("user: User") {
         uses.insert("User");
     }
@@ -48,8 +53,15 @@ pub(crate) fn write(journey: &Journey) -> String {
 
 fn scenario(journey: &Journey, names: &[String]) -> String {
     let mut lines = String::new();
-    for (name, value) in &journey.cookies {
-        lines.push_str(&format!("  user.cookies.set({}, {value});\n", quoted(name)));
+    for line in journey.comments.iter().flat_map(|comment| comment.lines()) {
+        lines.push_str(format!("  // {line}").trim_end());
+        lines.push('\n');
+    }
+    for cookie in &journey.cookies {
+        let site = cookie.site.as_ref().map(|site| format!(", {}", quoted(site))).unwrap_or_default();
+        // Without its value the cookie is not sent, as if nobody had logged in before.
+        let set = format!("user.cookies.set({}, {value}{site})", quoted(&cookie.name), value = cookie.value);
+        lines.push_str(&format!("  if ({}) {set};\n", cookie.value));
     }
     for (step, name) in journey.steps.iter().zip(names) {
         lines.push_str(&format!("  await {name}(user);\n"));
@@ -118,7 +130,7 @@ fn request(request: &PlannedRequest, indent: &str, uses: &mut BTreeSet<&'static 
     lines
 }
 
-fn options(request: &PlannedRequest, uses: &mut BTreeSet<&'static str>) -> Vec<String> {
+pub(crate) fn options(request: &PlannedRequest, uses: &mut BTreeSet<&'static str>) -> Vec<String> {
     let mut options = vec![format!("name: {}", quoted(&request.name))];
     let entries = |pairs: &[(String, String)]| {
         pairs.iter().map(|(name, value)| format!("{}: {}", key(name), text(value))).collect::<Vec<_>>().join(", ")
@@ -135,27 +147,48 @@ fn options(request: &PlannedRequest, uses: &mut BTreeSet<&'static str>) -> Vec<S
         Body::None => {}
         Body::Json(value) => options.push(format!("json: {}", json(value))),
         Body::Form(fields) => options.push(format!("form: {{ {} }}", repeated(fields))),
-        Body::Multipart(fields) => {
-            let fields = fields.iter().map(|(name, value, is_file)| {
-                if *is_file {
-                    uses.insert("file");
-                    format!("{}: file({})", key(name), quoted(value))
-                } else {
-                    format!("{}: {}", key(name), text(value))
-                }
-            });
-            options.push(format!("multipart: {{ {} }}", fields.collect::<Vec<_>>().join(", ")));
+        Body::Multipart(parts) => {
+            let fields: Vec<(String, String)> = parts.iter().map(|part| (part.name.clone(), multipart_value(part, uses))).collect();
+            options.push(format!("multipart: {{ {} }}", grouped(&fields)));
         }
         Body::Text(body) => options.push(format!("body: {}", text(body))),
+        Body::File(path) => {
+            uses.insert("file");
+            // A file brings its media type, bytes have none.
+            let bytes = if request.headers.iter().any(|(name, _)| name == "content-type") { "" } else { ".bytes" };
+            options.push(format!("body: file({}){bytes}", quoted(path)));
+        }
     }
     if let Some(status) = request.status {
         options.push(format!("expect: {{ status: {status} }}"));
     }
+    options.extend(request.options.iter().cloned());
     options
 }
 
 /// Fields of a form; those of one name are a list.
 fn repeated(fields: &[(String, String)]) -> String {
+    grouped(&fields.iter().map(|(name, value)| (name.clone(), text(value))).collect::<Vec<_>>())
+}
+
+/// A value or file of a multipart body, as code.
+fn multipart_value(part: &FormPart, uses: &mut BTreeSet<&'static str>) -> String {
+    let content = if part.is_file {
+        uses.insert("file");
+        format!("file({})", quoted(&part.content))
+    } else {
+        text(&part.content)
+    };
+    if part.file_name.is_none() && part.media_type.is_none() {
+        return content;
+    }
+    let more = [("filename", &part.file_name), ("contentType", &part.media_type)];
+    let more = more.iter().filter_map(|(name, value)| Some(format!(", {name}: {}", quoted(value.as_deref()?))));
+    format!("{{ content: {content}{} }}", more.collect::<String>())
+}
+
+/// Names and code; values of one name are a list.
+fn grouped(fields: &[(String, String)]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in fields {
         if !names.contains(&name.as_str()) {
@@ -163,7 +196,7 @@ fn repeated(fields: &[(String, String)]) -> String {
         }
     }
     let entry = |name: &&str| {
-        let values: Vec<String> = fields.iter().filter(|(known, _)| known == *name).map(|(_, value)| text(value)).collect();
+        let values: Vec<&str> = fields.iter().filter(|(known, _)| known == *name).map(|(_, value)| value.as_str()).collect();
         match &values[..] {
             [one] => format!("{}: {one}", key(name)),
             many => format!("{}: [{}]", key(name), many.join(", ")),
@@ -173,7 +206,7 @@ fn repeated(fields: &[(String, String)]) -> String {
 }
 
 /// A text with the values in it.
-fn text(source: &str) -> String {
+pub(crate) fn text(source: &str) -> String {
     match &pieces(source)[..] {
         [] => "\"\"".to_owned(),
         [(literal, false)] => quoted(literal),

@@ -1,7 +1,9 @@
 //! What a k6 script receives from outside: variables, and options that override its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use loadstone_script::{Permissions, RemoteModules};
 use serde_json::{Map, Value};
 
 /// Variables and overriding options.
@@ -12,6 +14,12 @@ pub struct K6Inputs {
     /// Options by name. A later tier has priority over an earlier one and over the script: the environment's `K6_*`, then flags.
     pub tiers: Vec<Map<String, Value>>,
     pub seed: Option<u64>,
+    /// k6's summary is written to a file, so k6's metrics are recorded.
+    pub exports_summary: bool,
+    /// Finds imports by URL. `None`: they are refused.
+    pub remote: Option<Arc<dyn RemoteModules + Send + Sync>>,
+    /// What the script may do in addition to the default.
+    pub permissions: Permissions,
 }
 
 /// Options that `K6_*` variables set, by the variable's name.

@@ -2,31 +2,38 @@
 //!
 //! Read [`load`] (a file → [`K6Test`], the plan and the program) and [`K6Users`] (the program → users for the engine). Inside: `options` (evaluated
 //! options become a plan), `coroutine` (a stack as a future), `turn` (the state of a VU, and the token with which its code reaches the worker),
-//! `realm` (QuickJS with a script), `vu` (iterations), `natives` and `js` (the two halves of k6's modules). Scripts are compiled by `script`.
-//! Deliberately absent: sockets (`protocol`), arrivals (`engine`), k6's outputs and summaries (`report`).
+//! `realm` (QuickJS with a script), `vu` (iterations), `natives` and `js` (the two halves of k6's modules),
+//! `summary` (k6's end-of-test summary). Scripts are compiled by `script`.
+//! Deliberately absent: sockets (`protocol`), arrivals (`engine`), k6's outputs.
 
 mod completed_request;
 mod coroutine;
+mod ended_run;
 mod input;
 mod load;
 mod modules;
 mod natives;
 mod options;
+mod program_modules;
 mod realm;
 mod realm_inputs;
 mod recognise;
 mod script_part;
 mod sinks;
+mod step_counts;
+mod summary;
 mod test;
 mod turn;
 mod users;
 mod vu;
 mod worker;
 
+pub use ended_run::{EndedRun, SummaryFile};
 pub use input::{K6Inputs, options_of_environment, stages};
-pub use load::load;
+pub use load::{LoadError, load};
 pub use recognise::is_k6_script;
 pub use sinks::{K6Sinks, TextSink};
+pub use summary::summary_export;
 pub use test::K6Test;
 #[doc(hidden)]
 pub use turn::Turn;

@@ -6,16 +6,16 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestPlan};
+use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestLanguage, TestPlan};
 use loadstone_protocol::http::{HttpOptions, Versions};
-use loadstone_protocol::{NetworkOptions, ProtocolOptions};
-use loadstone_script::{Program, ScriptError, compile_guest};
+use loadstone_protocol::{AllowedHosts, HostPattern, NetworkOptions, ProtocolOptions};
+use loadstone_script::{FileAccess, Program, ScriptError, compile_guest, hosts_in};
 use loadstone_secrets::Secrets;
 use rquickjs::{Ctx, Object, Value};
 use serde_json::Map;
 
 use crate::input::K6Inputs;
-use crate::modules::GUEST;
+use crate::modules::{GUEST, NoRemoteModules};
 use crate::options::{self, K6Settings, OptionError, Planned};
 use crate::realm::K6Realm;
 use crate::realm_inputs::RealmInputs;
@@ -25,6 +25,20 @@ use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
 const PLANNING_STACK_BYTES: usize = 1 << 20;
 /// k6's time limit of a request.
 pub(crate) const REQUEST_TIMEOUT_NS: u64 = 60_000_000_000;
+
+/// Why a script cannot be loaded.
+#[derive(Debug)]
+pub struct LoadError {
+    pub error: ScriptError,
+    /// An option is wrong, not the code.
+    pub is_of_options: bool,
+}
+
+impl From<ScriptError> for LoadError {
+    fn from(error: ScriptError) -> Self {
+        Self { error, is_of_options: false }
+    }
+}
 
 /// What a script exports.
 struct Exports {
@@ -36,11 +50,14 @@ struct Exports {
 ///
 /// # Errors
 /// The script cannot be compiled or evaluated, or has an option that Loadstone does not support.
-pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
-    let program = Arc::new(compile_guest(path, &GUEST)?);
+pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
+    let remote = inputs.remote.as_deref().unwrap_or(&NoRemoteModules);
+    let program = Arc::new(compile_guest(path, &GUEST, remote, &inputs.permissions)?);
+    let access = FileAccess::new(program.folder_path(), &inputs.permissions);
     let variables = Arc::new(inputs.variables.clone());
     let shared = Arc::new(Shared::default());
     let declared = Rc::new(RefCell::new(Vec::new()));
+    let opened_hosts = Rc::new(RefCell::new(Vec::new()));
     let world = RealmInputs {
         program: Arc::clone(&program),
         bytecode: Arc::default(),
@@ -49,34 +66,25 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
         options: "{}".to_owned(),
         metrics: None,
         console: Rc::new(|_| {}),
+        access: access.clone(),
         id: 0,
         declared: Rc::clone(&declared),
+        opened_hosts: Rc::clone(&opened_hosts),
     };
     let realm = K6Realm::open(world, None, PLANNING_STACK_BYTES)?;
     let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
     let bytecode = Arc::new(realm.compile()?);
-    let at = |error: OptionError| {
-        let place = program.place_of_word(&error.option).or_else(|| program.place_of_word("options"));
-        let shown = ScriptError::new(error.message).help(error.help);
-        match place {
-            Some(place) => shown.at(place),
-            None => shown,
-        }
-    };
+    let at = |error| option_error(&program, error);
     let options = options::merged(exports.options, &inputs.tiers);
     let settings = K6Settings::read(&options).map_err(at)?;
     let scenarios = options::scenarios(&options).map_err(at)?;
-    for scenario in &scenarios {
-        if !exports.functions.contains(&scenario.exec) {
-            let error = ScriptError::new(format!("scenario {}: the script exports no function `{}`", scenario.name, scenario.exec));
-            let error = error.help(format!("export it, or correct `exec`; the script exports: {}", exports.functions.join(", ")));
-            return Err(match program.place_of_word(&scenario.exec) {
-                Some(place) if scenario.exec != "default" => error.at(place),
-                _ => error,
-            });
-        }
+    check_functions(&program, &scenarios, &exports.functions)?;
+    let mut planned = options::thresholds(&options, &declared.borrow()).map_err(at)?;
+    let handles_summary = settings.runs_summary && exports.functions.iter().any(|function| function == "handleSummary");
+    let summarizes = handles_summary || inputs.exports_summary;
+    if summarizes {
+        planned.add_summary_metrics();
     }
-    let planned = options::thresholds(&options, &declared.borrow()).map_err(at)?;
     let runs = |name: &str, wanted: bool| wanted && exports.functions.iter().any(|function| function == name);
     let plan = plan(
         &program,
@@ -88,18 +96,20 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
         inputs,
     );
     plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-    let summary = exports.functions.iter().any(|function| function == "handleSummary");
-    let summary = summary.then(|| "handleSummary is not called: use --summary-json, or the reports of Loadstone".to_owned());
-    let notes = settings.notes.iter().cloned().chain(scenarios.iter().flat_map(|scenario| scenario.notes.clone())).chain(summary).collect();
+    let notes = settings.notes.iter().cloned().chain(scenarios.iter().flat_map(|scenario| scenario.notes.clone())).collect();
     let metric_numbers: HashMap<String, usize> =
         planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
     Ok(K6Test {
-        network: network(&settings),
+        network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, opened_hosts.take()), ..network(&settings) },
         notes,
         bytecode,
         metrics: planned.metrics,
+        sub_metrics: planned.sub_metrics,
         metric_numbers,
+        handles_summary,
+        summarizes,
         variables,
+        access,
         options: serde_json::Value::Object(options).to_string(),
         shared,
         plan,
@@ -107,6 +117,28 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
         scenarios,
         settings,
     })
+}
+
+fn option_error(program: &Program, error: OptionError) -> LoadError {
+    let place = program.place_of_word(&error.option).or_else(|| program.place_of_word("options"));
+    let shown = ScriptError::new(error.message).help(error.help);
+    let error = match place {
+        Some(place) => shown.at(place),
+        None => shown,
+    };
+    LoadError { error, is_of_options: true }
+}
+
+/// Each scenario's function is exported.
+fn check_functions(program: &Program, scenarios: &[options::K6Scenario], exported: &[String]) -> Result<(), LoadError> {
+    let Some(scenario) = scenarios.iter().find(|scenario| !exported.contains(&scenario.exec)) else { return Ok(()) };
+    let error = ScriptError::new(format!("scenario {}: the script exports no function `{}`", scenario.name, scenario.exec));
+    let error = error.help(format!("export it, or correct `exec`; the script exports: {}", exported.join(", ")));
+    let error = match program.place_of_word(&scenario.exec) {
+        Some(place) if scenario.exec != "default" => error.at(place),
+        _ => error,
+    };
+    Err(LoadError { error, is_of_options: true })
 }
 
 fn read<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<Exports> {
@@ -167,6 +199,7 @@ fn plan(
         metrics,
         options: RunOptions { seed: inputs.seed.unwrap_or(defaults.seed), request_timeout_ns: REQUEST_TIMEOUT_NS, ..defaults },
         secrets: secrets(program, inputs),
+        language: TestLanguage::K6,
         ..TestPlan::new(name, names, load)
     }
 }
@@ -181,6 +214,13 @@ fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
         secrets.learn_urls(value);
     }
     secrets
+}
+
+/// The hosts that the script, a variable that it reads, or a file that it opens names, and those that the user permits.
+fn allowed_hosts(program: &Program, inputs: &K6Inputs, opened: Vec<HostPattern>) -> AllowedHosts {
+    let read = inputs.variables.iter().filter(|(name, _)| program.contains_word(name));
+    let of_variables = read.flat_map(|(_, value)| hosts_in(value));
+    AllowedHosts::only(program.hosts_in_text().chain(of_variables).chain(opened).chain(inputs.permissions.net.iter().cloned()))
 }
 
 fn network(settings: &K6Settings) -> NetworkOptions {

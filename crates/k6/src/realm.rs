@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use loadstone_script::{Program, ScriptError, caught_error};
-use rquickjs::loader::{ImportAttributes, Loader, Resolver};
-use rquickjs::module::{Declared, WriteOptions};
+use loadstone_script::{ScriptError, caught_error};
+use rquickjs::module::WriteOptions;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Error, Module, Object, Persistent, Runtime, Value, qjs};
 
 use crate::coroutine::STACK_BYTES;
 use crate::natives;
+use crate::program_modules::ProgramModules;
 use crate::realm_inputs::RealmInputs;
 use crate::turn::VuHandle;
 
@@ -38,7 +37,7 @@ impl K6Realm {
             let vu = Rc::downgrade(&vu.0);
             runtime.set_interrupt_handler(Some(Box::new(move || vu.upgrade().is_some_and(|vu| vu.check()))));
         }
-        let loader = Modules { program: Arc::clone(&world.program), bytecode: Arc::clone(&world.bytecode) };
+        let loader = ProgramModules::of(&world);
         runtime.set_loader(loader.clone(), loader);
         let context = Context::full(&runtime).map_err(no_realm)?;
         let exports = context.with(|ctx| {
@@ -86,7 +85,7 @@ pub(crate) const JS_STACK_BYTES: usize = STACK_BYTES - NATIVE_STACK_BYTES;
 
 fn evaluate<'js>(ctx: &Ctx<'js>, world: &RealmInputs, id: &str) -> Result<Object<'js>, ScriptError> {
     let failed = |error| caught_error(ctx, &world.program, error);
-    let module = declare(ctx, &world.program, &world.bytecode, id).map_err(failed)?;
+    let module = ProgramModules::of(world).declare(ctx, id).map_err(failed)?;
     let (module, done) = module.eval().map_err(failed)?;
     for _ in 0..TOP_LEVEL_JOBS_MAX {
         if !run_job(ctx).map_err(|thrown| loadstone_script::thrown_error(ctx, &world.program, &thrown))? {
@@ -116,41 +115,5 @@ pub(crate) fn run_job<'js>(ctx: &Ctx<'js>) -> Result<bool, Value<'js>> {
         0 => Ok(false),
         1.. => Ok(true),
         _ => Err(ctx.catch()),
-    }
-}
-
-fn declare<'js>(
-    ctx: &Ctx<'js>,
-    program: &Program,
-    bytecode: &HashMap<String, Vec<u8>>,
-    id: &str,
-) -> rquickjs::Result<Module<'js, Declared>> {
-    match (bytecode.get(id), program.module_code(id)) {
-        // SAFETY: this process wrote the bytes with the same version of QuickJS.
-        (Some(bytes), _) => unsafe { Module::load(ctx.clone(), bytes) },
-        (None, Some(code)) => Module::declare(ctx.clone(), id, code),
-        (None, None) => Err(Error::new_loading(id)),
-    }
-}
-
-/// The program's modules for QuickJS. Reads nothing from disk.
-#[derive(Clone)]
-struct Modules {
-    program: Arc<Program>,
-    bytecode: Arc<HashMap<String, Vec<u8>>>,
-}
-
-impl Resolver for Modules {
-    fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Option<ImportAttributes<'js>>) -> rquickjs::Result<String> {
-        let target = self.program.import_id(base, name);
-        target
-            .map(str::to_owned)
-            .ok_or_else(|| Error::new_resolving_message(base, name, "only imports with a constant string are supported"))
-    }
-}
-
-impl Loader for Modules {
-    fn load<'js>(&mut self, ctx: &Ctx<'js>, name: &str, _: Option<ImportAttributes<'js>>) -> rquickjs::Result<Module<'js, Declared>> {
-        declare(ctx, &self.program, &self.bytecode, name)
     }
 }

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_plan::DeclaredMetric;
-use loadstone_script::Program;
+use loadstone_protocol::HostPattern;
+use loadstone_script::{FileAccess, Program};
 
 use crate::test::Shared;
 
@@ -22,8 +23,12 @@ pub(crate) struct RealmInputs {
     /// The metrics of the plan, by name. `None`: the test is being planned.
     pub(crate) metrics: Option<HashMap<String, usize>>,
     pub(crate) console: Rc<dyn Fn(&str)>,
+    /// The files that the script may read.
+    pub(crate) access: FileAccess,
     /// `__VU`.
     pub(crate) id: u64,
     /// Metrics that the script declares while it is planned.
     pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
+    /// Hosts that files name which the script opens while it is planned.
+    pub(crate) opened_hosts: Rc<RefCell<Vec<HostPattern>>>,
 }

@@ -5,6 +5,8 @@
 pub(crate) enum ScriptPart {
     SetUp,
     TearDown,
+    /// `handleSummary`, after the run.
+    Summary,
     /// Index into the test's scenarios.
     Scenario(usize),
 }

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use loadstone_plan::{ScenarioId, TestPlan};
 use loadstone_protocol::NetworkOptions;
-use loadstone_script::Program;
+use loadstone_script::{FileAccess, Program};
 
-use crate::options::{K6Scenario, K6Settings, PlannedMetric};
+use crate::ended_run::SummaryFile;
+use crate::options::{K6Scenario, K6Settings, PlannedMetric, SubMetric};
 use crate::script_part::ScriptPart;
+use crate::step_counts::StepCounts;
 
 /// A script, ready to run. Shared by all workers.
 #[derive(Debug)]
@@ -25,7 +28,12 @@ pub struct K6Test {
     pub(crate) scenarios: Vec<K6Scenario>,
     pub(crate) settings: K6Settings,
     pub(crate) metrics: Vec<PlannedMetric>,
+    pub(crate) sub_metrics: Vec<SubMetric>,
     pub(crate) metric_numbers: HashMap<String, usize>,
+    pub(crate) handles_summary: bool,
+    /// Whether checks are counted by group, for the summary.
+    pub(crate) summarizes: bool,
+    pub(crate) access: FileAccess,
     pub(crate) variables: Arc<BTreeMap<String, String>>,
     /// The merged options as JSON, for `exec.test.options`.
     pub(crate) options: String,
@@ -39,6 +47,13 @@ pub(crate) struct Shared {
     pub(crate) set_up: OnceLock<String>,
     /// `SharedArray`s by name: their elements as JSON.
     pub(crate) arrays: Mutex<HashMap<String, Arc<Vec<Box<str>>>>>,
+    /// Checks by group, for each worker.
+    pub(crate) steps: Mutex<Vec<Arc<Mutex<StepCounts>>>>,
+    /// The argument of `handleSummary`, as JSON, and what it returned.
+    pub(crate) summary_data: Mutex<String>,
+    pub(crate) summary_files: Mutex<Option<Vec<SummaryFile>>>,
+    /// `exec.test.fail()` was called.
+    pub(crate) marked_failed: AtomicBool,
 }
 
 impl K6Test {
@@ -57,6 +72,23 @@ impl K6Test {
         self.program.entry_path()
     }
 
+    /// Checks by group of all workers.
+    pub(crate) fn all_steps(&self) -> StepCounts {
+        let mut all = StepCounts::default();
+        let workers = self.shared.steps.lock().map(|workers| workers.clone()).unwrap_or_default();
+        for steps in workers {
+            if let Ok(steps) = steps.lock() {
+                all.merge(&steps);
+            }
+        }
+        all
+    }
+
+    /// Whether the script marked the run as failed: `exec.test.fail()`.
+    pub fn is_marked_failed(&self) -> bool {
+        self.shared.marked_failed.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn metric(&self, name: &str) -> Option<usize> {
         self.metric_numbers.get(name).copied()
     }
@@ -71,7 +103,8 @@ impl K6Test {
         match self.plan.scenarios.get(index).map(|scenario| scenario.name.as_str()) {
             Some(SET_UP) => ScriptPart::SetUp,
             Some(TEAR_DOWN) => ScriptPart::TearDown,
-            _ => ScriptPart::Scenario(index),
+            Some(_) => ScriptPart::Scenario(index),
+            None => ScriptPart::Summary,
         }
     }
 }

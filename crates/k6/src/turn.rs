@@ -190,6 +190,7 @@ impl Turn {
 
     pub(crate) fn enter_group(&self, name: &str) {
         let path = format!("{}::{name}", self.group_path());
+        self.vu.worker.count_steps(|steps| steps.enter(&path));
         let group = OpenGroup { name: name.into(), path, began: self.now(), failed: Cell::default() };
         self.vu.groups.borrow_mut().push(group);
     }

@@ -83,7 +83,7 @@ impl UserFactory for K6Users {
     }
 
     fn new_user(&self, _: u32, scenario: ScenarioId, _: u64) -> Result<K6User, UserError> {
-        if let ScriptPart::SetUp | ScriptPart::TearDown = self.worker.test.part(scenario) {
+        if let ScriptPart::SetUp | ScriptPart::TearDown | ScriptPart::Summary = self.worker.test.part(scenario) {
             // As in k6, they run in a separate VU, whose number is 0.
             return K6User::new(&self.worker, 0).map_err(of_script);
         }

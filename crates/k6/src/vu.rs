@@ -8,14 +8,16 @@ use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
-use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{ErrorText, Outcome, SeriesKind};
 use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpSession, SessionOptions};
 use loadstone_script::{ScriptError, caught_error};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Exception, Function, Object, Promise, Value};
 
 use crate::coroutine::{Coroutine, Resume, Suspension};
+use crate::ended_run::SummaryFile;
 use crate::load::REQUEST_TIMEOUT_NS;
+use crate::natives::bytes_of;
 use crate::realm::{JS_STACK_BYTES, K6Realm, run_job};
 use crate::realm_inputs::RealmInputs;
 use crate::script_part::ScriptPart;
@@ -79,8 +81,10 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         options: test.options.clone(),
         metrics: Some(test.metric_numbers.clone()),
         console: console.unwrap_or_else(|| Rc::new(|_| {})),
+        access: test.access.clone(),
         id,
         declared: Rc::default(),
+        opened_hosts: Rc::default(),
     };
     let realm = K6Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
@@ -116,8 +120,9 @@ fn session(worker: &Worker) -> HttpSession {
         timeout_ns: REQUEST_TIMEOUT_NS,
         body_use: BodyUse::Keep,
         body_bytes_max: worker.test.plan.options.body_bytes_max,
-        redirect_hosts: None,
+        redirect_hosts: worker.test.network.allowed_hosts.clone(),
         returns_excess_redirect: true,
+        sends_referer: true,
     };
     HttpSession::new(client, options)
 }
@@ -174,6 +179,7 @@ impl<'js> VuIteration<'_, 'js> {
         let (name, env) = match self.part {
             ScriptPart::SetUp => ("setup", None),
             ScriptPart::TearDown => ("teardown", None),
+            ScriptPart::Summary => ("handleSummary", None),
             ScriptPart::Scenario(index) => {
                 let scenario = &self.vu.worker.test.scenarios[index];
                 (scenario.exec.as_str(), (!scenario.env.is_empty()).then(|| serde_json::to_string(&scenario.env).unwrap_or_default()))
@@ -190,8 +196,13 @@ impl<'js> VuIteration<'_, 'js> {
                 default.get(name)?
             }
         };
-        if self.part == ScriptPart::SetUp {
-            return function.call(());
+        match self.part {
+            ScriptPart::SetUp => return function.call(()),
+            ScriptPart::Summary => {
+                let data = self.vu.worker.test.shared.summary_data.lock().map(|data| data.clone()).unwrap_or_default();
+                return function.call((self.ctx.json_parse(data)?,));
+            }
+            ScriptPart::TearDown | ScriptPart::Scenario(_) => {}
         }
         let data: Function<'js> = native.get("data")?;
         function.call((data.call::<_, Value<'js>>(())?,))
@@ -231,8 +242,14 @@ impl<'js> VuIteration<'_, 'js> {
         }
     }
 
-    /// Stores the result of `setup`.
+    /// Stores the result of `setup` and of `handleSummary`.
     fn conclude(&self, returned: Value<'js>) -> rquickjs::Result<()> {
+        if self.part == ScriptPart::Summary {
+            let files = summary_files(self.ctx, &returned)?;
+            if let Ok(mut stored) = self.vu.worker.test.shared.summary_files.lock() {
+                *stored = Some(files);
+            }
+        }
         if self.part == ScriptPart::SetUp {
             let json = self.ctx.json_stringify(returned)?.map(|text| text.to_string()).transpose()?;
             // There is one set-up.
@@ -266,11 +283,28 @@ impl<'js> VuIteration<'_, 'js> {
             let id = loadstone_plan::ScenarioId(index as u32);
             let name = worker.test.scenario_name(id).to_owned();
             let series = worker.series(&mut recorder, SeriesKind::Iteration, id, &"".into(), &name);
-            recorder.error(series, Outcome::Script, worker.clock.now(), &message);
+            let text = ErrorText { message: &message, cause: error.cause };
+            recorder.error(series, Outcome::Script, worker.clock.now(), text);
         }
         drop(recorder);
         (self.realm.world.console)(&error.render());
     }
+}
+
+/// The files that `handleSummary` returned.
+fn summary_files<'js>(ctx: &Ctx<'js>, returned: &Value<'js>) -> rquickjs::Result<Vec<SummaryFile>> {
+    if returned.is_undefined() || returned.is_null() {
+        return Ok(Vec::new());
+    }
+    let wrong = |what: &str| Exception::throw_type(ctx, what);
+    let object = returned.as_object().ok_or_else(|| wrong("handleSummary must return an object: { \"FILE\": \"CONTENT\" }"))?;
+    let file = |property: rquickjs::Result<(String, Value<'js>)>| {
+        let (destination, value) = property?;
+        let content = bytes_of(ctx, &value);
+        let content = content.map_err(|_| wrong(&format!("handleSummary: \"{destination}\" is neither a string nor an ArrayBuffer")))?;
+        Ok(SummaryFile { destination, content })
+    };
+    object.props::<String, Value<'js>>().map(file).collect()
 }
 
 impl VirtualUser for K6User {

@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use loadstone_engine::WorkerContext;
 use loadstone_metrics::clock::Clock;
@@ -13,6 +13,7 @@ use loadstone_protocol::Network;
 
 use crate::options::PlannedMetric;
 use crate::sinks::K6Sinks;
+use crate::step_counts::StepCounts;
 use crate::test::K6Test;
 
 /// State of one worker. Its recorder is reached through a [`crate::turn::Turn`].
@@ -23,9 +24,10 @@ pub(crate) struct Worker {
     pub(crate) test: Arc<K6Test>,
     pub(crate) sinks: K6Sinks,
     known: RefCell<KnownSeries>,
+    /// Only this worker writes to it during the run, so the lock is free.
+    steps: Arc<Mutex<StepCounts>>,
 }
 
-/// Series by group and name.
 type SeriesIds = HashMap<(Arc<str>, String), SeriesId>;
 
 /// The recorder's ids, found once.
@@ -40,7 +42,20 @@ struct KnownSeries {
 impl Worker {
     pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, test: Arc<K6Test>, sinks: K6Sinks) -> Self {
         let (clock, recorder) = (context.clock.clone(), Rc::clone(&context.recorder));
-        Self { clock, recorder, network, test, sinks, known: RefCell::default() }
+        let steps = Arc::<Mutex<StepCounts>>::default();
+        if let Ok(mut all) = test.shared.steps.lock() {
+            all.push(Arc::clone(&steps));
+        }
+        Self { clock, recorder, network, test, sinks, known: RefCell::default(), steps }
+    }
+
+    /// Counts groups and checks, if a summary will need them.
+    pub(crate) fn count_steps(&self, count: impl FnOnce(&mut StepCounts)) {
+        if self.test.summarizes
+            && let Ok(mut steps) = self.steps.lock()
+        {
+            count(&mut steps);
+        }
     }
 
     /// The recorder, when no JavaScript runs and nothing is waited for.

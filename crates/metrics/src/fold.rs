@@ -153,14 +153,10 @@ mod tests {
 
     #[test]
     fn errors_past_the_bound_are_counted_together() {
-        let error = |n: usize| ErrorGroup {
-            key: SeriesKey::new(SeriesKind::Request, "Shop", "List"),
-            outcome: Outcome::Status,
-            message: format!("error {n}").into(),
-            count: if n == 7 { 50 } else { 1 },
-            first_at: n as u64,
-            trace: None,
-            samples: Vec::new(),
+        let error = |n: usize| {
+            let key = SeriesKey::new(SeriesKind::Request, "Shop", "List");
+            let error = ErrorGroup::new(key, Outcome::Status, &format!("error {n}"), n as u64);
+            ErrorGroup { count: if n == 7 { 50 } else { 1 }, ..error }
         };
         let with = |numbers: std::ops::Range<usize>| Snapshot { errors: numbers.map(error).collect(), ..Snapshot::default() };
         let mut minute = with(0..80);

@@ -94,6 +94,7 @@ impl SignalNotice {
         let mut shown = self.clone();
         hide_shared(&mut shown.observer, secrets);
         shown.message = secrets.hide(&self.message).into_owned();
+        shown.reason = secrets.hide(&self.reason).into_owned();
         shown
     }
 }

@@ -6,6 +6,7 @@
 //! percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
 
 pub mod clock;
+mod error_cause;
 mod failure_sample;
 pub mod flow;
 mod fold;
@@ -27,6 +28,7 @@ mod trace;
 mod value_histogram;
 
 pub use clock::{LATE_READ_MAX_NS, Nanos};
+pub use error_cause::{ErrorCause, ErrorText};
 pub use failure_sample::FailureSample;
 pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
 pub use histogram::Histogram;
@@ -36,7 +38,9 @@ pub use own_metric::{GaugeValue, MetricId, MetricSlice, MetricValue};
 pub use recorder::Recorder;
 pub use sample::{Phases, Sample};
 pub use series::{SeriesId, SeriesKey, SeriesKind};
-pub use signal::{NoticeKind, PoolMembers, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
+pub use signal::{
+    NoticeKind, PoolMembers, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, function_labels, stub_observer, unit,
+};
 pub use snapshot::{
     AgentSlice, ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot,
     TaggedSlice,

@@ -26,6 +26,8 @@ pub enum Outcome {
     Closed,
     /// The connection failed for another reason (unreachable, …).
     Connect,
+    /// A step on a WebSocket, stream, socket or transaction that had not opened, or had ended before. Nothing was sent, so it has no time.
+    NotConnected,
     /// The TLS handshake failed, or the certificate was not trusted.
     Tls,
     /// The response violated the protocol or a limit of Loadstone (header size, body size).
@@ -46,7 +48,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 17] = [
+    pub const ALL: [Outcome; 18] = [
         Outcome::Passed,
         Outcome::Status,
         Outcome::Expect,
@@ -56,6 +58,7 @@ impl Outcome {
         Outcome::Reset,
         Outcome::Closed,
         Outcome::Connect,
+        Outcome::NotConnected,
         Outcome::Tls,
         Outcome::Protocol,
         Outcome::Script,
@@ -71,9 +74,14 @@ impl Outcome {
         !matches!(self, Outcome::Passed | Outcome::Unsendable | Outcome::Interrupted)
     }
 
-    /// The generator did not send the request: it lacked a resource, or refused the request. Such a request has no time.
-    pub fn is_unsent(self) -> bool {
+    /// The generator lacked a resource, or refused the request. This says nothing about the target.
+    pub fn is_by_generator(self) -> bool {
         matches!(self, Outcome::PortsExhausted | Outcome::DescriptorsExhausted | Outcome::Unsendable)
+    }
+
+    /// The request never left the generator. It has no time.
+    pub fn is_unsent(self) -> bool {
+        self.is_by_generator() || self == Outcome::NotConnected
     }
 
     /// The label for users: `timed out`, `connection refused`, …
@@ -88,6 +96,7 @@ impl Outcome {
             Outcome::Reset => "connection reset",
             Outcome::Closed => "closed by the server",
             Outcome::Connect => "connection failed",
+            Outcome::NotConnected => "no open connection",
             Outcome::Tls => "TLS failed",
             Outcome::Protocol => "malformed response",
             Outcome::Script => "script error",

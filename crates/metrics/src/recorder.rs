@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use loadstone_units::text::stored;
 
 use crate::clock::Nanos;
+use crate::error_cause::ErrorText;
 use crate::failure_sample::{FailureSample, SampledKinds};
 use crate::flow::FlowEvent;
 use crate::outcome::Outcome;
@@ -167,15 +168,21 @@ impl Recorder {
     /// Adds an error to the list of errors. `message` must omit the parts that differ from case to case.
     ///
     /// Messages may contain text of the target: they are stored bounded and printable, here and below.
-    pub fn error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str) {
-        self.keep_error(id, outcome, at, &stored(message), None);
+    pub fn error<'m>(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, error: impl Into<ErrorText<'m>>) {
+        self.keep_error(id, outcome, at, error.into(), None);
     }
 
     /// Records why a sample failed and, for the first few of each kind, the response.
-    pub fn failed_with(&mut self, id: SeriesId, sample: &Sample, message: &str, answer: impl FnOnce() -> FailureSample) {
-        let message = stored(message);
-        let message = &*message;
-        self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
+    pub fn failed_with<'m>(
+        &mut self,
+        id: SeriesId,
+        sample: &Sample,
+        error: impl Into<ErrorText<'m>>,
+        answer: impl FnOnce() -> FailureSample,
+    ) {
+        let error = error.into();
+        self.keep_error(id, sample.outcome, sample.ended, error, sample.trace);
+        let message = &*stored(error.message);
         if self.sampled.take(id.0, sample.outcome, message)
             && let Some(error) = self.known_error(id, sample.outcome, message)
         {
@@ -189,18 +196,19 @@ impl Recorder {
     }
 
     /// Records why a sample failed.
-    pub fn failed(&mut self, id: SeriesId, sample: &Sample, message: &str) {
-        self.keep_error(id, sample.outcome, sample.ended, &stored(message), sample.trace);
+    pub fn failed<'m>(&mut self, id: SeriesId, sample: &Sample, error: impl Into<ErrorText<'m>>) {
+        self.keep_error(id, sample.outcome, sample.ended, error.into(), sample.trace);
     }
 
-    fn keep_error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str, trace: Option<TraceId>) {
+    fn keep_error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, error: ErrorText<'_>, trace: Option<TraceId>) {
+        let message = &*stored(error.message);
         if let Some(error) = self.known_error(id, outcome, message) {
             error.count += 1;
             return;
         }
         if self.errors.len() < Snapshot::ERRORS_MAX {
             let key = self.series[id.0 as usize].key.clone();
-            self.errors.push(ErrorGroup { key, outcome, message: message.into(), count: 1, first_at: at, trace, samples: Vec::new() });
+            self.errors.push(ErrorGroup { cause: error.cause, trace, ..ErrorGroup::new(key, outcome, message, at) });
         } else if message != OTHER_ERRORS {
             self.error_other(id, outcome, at);
         }
@@ -211,8 +219,7 @@ impl Recorder {
             Some(error) => error.count += 1,
             None => {
                 let key = self.series[id.0 as usize].key.clone();
-                let message = OTHER_ERRORS.into();
-                self.errors.push(ErrorGroup { key, outcome, message, count: 1, first_at: at, trace: None, samples: Vec::new() });
+                self.errors.push(ErrorGroup::new(key, outcome, OTHER_ERRORS, at));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
+use crate::error_cause::ErrorCause;
 use crate::failure_sample::FailureSample;
 use crate::flow::{FlowEvent, FlowSlice};
 use crate::histogram::Histogram;
@@ -289,6 +290,8 @@ pub struct ErrorGroup {
     pub outcome: Outcome,
     /// The error message, without the parts that differ from case to case.
     pub message: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ErrorCause>,
     pub count: u64,
     pub first_at: Nanos,
     /// The trace of the first error, if requests carry one.
@@ -322,6 +325,11 @@ pub struct SlowSample {
 }
 
 impl ErrorGroup {
+    /// One error without a response.
+    pub fn new(key: SeriesKey, outcome: Outcome, message: &str, first_at: Nanos) -> Self {
+        Self { key, outcome, message: message.into(), cause: None, count: 1, first_at, trace: None, samples: Vec::new() }
+    }
+
     /// Adds the counts of another worker or a later second for the same error.
     pub fn merge(&mut self, other: &ErrorGroup) {
         self.count += other.count;

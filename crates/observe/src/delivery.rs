@@ -50,7 +50,7 @@ impl BatchSender {
         let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
         let notice = |(kind, what): (NoticeKind, String)| {
             let message = format!("{observer}: {}", stored(&what));
-            SignalNotice { observer: Arc::clone(&observer), at, kind, message }
+            SignalNotice::new(&observer, at, kind, message)
         };
         self.notices.extend(notices.into_iter().map(notice));
     }
@@ -62,38 +62,30 @@ impl BatchSender {
         if let Some(since) = self.failing_since.take() {
             let gap = loadstone_units::seconds((now - since) as f64 / 1e9);
             let message = format!("{} reads again after {gap}", self.observer);
-            self.notices.push(SignalNotice {
-                observer: Arc::clone(&self.observer),
-                at: now,
-                kind: NoticeKind::Recovered { since },
-                message,
-            });
+            self.notices.push(SignalNotice::new(&self.observer, now, NoticeKind::Recovered { since }, message));
         }
         if refused > 0 && !self.refused_reported {
             self.refused_reported = true;
             let message = format!("{} has more than {SERIES_MAX} series; the rest are left out", self.observer);
-            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at: now, kind: NoticeKind::Incomplete, message });
+            self.notices.push(SignalNotice::new(&self.observer, now, NoticeKind::Incomplete, message));
         }
         self.send(points);
     }
 
-    /// A reading that began at this instant failed.
-    pub(crate) fn failed(&mut self, at: Nanos, problem: &str) {
+    /// A reading that began at this instant failed. `kind` is [`NoticeKind::Failed`] or [`NoticeKind::TimedOut`].
+    pub(crate) fn failed(&mut self, at: Nanos, kind: NoticeKind, reason: &str) {
         if self.failing_since.is_none() {
             self.failing_since = Some(at);
-            let message = format!("{} cannot read: {}", self.observer, stored(problem));
-            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at, kind: NoticeKind::Failed, message });
+            self.notices.push(SignalNotice::silence(&self.observer, at, kind, stored(reason).into()));
         }
         self.send(Vec::new());
     }
 
     /// Never waits. Readings that do not fit into the channel are dropped, counted, and reported with the next batch.
     fn send(&mut self, points: Vec<SignalReading>) {
-        let loss = (self.lost > 0).then(|| SignalNotice {
-            observer: Arc::clone(&self.observer),
-            at: self.clock.now(),
-            kind: NoticeKind::Incomplete,
-            message: format!("{} readings of {} were lost because they were not taken in time", self.lost, self.observer),
+        let loss = (self.lost > 0).then(|| {
+            let message = format!("{} readings of {} were lost because they were not taken in time", self.lost, self.observer);
+            SignalNotice::new(&self.observer, self.clock.now(), NoticeKind::Incomplete, message)
         });
         if points.is_empty() && self.notices.is_empty() && self.flow_events.is_empty() && self.traces.is_empty() && loss.is_none() {
             return;
@@ -163,13 +155,13 @@ mod tests {
     fn notices_wait_for_room() {
         let (mut delivery, receiver) = delivery(1);
         delivery.succeeded(points(1), std::iter::empty(), 0);
-        delivery.failed(5, "gone");
-        delivery.failed(6, "gone");
+        delivery.failed(5, NoticeKind::TimedOut, "gone");
+        delivery.failed(6, NoticeKind::Failed, "gone");
         delivery.succeeded(points(1), std::iter::empty(), 0);
         assert_eq!(receiver.try_iter().count(), 1);
         delivery.succeeded(points(1), std::iter::empty(), 0);
         let kinds: Vec<_> = receiver.try_recv().unwrap().notices.iter().map(|notice| notice.kind).collect();
-        assert_eq!(kinds, [NoticeKind::Failed, NoticeKind::Recovered { since: 5 }, NoticeKind::Incomplete]);
+        assert_eq!(kinds, [NoticeKind::TimedOut, NoticeKind::Recovered { since: 5 }, NoticeKind::Incomplete]);
     }
 
     #[test]

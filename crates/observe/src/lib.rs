@@ -24,6 +24,7 @@ mod option;
 mod pace;
 mod pools;
 mod procfs;
+mod queues;
 mod reader;
 mod reference;
 mod runtimes;

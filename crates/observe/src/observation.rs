@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use loadstone_metrics::clock::{Monotonic, thread_cpu_ns};
 use loadstone_metrics::span::TraceBatch;
-use loadstone_metrics::{SignalBatch, unit};
+use loadstone_metrics::{NoticeKind, SignalBatch, unit};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::MissedTickBehavior;
+use tokio::time::error::Elapsed;
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::delivery::BatchSender;
-use crate::error::ObserveError;
+use crate::error::{ObserveError, ReadError};
 use crate::jitter::Jitter;
 use crate::observer::Observer;
 
@@ -158,22 +159,27 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
         let begin = clock.now();
         readings.begin(begin);
         let read = tokio::time::timeout(RESPONSE_LIMIT, observer.reader.read(readings)).await;
-        let read = read.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_LIMIT.as_secs()).into()));
         let end = clock.now();
         let points = readings.finish(end);
-        match read {
-            Ok(()) => {
-                let refused = readings.refused();
-                delivery.add(readings.take_traces(), readings.take_notices());
-                delivery.succeeded(points, readings.take_journeys(end), refused);
-            }
-            Err(problem) => {
-                observer.reader.reset();
-                delivery.failed(begin, &problem.to_string());
-                // A source that is down is not read more often than it reports.
-                tokio::time::sleep(Duration::from_nanos(observer.every_ns)).await;
-            }
+        if let Some((kind, reason)) = failure_of(read) {
+            observer.reader.reset();
+            delivery.failed(begin, kind, &reason);
+            // A source that is down is not read more often than it reports.
+            tokio::time::sleep(Duration::from_nanos(observer.every_ns)).await;
+        } else {
+            let refused = readings.refused();
+            delivery.add(readings.take_traces(), readings.take_notices());
+            delivery.succeeded(points, readings.take_journeys(end), refused);
         }
+    }
+}
+
+/// Why a reading failed. `Elapsed`: the source did not respond.
+fn failure_of(read: Result<Result<(), ReadError>, Elapsed>) -> Option<(NoticeKind, String)> {
+    match read {
+        Ok(Ok(())) => None,
+        Ok(Err(problem)) => Some((NoticeKind::Failed, problem.to_string())),
+        Err(_) => Some((NoticeKind::TimedOut, format!("no response within {} s", RESPONSE_LIMIT.as_secs()))),
     }
 }
 
@@ -191,5 +197,18 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {
         // A full channel loses this reading and nothing else.
         let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
         let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices, flow_events, traces });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_source_that_does_not_respond_times_out() {
+        let silent = tokio::time::timeout(Duration::ZERO, std::future::pending::<Result<(), ReadError>>()).await;
+        assert_eq!(failure_of(silent), Some((NoticeKind::TimedOut, "no response within 5 s".to_owned())));
+        assert_eq!(failure_of(Ok(Err("no response within 5 s".into()))).map(|(kind, _)| kind), Some(NoticeKind::Failed));
+        assert_eq!(failure_of(Ok(Ok(()))), None);
     }
 }

@@ -65,8 +65,9 @@ fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -
         return threads_by_words(name, labels, kind, unit);
     }
     let of_text = |text: &str| match kind {
-        SignalKind::Gauge if unit != unit::SECONDS && unit != unit::BYTES => level(&words(text)),
+        SignalKind::Gauge if unit != unit::SECONDS && unit != unit::BYTES => waits(&words(text)).or_else(|| level(&words(text))),
         SignalKind::Counter if unit == unit::SECONDS => time(&words(text)),
+        SignalKind::Counter if unit == unit::COUNT => waits(&words(text)),
         SignalKind::Gauge | SignalKind::Counter => None,
     };
     let state = STATE_LABELS.iter().find_map(|label| value_of(labels, label));
@@ -129,12 +130,25 @@ fn words(name: &str) -> Vec<Word> {
         }
         before = c;
     }
-    words
+    joined(words)
+}
+
+/// With `checked_out` and `checked_in` as one word each.
+fn joined(words: Vec<Word>) -> Vec<Word> {
+    let mut joined: Vec<Word> = Vec::new();
+    for (word, at) in words {
+        match joined.last_mut() {
+            Some((before, _)) if before == "checked" && (word == "in" || word == "out") => before.push_str(&word),
+            _ => joined.push((word, at)),
+        }
+    }
+    joined
 }
 
 const WAITING: [&str; 2] = ["waiting", "pending"];
-const IDLE: [&str; 1] = ["idle"];
-const IN_USE: [&str; 5] = ["active", "use", "inuse", "used", "busy"];
+/// SQLAlchemy calls its connections checked out and checked in.
+const IDLE: [&str; 2] = ["idle", "checkedin"];
+const IN_USE: [&str; 6] = ["active", "use", "inuse", "used", "busy", "checkedout"];
 const SIZE: [&str; 3] = ["size", "total", "open"];
 const LIMIT: [&str; 3] = ["max", "maximum", "limit"];
 /// The length of a queue is neither a pool's size nor its use.
@@ -197,6 +211,15 @@ fn in_use(words: &[Word]) -> Option<usize> {
     let place = words.iter().position(|(word, _)| IN_USE.contains(&word.as_str()))?;
     let first = if place > 0 && words[place].0 == "use" && words[place - 1].0 == "in" { place - 1 } else { place };
     Some(words[first].1)
+}
+
+/// How often a request had to wait, and where the first word of it begins: `wait_count`. Some exporters declare this total as a gauge.
+fn waits(words: &[Word]) -> Option<(Role, usize)> {
+    let is_other = words.iter().any(|(word, _)| OTHER.contains(&word.as_str()));
+    let pair = words
+        .windows(2)
+        .find(|pair| ["wait", "waits"].contains(&pair[0].0.as_str()) && ["count", "total"].contains(&pair[1].0.as_str()))?;
+    (!is_other).then_some((Role::PoolWaits, pair[0].1))
 }
 
 /// The same of a counter of seconds.

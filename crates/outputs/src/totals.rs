@@ -298,6 +298,7 @@ pub(crate) fn name_of(outcome: Outcome) -> &'static str {
         Outcome::Reset => "reset",
         Outcome::Closed => "closed",
         Outcome::Connect => "connect",
+        Outcome::NotConnected => "not_connected",
         Outcome::Tls => "tls",
         Outcome::Protocol => "protocol",
         Outcome::Script => "script",

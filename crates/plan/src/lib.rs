@@ -24,6 +24,6 @@ pub use options::RunOptions;
 pub use parameter::{Parameter, ParameterKind, ParameterOrigin, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};
 pub use steady::SteadyError;
-pub use test_plan::{Scenario, TestPlan};
+pub use test_plan::{Scenario, TestLanguage, TestPlan};
 pub use threshold::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 pub use validate::PlanError;

@@ -12,6 +12,23 @@ pub struct Scenario {
     pub name: String,
 }
 
+/// What the test is written in. Advice about its load uses the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestLanguage {
+    #[default]
+    Loadstone,
+    /// A k6 script.
+    K6,
+}
+
+impl TestLanguage {
+    /// Whether it is the default, which is not stored.
+    pub fn is_loadstone(&self) -> bool {
+        *self == Self::Loadstone
+    }
+}
+
 /// Everything that was asked of a run. Build it, call [`TestPlan::validate`], and do not change it afterwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestPlan {
@@ -40,6 +57,8 @@ pub struct TestPlan {
     #[serde(default)]
     pub stubs: Vec<serde_json::Value>,
     pub options: RunOptions,
+    #[serde(default, skip_serializing_if = "TestLanguage::is_loadstone")]
+    pub language: TestLanguage,
     /// Strings that no output of this run may show: values of secret parameters, credentials. Known only in the process that resolved them.
     #[serde(skip)]
     pub secrets: Secrets,
@@ -62,6 +81,7 @@ impl TestPlan {
             metrics: Vec::new(),
             stubs: Vec::new(),
             options: RunOptions::default(),
+            language: TestLanguage::default(),
             secrets: Secrets::default(),
         }
     }

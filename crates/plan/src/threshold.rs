@@ -171,3 +171,21 @@ pub struct Threshold {
     /// One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`.
     pub label: String,
 }
+
+impl Threshold {
+    /// Over the whole run and all series of the metric; without data it fails. `..Threshold::new(…)` changes that.
+    pub fn new(label: impl Into<String>, metric: Metric, aggregate: Aggregate, comparison: Comparison, value: f64) -> Self {
+        Self {
+            metric,
+            selector: Selector::default(),
+            aggregate,
+            bound: Bound { comparison, value },
+            window: Window::WholeRun,
+            after_seconds: 0,
+            abort: false,
+            abort_while_failing_after: None,
+            passes_without_data: false,
+            label: label.into(),
+        }
+    }
+}

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         body_use: BodyUse::Discard,
         body_bytes_max: 1 << 20,
         label: loadstone_metrics::span::RequestLabel::default(),
+        source: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();

@@ -33,22 +33,26 @@ pub(crate) async fn connect(
     limit: &Timer,
     phases: &mut Phases,
 ) -> Result<NetworkStream, Failure> {
+    network.check_host(target.host, target.port)?;
     let clock = network.clock();
     let proxy = match network.route() {
         NetworkRoute::Proxies(rules) => rules.proxy_for(target.scheme, target.host),
         _ => None,
     };
     let socket = match (network.route(), proxy) {
+        (NetworkRoute::Unix(_), _) if target.source.is_some() => {
+            return Err(Failure::unsendable("a Unix socket has no local address: remove `source`"));
+        }
         (NetworkRoute::Unix(path), _) => {
             let begun = clock.now();
             let connected = within(limit, "connecting", UnixStream::connect(path)).await;
             phases.connect = clock.now() - begun;
             RawSocket::unix(connected?.map_err(|error| unix_failure(&error))?)
         }
-        (_, None) => establish(network, target.host, target.port, limit, phases).await?,
+        (_, None) => establish(network, (target.host, target.port), target.source, limit, phases).await?,
         (_, Some(proxy)) => {
             let through = |failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message));
-            let mut socket = establish(network, &proxy.host, proxy.port, limit, phases).await.map_err(through)?;
+            let mut socket = establish(network, (&proxy.host, proxy.port), target.source, limit, phases).await.map_err(through)?;
             if tunnel::is_needed(target) {
                 let begun = clock.now();
                 let opened = within(limit, "opening the proxy's tunnel", tunnel::open(network, proxy, &mut socket, target)).await;
@@ -66,7 +70,13 @@ pub(crate) async fn connect(
 }
 
 /// Looks a name up and connects to one of its addresses.
-async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phases: &mut Phases) -> Result<RawSocket, Failure> {
+async fn establish(
+    network: &Network,
+    (host, port): (&str, u16),
+    source: Option<IpAddr>,
+    limit: &Timer,
+    phases: &mut Phases,
+) -> Result<RawSocket, Failure> {
     let clock = network.clock();
     let begun = clock.now();
     let looked_up = within(limit, "looking up the name", network.resolver.resolve(host)).await;
@@ -76,7 +86,7 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
         phases.dns = resolved - begun;
     }
     let addresses = looked_up??;
-    let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
+    let connected = within(limit, "connecting", first_to_answer(network, &addresses, port, source)).await;
     phases.connect = clock.now() - resolved;
     Ok(RawSocket::Tcp(connected??))
 }
@@ -104,9 +114,9 @@ pub(crate) async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Ou
 }
 
 /// Tries the addresses in order, the next one as soon as one fails or is slow, and returns the first that connects.
-async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> Result<Tcp, Failure> {
+async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16, source: Option<IpAddr>) -> Result<Tcp, Failure> {
     if let [address] = addresses {
-        return attempt(network, *address, port).await;
+        return attempt(network, *address, port, source).await;
     }
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -115,7 +125,7 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
     loop {
         match waiting.next() {
             Some(address) => {
-                attempts.push(attempt(network, *address, port));
+                attempts.push(attempt(network, *address, port, source));
                 delay.reset(network.clock().now().saturating_add(ATTEMPT_DELAY_NS));
             }
             None => delay.reset(u64::MAX),
@@ -142,8 +152,8 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
     }
 }
 
-async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<Tcp, Failure> {
-    let source = network.source_for(address)?;
+async fn attempt(network: &Network, address: IpAddr, port: u16, source: Option<IpAddr>) -> Result<Tcp, Failure> {
+    let source = network.source_for(address, source)?;
     let socket = open(address, source)?;
     Tcp::connect(network.clock(), socket, SocketAddr::new(address, port)).await.map_err(|error| {
         network.resolver.shun(address);
@@ -162,10 +172,15 @@ fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
     if let Some(source) = source {
         // Lets the kernel choose the port in connect instead of bind, so that one local port can serve many targets (ip(7)).
         setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;
-        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| match error {
-            Errno::EADDRNOTAVAIL => Failure::unsendable("a source address is not an address of this machine"),
-            _ => failed(error),
-        })?;
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| binding(error.into()))?;
     }
     Ok(socket)
+}
+
+/// Why a socket cannot have its source address.
+pub(crate) fn binding(error: io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::EADDRNOTAVAIL) => Failure::unsendable("a source address is not an address of this machine"),
+        _ => Failure::connecting(&error),
+    }
 }

@@ -18,6 +18,7 @@
 //! in `Network::state`, and it connects with `connect`. No file of the lower layers changes.
 
 mod admission;
+mod allowed_hosts;
 mod certificate_file;
 mod connect;
 mod connection;
@@ -61,6 +62,7 @@ pub mod udp;
 pub mod ws;
 
 pub use admission::WorkerPosition;
+pub use allowed_hosts::{AllowedHosts, HostPattern, HostPatternError};
 pub use failure::Failure;
 pub use identity::{ClientIdentity, IdentityFiles};
 pub use network::{ConnectionCounts, Network};

@@ -165,6 +165,20 @@ impl Network {
         self.late_reads.waiting()
     }
 
+    /// # Errors
+    /// Users may not connect to this host. A Unix socket replaces all hosts, so nothing is refused then.
+    pub(crate) fn check_host(&self, host: &str, port: u16) -> Result<(), Failure> {
+        match self.options.route {
+            NetworkRoute::Unix(_) => Ok(()),
+            NetworkRoute::Direct | NetworkRoute::Proxies(_) => self.options.allowed_hosts.check(host, port),
+        }
+    }
+
+    /// The same for datagrams, which take no route.
+    pub(crate) fn check_datagram_host(&self, host: &str, port: u16) -> Result<(), Failure> {
+        self.options.allowed_hosts.check(host, port)
+    }
+
     pub(crate) fn route(&self) -> &NetworkRoute {
         &self.options.route
     }
@@ -229,11 +243,16 @@ impl Network {
         random::mix(state)
     }
 
-    /// The next local source address for a connection to `to`. `None`: the kernel chooses.
+    /// The local address for a connection to `to`: `own`, or else the next of the network's. `None`: the kernel chooses.
     ///
     /// # Errors
-    /// All source addresses are of the other family.
-    pub(crate) fn source_for(&self, to: IpAddr) -> Result<Option<IpAddr>, Failure> {
+    /// All of them are of the other family.
+    pub(crate) fn source_for(&self, to: IpAddr, own: Option<IpAddr>) -> Result<Option<IpAddr>, Failure> {
+        let (family, other) = if to.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+        if let Some(own) = own {
+            let misfit = || format!("the target has an {family} address, but `source` is {own}, an {other} address: name one of {family}");
+            return if own.is_ipv4() == to.is_ipv4() { Ok(Some(own)) } else { Err(Failure::unsendable(misfit())) };
+        }
         let sources = &self.options.sources;
         if sources.is_empty() {
             return Ok(None);
@@ -242,8 +261,7 @@ impl Network {
         self.source_next.set(turn.wrapping_add(1));
         let found =
             (0..sources.len()).map(|i| sources[turn.wrapping_add(i) % sources.len()]).find(|source| source.is_ipv4() == to.is_ipv4());
-        let (own, other) = if to.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
-        let missing = || Failure::unsendable(format!("the target has an {own} address, but all source addresses are {other}"));
+        let missing = || Failure::unsendable(format!("the target has an {family} address, but all source addresses are {other}"));
         found.map(Some).ok_or_else(missing)
     }
 }

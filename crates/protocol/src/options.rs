@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::admission::WorkerPosition;
+use crate::allowed_hosts::AllowedHosts;
 use crate::identity::ClientIdentity;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
@@ -25,6 +26,8 @@ pub struct NetworkOptions {
     pub sources: Vec<IpAddr>,
     /// Name servers to use instead of the machine's. Empty: the machine's own.
     pub name_servers: Vec<SocketAddr>,
+    /// Hosts that users may connect to. A Unix socket or a proxy on the route is always permitted.
+    pub allowed_hosts: AllowedHosts,
     /// The route to every target.
     pub route: NetworkRoute,
     /// Limit on new connections per second, of all workers together. Further ones wait.

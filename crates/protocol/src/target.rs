@@ -1,5 +1,7 @@
 //! The destination of a connection.
 
+use std::net::IpAddr;
+
 use crate::proxies::ProxiedScheme;
 use crate::tls::Alpn;
 
@@ -14,4 +16,6 @@ pub(crate) struct ConnectTarget<'a> {
     pub(crate) tunnel: bool,
     /// Selects the proxy.
     pub(crate) scheme: ProxiedScheme,
+    /// The local address. `None`: as the network's options say.
+    pub(crate) source: Option<IpAddr>,
 }

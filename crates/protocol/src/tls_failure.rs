@@ -13,6 +13,9 @@ const SHOWN_NAMES_MAX: usize = 3;
 /// What Loadstone offers in addition to TLS 1.3: the suites of TLS 1.2 in rustls.
 const SUITES: &str = "TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Poly1305";
 
+/// The message for a server that supports none of the offered protocols.
+pub(crate) const NO_COMMON_PROTOCOL: &str = "the server supports none of the offered HTTP versions (ALPN)";
+
 /// The error that TLS found, in the handshake or later. `None`: the error belongs to the connection.
 pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
     let message = match error.get_ref()?.downcast_ref::<Error>()? {
@@ -35,7 +38,7 @@ fn of_alert(alert: AlertDescription) -> String {
         }
         AlertDescription::ProtocolVersion => "the server supports no TLS version that is still safe (1.2 or 1.3)".to_owned(),
         AlertDescription::UnrecognisedName => "the server has no site with this name".to_owned(),
-        AlertDescription::NoApplicationProtocol => "the server supports none of the offered HTTP versions (ALPN)".to_owned(),
+        AlertDescription::NoApplicationProtocol => NO_COMMON_PROTOCOL.to_owned(),
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
             format!(
                 "the server found no common cipher suite: it must support {SUITES}. Some servers of TLS 1.2 also report a missing client certificate this way"

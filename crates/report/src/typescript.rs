@@ -1,4 +1,4 @@
-//! Generates the page's types (`web/src/generated/report.ts`) from the Rust types. A test fails when the file differs from them. Read
+//! Generates the page's types (the modules in `web/src/generated`) from the Rust types. A test fails when a file differs from them. Read
 //! [`PageTypes`].
 //!
 //! Compiled for tests only, and for crates that add further types of the page.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use loadstone_analysis::RunComparison;
+use loadstone_analysis::{RunComparison, Summary, Verdict};
 use loadstone_metrics::SeriesKey;
 use loadstone_plan::ParameterKind;
 use ts_rs::{Config, TS, TypeVisitor};
@@ -18,7 +18,7 @@ use crate::html::{HistorySource, LiveSource};
 use crate::listing::RunRow;
 use crate::live::{Delta, Steering};
 use crate::trend::TrendView;
-use crate::view::ReportView;
+use crate::view::{CloseUp, EvidenceCharts, ReportView, Timeline};
 
 /// If this variable is `1`, [`PageTypes::compare`] writes the file.
 const UPDATE: &str = "UPDATE_TYPES";
@@ -26,66 +26,96 @@ const UPDATE: &str = "UPDATE_TYPES";
 /// Longer lines are broken.
 const COLUMNS: usize = 120;
 
-/// The page's types: TypeScript declarations by name.
+/// The page's types as TypeScript modules. A type is declared in the first module that reaches it, so modules import from earlier ones only.
 #[derive(Debug, Clone, Default)]
 pub struct PageTypes {
+    modules: Vec<PageModule>,
+}
+
+/// A file: TypeScript declarations by name.
+#[derive(Debug, Clone)]
+struct PageModule {
+    name: &'static str,
     types: BTreeMap<String, String>,
 }
 
 impl PageTypes {
     /// Every type that the page reads from this crate and the crates below it.
     pub fn report() -> Self {
-        Self::default()
+        let data = Self::default().module("verdict").with::<Verdict>().module("summary").with::<Summary>();
+        let data = data.module("charts").with::<Timeline>().with::<CloseUp>().with::<EvidenceCharts>();
+        let data = data.module("comparison").with::<RunComparison>();
+        data.module("report")
             .with::<ReportView>()
             .with::<SeriesKey>()
             .with::<Delta>()
             .with::<Steering>()
             .with::<LiveSource<'static>>()
             .with::<HistorySource<'static>>()
-            .with::<RunComparison>()
+            .with::<RunRow>()
+            .with::<ParameterKind>()
+            .module("answers")
             .with::<ExperimentView>()
             .with::<CapacityView>()
             .with::<RampView>()
             .with::<TrendView>()
-            .with::<RunRow>()
-            .with::<ParameterKind>()
     }
 
-    /// Adds a type and every type that it contains.
+    /// Begins a module. The types that follow belong to it.
+    #[must_use]
+    pub fn module(mut self, name: &'static str) -> Self {
+        self.modules.push(PageModule { name, types: BTreeMap::new() });
+        self
+    }
+
+    /// Adds a type to the last module, and every type that it contains and no earlier module has.
+    ///
+    /// # Panics
+    /// There is no module.
     #[must_use]
     pub fn with<T: TS + ?Sized + 'static>(mut self) -> Self {
         self.visit::<T>();
         self
     }
 
-    /// The content of the file. It imports the declarations of `imported` from a module, given relative to the file.
-    fn module(&self, imported: Option<(&PageTypes, &str)>) -> String {
-        let mut text =
-            String::from("// The types of the crates, field for field. A test of the crates writes this file: see web/README.md.\n\n");
-        let is_imported = |name: &str| imported.is_some_and(|(other, _)| other.types.contains_key(name));
-        let own: Vec<&String> = self.types.iter().filter(|(name, _)| !is_imported(name)).map(|(_, declaration)| declaration).collect();
-        if let Some((other, from)) = imported {
-            let used = other.types.keys().filter(|name| own.iter().any(|declaration| names(declaration, name)));
-            let _ = write!(text, "import type {{ {} }} from \"{from}\";\n\n", used.map(String::as_str).collect::<Vec<_>>().join(", "));
-        }
-        let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
-        text + &own.join("\n")
+    /// The names of the modules, in order.
+    pub fn modules(&self) -> Vec<&'static str> {
+        self.modules.iter().map(|module| module.name).collect()
     }
 
-    /// Compares a file with the present types. With `UPDATE_TYPES=1` it writes the file instead.
+    /// The content of a module's file.
+    fn text(&self, at: usize) -> String {
+        let own = &self.modules[at].types;
+        let mut text =
+            String::from("// The types of the crates, field for field. A test of the crates writes this file: see web/README.md.\n\n");
+        for earlier in &self.modules[..at] {
+            let used = earlier.types.keys().filter(|name| own.values().any(|declaration| names(declaration, name)));
+            let used: Vec<&str> = used.map(String::as_str).collect();
+            if !used.is_empty() {
+                let line = format!("import type {{ {} }} from \"./{}.ts\";", used.join(", "), earlier.name);
+                let broken = || format!("import type {{\n  {},\n}} from \"./{}.ts\";", used.join(",\n  "), earlier.name);
+                let _ = writeln!(text, "{}", if line.len() > COLUMNS { broken() } else { line });
+            }
+        }
+        if text.ends_with(";\n") {
+            text.push('\n');
+        }
+        text + &own.values().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Compares the files of some modules with the present types. With `UPDATE_TYPES=1` it writes them instead.
     ///
     /// # Errors
-    /// The file differs, or cannot be written: one sentence.
-    pub fn compare(&self, file: &Path, imported: Option<(&PageTypes, &str)>) -> Result<(), String> {
-        let text = self.module(imported);
-        if std::env::var(UPDATE).is_ok_and(|value| value == "1") {
-            return std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()));
-        }
-        if std::fs::read_to_string(file).unwrap_or_default() != text {
-            return Err(format!(
-                "{} differs from the types of the crates: run the test with {UPDATE}=1 and commit the file",
-                file.display()
-            ));
+    /// A file differs, or cannot be written: one sentence.
+    pub fn compare(&self, folder: &Path, modules: &[&str]) -> Result<(), String> {
+        for (at, module) in self.modules.iter().enumerate().filter(|(_, module)| modules.contains(&module.name)) {
+            let (file, text) = (folder.join(module.name).with_extension("ts"), self.text(at));
+            if std::env::var(UPDATE).is_ok_and(|value| value == "1") {
+                std::fs::write(&file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            } else if std::fs::read_to_string(&file).unwrap_or_default() != text {
+                let file = file.display();
+                return Err(format!("{file} differs from the types of the crates: run the test with {UPDATE}=1 and commit the file"));
+            }
         }
         Ok(())
     }
@@ -99,17 +129,19 @@ impl TypeVisitor for PageTypes {
         }
         let config = Config::new().with_large_int("number");
         let name = T::ident(&config);
-        if self.types.contains_key(&name) {
+        if self.modules.iter().any(|module| module.types.contains_key(&name)) {
             return;
         }
-        self.types.insert(name, declaration(T::docs().as_deref(), &T::decl(&config)));
+        let module = self.modules.last_mut().expect("`module` precedes `with`");
+        module.types.insert(name, declaration(T::docs().as_deref(), &T::decl(&config)));
         T::visit_dependencies(self);
     }
 }
 
-/// Whether `word` occurs in the declaration and is not part of a longer name.
-fn names(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
+/// Whether `word` occurs in the declaration outside of comments and is not part of a longer name.
+fn names(declaration: &str, word: &str) -> bool {
+    let code: String = outside_comments(declaration).map(|(_, c)| c).collect();
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
 fn declaration(docs: Option<&str>, declaration: &str) -> String {
@@ -235,8 +267,8 @@ mod tests {
 
     #[test]
     fn the_page_has_the_types_of_the_crates() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/report.ts");
-        PageTypes::report().compare(&file, None).unwrap();
+        let (types, folder) = (PageTypes::report(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated"));
+        types.compare(&folder, &types.modules()).unwrap();
     }
 
     #[derive(Serialize, TS)]
@@ -266,9 +298,30 @@ mod tests {
         Every { seconds: u32 },
     }
 
+    #[derive(Serialize, TS)]
+    struct Unused {}
+
+    #[derive(Serialize, TS)]
+    struct Outer {
+        /// Not a use: [`Unused`].
+        kind: Kind,
+        sampled: Sampled,
+        inner: Inner,
+    }
+
+    #[test]
+    fn a_module_imports_the_types_of_earlier_ones() {
+        let types = PageTypes::default().module("first").with::<Kind>().with::<Unused>().module("second").with::<Outer>();
+        let text = types.text(1);
+        let expected = "import type { Kind } from \"./first.ts\";\n\nexport interface Inner {";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("export interface Outer {") && !text.contains("export type Kind"), "{text}");
+        assert!(!types.text(0).contains("import"), "{}", types.text(0));
+    }
+
     #[test]
     fn what_serde_writes_is_what_the_type_says() {
-        let sampled = &PageTypes::default().with::<Sampled>().types["Sampled"];
+        let sampled = &PageTypes::default().module("test").with::<Sampled>().modules[0].types["Sampled"];
         let expected = [
             "/** What is sampled. */",
             "export interface Sampled {",
@@ -284,7 +337,7 @@ mod tests {
         assert_eq!(sampled.lines().collect::<Vec<_>>(), expected);
         let value = Sampled { count: 1, renamed: true, absent: None, null: None, inner: Inner { place: 2 } };
         assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"count":1,"other-name":true,"null":null,"place":2}"#);
-        let kind = &PageTypes::default().with::<Kind>().types["Kind"];
+        let kind = &PageTypes::default().module("test").with::<Kind>().modules[0].types["Kind"];
         assert_eq!(kind, "export type Kind = \"whole_run\" | { \"every\": { seconds: number } };\n");
         assert_eq!(
             serde_json::to_string(&[Kind::WholeRun, Kind::Every { seconds: 2 }]).unwrap(),

@@ -1,5 +1,5 @@
 //! The view that the terminal, the live page and the finished report draw. Its JSON is the page's only input. A test generates the page's types
-//! (`web/src/generated/report.ts`) from the types in this file.
+//! (`web/src/generated`) from the types in this file and below it.
 
 use loadstone_analysis::{RunComparison, Summary, WithdrawnFinding};
 use loadstone_metrics::span::KeptTrace;

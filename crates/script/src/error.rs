@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use loadstone_metrics::ErrorCause;
 use loadstone_plan::Secrets;
 
 /// A place in a source file. Lines and columns start at 1.
@@ -43,11 +44,13 @@ pub struct ScriptError {
     pub help: Option<String>,
     /// Innermost first, without frames of Loadstone.
     pub stack: Vec<StackFrame>,
+    /// Where a rule asks for it.
+    pub cause: Option<ErrorCause>,
 }
 
 impl ScriptError {
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, help: None, stack: Vec::new() }
+        Self { message: message.into(), place: None, help: None, stack: Vec::new(), cause: None }
     }
 
     #[must_use]

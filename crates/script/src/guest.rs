@@ -2,18 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
+use loadstone_protocol::HostPattern;
 use rquickjs::{Ctx, Value};
 
-use crate::compile::{self, GuestModules, ModuleForm, Program};
+use crate::compile::{self, GuestModules, ModuleForm, Program, RemoteModules};
 use crate::error::{ScriptError, SourcePlace};
+use crate::named_hosts;
+use crate::permissions::Permissions;
 use crate::realm;
 
-/// Compiles a script of another tool and all its imports.
+/// Compiles a script of another tool and all its imports. `remote` finds those by URL that are no modules of the tool.
 ///
 /// # Errors
 /// The first file that cannot be read, parsed or found.
-pub fn compile_guest(path: &Path, modules: &GuestModules) -> Result<Program, ScriptError> {
-    compile::compile_guest(path, modules)
+pub fn compile_guest(
+    path: &Path,
+    modules: &GuestModules,
+    remote: &dyn RemoteModules,
+    permissions: &Permissions,
+) -> Result<Program, ScriptError> {
+    compile::compile_guest(path, modules, remote, permissions)
+}
+
+/// The hosts that a text names: in URLs, or as the whole text or a whole quoted part, with or without a port.
+pub fn hosts_in(text: &str) -> impl Iterator<Item = HostPattern> {
+    named_hosts::in_source(text)
 }
 
 /// A call into JavaScript failed: the error, with its place in the source. Takes the pending exception.
@@ -29,6 +42,27 @@ pub fn thrown_error<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>)
 /// The place in the source of the running call.
 pub fn running_place(ctx: &Ctx<'_>, program: &Program) -> Option<SourcePlace> {
     realm::caller_place(ctx, program)
+}
+
+/// Parses a page as browsers do.
+///
+/// # Errors
+/// Its elements are nested too deeply, or parsing takes too long.
+pub fn parse_html(body: &str) -> Result<scraper::Html, String> {
+    crate::extract::markup::html(body, &crate::extract::effort::Effort::of_one_turn()).map_err(|error| error.to_string())
+}
+
+/// A CSS selector, unless it is invalid.
+pub fn css_selector(text: &str) -> Option<scraper::Selector> {
+    crate::extract::markup::selector(text).ok()
+}
+
+/// Puts `URL` and `URLSearchParams` on the global object.
+///
+/// # Errors
+/// JavaScript has no memory left.
+pub fn install_url(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    crate::globals::url::install(ctx)
 }
 
 /// `GET /tickets/:id`: the default name of a request in reports.
@@ -60,6 +94,16 @@ impl Program {
     /// Folder of the test file.
     pub fn folder_path(&self) -> &Path {
         &self.folder
+    }
+
+    /// The hosts that the text of its files names.
+    pub fn hosts_in_text(&self) -> impl Iterator<Item = HostPattern> {
+        self.named_hosts()
+    }
+
+    /// Whether the text of a file contains a word.
+    pub fn contains_word(&self, word: &str) -> bool {
+        self.place_of_word(word).is_some()
     }
 
     /// SHA-256 of every file with its name, in hexadecimal.

@@ -26,8 +26,10 @@ mod learnt;
 mod load;
 mod loaded;
 mod module;
+mod named_hosts;
 mod natives;
 mod parameters;
+mod permissions;
 mod protocols;
 mod proxy_setting;
 mod realm;
@@ -40,21 +42,26 @@ mod tags;
 mod unknown_options;
 mod user;
 
-pub use compile::{GuestModules, Program};
+pub use compile::{GuestModules, Program, RemoteModules};
 pub use data::collection::Collected;
 pub use data::common_data::CommonData;
 pub use data::elsewhere::CommonHome;
 pub use data::feeder::{CallLeases, LeasedCalls};
+pub use data::rows::read_regular;
 pub use error::{ScriptError, SourcePlace, StackFrame};
 pub use factory::ScriptUsers;
 pub use globals::console::ConsoleLevel;
 pub use grpc_types::grpc_types;
-pub use guest::{CommonJsBody, caught_error, compile_guest, request_name, running_place, thrown_error};
+pub use guest::{
+    CommonJsBody, caught_error, compile_guest, css_selector, hosts_in, install_url, parse_html, request_name, running_place, thrown_error,
+};
 pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
-pub use load::load;
+pub use load::{load, load_system};
 pub use loaded::Loaded;
+pub use named_hosts::SETTINGS_BYTES_MAX;
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
+pub use permissions::{AccessKind, AccessRefused, FileAccess, Permissions};
 pub use sinks::{
     CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, StubConsole, TraceSink, TracedCheck, TracedExchange,
     TracedExpectation, TracedMessage, TracedRequest, TracedResponse,

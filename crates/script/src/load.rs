@@ -8,20 +8,22 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_plan::{Secrets, TestPlan};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
-use loadstone_protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, SourceRange};
+use loadstone_protocol::{AllowedHosts, HostPattern, NetworkOptions, NetworkRoute, ProtocolOptions, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
 use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
-use crate::inbound::DeclaredConsumer;
+use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Interventions;
 use crate::known_verbs::CalledVerb;
 use crate::loaded::Loaded;
 use crate::module;
+use crate::named_hosts;
 use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
+use crate::permissions::FileAccess;
 use crate::protocols::grpc::services::Services;
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
@@ -48,15 +50,47 @@ struct ConsumerDescription {
 /// # Errors
 /// Any problem with the file or the inputs, with its place in the file and a remedy.
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
-    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::verbs())?);
+    load_as(ExportKind::Test, path, inputs)
+}
+
+/// Compiles and evaluates a file that describes the system for a script of another tool: `export default { observe, thresholds, stubs }`. The
+/// plan's load must not run.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_system(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
+    load_as(ExportKind::System, path, inputs)
+}
+
+/// What a file exports.
+#[derive(Clone, Copy)]
+enum ExportKind {
+    Test,
+    /// Observers, thresholds and stubs, without load.
+    System,
+}
+
+impl ExportKind {
+    /// The module's function that describes it, and the remedy if there is nothing to describe.
+    fn described_by(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Test => ("describe", "end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"),
+            Self::System => ("describeSystem", "end the file with `export default { observe: [observe.process({ port: 8080 })] }`"),
+        }
+    }
+}
+
+fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
+    let (describing, remedy) = file_kind.described_by();
+    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::verbs(), &inputs.permissions)?);
     let inputs = Arc::new(inputs.clone());
-    let planned = Store::new(inputs.seed.unwrap_or(1));
+    let planned = Store::new(inputs.seed.unwrap_or(1), FileAccess::new(&program.folder, &inputs.permissions));
     let world =
         World { program: Arc::clone(&program), folder: program.folder.clone(), store: Arc::clone(&planned), turn_ns_max: TURN_NS_MAX };
     let (realm, scope, (declarations, addresses)) =
         Realm::new(Rc::new(world), Rc::new(|_, _| {}), |ctx, native| install_for_planning(ctx, native, &inputs))?;
     let name = test_name(path);
-    let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, exported, &name));
+    let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, describing, exported, &name));
     scope.seal();
     let declared = declarations.take();
     let (mut secrets, file) = (declared.secrets.clone(), path.display());
@@ -67,8 +101,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         declared.check_addresses(&program.checked_later.addresses)?;
         check_verbs(&realm, &program.checked_later.verbs)?;
         let Some(description) = described else {
-            return Err(ScriptError::new(format!("{file} exports no test"))
-                .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
+            return Err(ScriptError::new(format!("{file} exports no test")).help(remedy));
         };
         let TestDescription { mut plan, settings, interventions, consumers } = serde_json::from_str(&description)
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values in `test(…)`"))?;
@@ -77,19 +110,25 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         consumers.iter().for_each(|described| secrets.learn_description(&described.declaration));
         let consumers = consumers.into_iter().map(|described| user::consumer(&described.kind, described.declaration));
         let consumers: Vec<DeclaredConsumer> = consumers.collect::<Result<_, _>>().map_err(ScriptError::new)?;
+        let of_parameters: Vec<HostPattern> = declared.named_hosts().collect();
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-        let network = network_options(&settings, &plan, &program.folder)?;
         for (number, server) in interventions.name_servers.iter().enumerate() {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
         }
-        let stubs = declared::stubs(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
+        let stubs = declared::stubs(&plan, &addresses, (&program.folder, planned.access()), &realm.enter(Services::declared))?;
+        let redirect_hosts = settings.redirect_hosts()?;
+        let named = program.named_hosts().chain(of_parameters).chain(inputs.permissions.net.iter().cloned()).chain(redirect_hosts);
+        let of_servers = stubs.iter().map(DeclaredStub::url).chain(interventions.proxies.iter().map(|proxy| proxy.listen.as_str()));
+        let targets = settings.targets().chain(plan.target.as_deref());
+        let allowed_hosts = AllowedHosts::only(named.chain(of_servers.chain(targets).flat_map(named_hosts::in_value)));
+        let network = NetworkOptions { allowed_hosts, ..network_options(&settings, &plan, &program.folder)? };
         Ok((plan, settings, network, stubs, interventions, consumers))
     };
     let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;
-    let store = Store::new(plan.options.seed);
+    let store = Store::new(plan.options.seed, planned.access().clone());
     Ok(Loaded {
         plan,
         network,
@@ -132,9 +171,9 @@ fn test_name(path: &Path) -> String {
     stem.unwrap_or(name).to_owned()
 }
 
-fn describe<'js>(ctx: &Ctx<'js>, exported: Value<'js>, name: &str) -> rquickjs::Result<Option<String>> {
+fn describe<'js>(ctx: &Ctx<'js>, by: &str, exported: Value<'js>, name: &str) -> rquickjs::Result<Option<String>> {
     let native: Object<'js> = ctx.globals().get("__loadstone")?;
-    match native.get::<_, Option<Function<'js>>>("describe")? {
+    match native.get::<_, Option<Function<'js>>>(by)? {
         Some(describe) => describe.call((exported, name)),
         None => Ok(None),
     }

@@ -21,6 +21,7 @@ use crate::error::ScriptError;
 use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
+use crate::permissions::AccessKind;
 use crate::realm::World;
 use crate::settings::Settings;
 
@@ -144,7 +145,8 @@ impl Loaded {
             files.extend(described_by(&module, &self.program.folder));
             let folders = [Some(self.program.folder.as_path()), module.parent()];
             for text in source.text.split(['"', '\'', '`']).filter(|text| text.len() < 256 && text.contains('.')) {
-                files.extend(folders.iter().flatten().map(|folder| folder.join(text)).filter(|file| file.is_file()));
+                let named = folders.iter().flatten().map(|folder| folder.join(text));
+                files.extend(named.filter(|file| self.store.access().check(AccessKind::Read, file).is_ok() && file.is_file()));
             }
             files.insert(module);
         }

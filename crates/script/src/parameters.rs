@@ -6,11 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_plan::{Parameter, ParameterKind, ParameterOrigin, Secrets};
+use loadstone_protocol::HostPattern;
 use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
 use serde::Deserialize;
 
 use crate::error::ScriptError;
 use crate::known_verbs::AddressParameter;
+use crate::named_hosts;
+use crate::permissions::Permissions;
 
 /// The inputs of a test from outside.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +28,8 @@ pub struct Inputs {
     pub missing: Missing,
     /// The URLs of stubs that another machine starts, in the order of their declaration. The test then starts none itself.
     pub stub_urls: Option<Vec<String>>,
+    /// What the test may do in addition to the default.
+    pub permissions: Permissions,
     /// Checks the arguments of `observe.KIND(…)`, so that an error names its line. Without it, descriptions are not checked.
     pub check_observer: Option<ObserverCheck>,
 }
@@ -124,6 +129,11 @@ pub(crate) struct DeclaredParameters {
 }
 
 impl DeclaredParameters {
+    /// The hosts that values of parameters name.
+    pub(crate) fn named_hosts(&self) -> impl Iterator<Item = HostPattern> {
+        self.texts.values().flat_map(|text| named_hosts::in_value(text))
+    }
+
     /// Checks the addresses of calls that are parameters, before anything runs.
     ///
     /// # Errors

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use loadstone_plan::Secrets;
 use loadstone_protocol::http::ClientOptions;
-use loadstone_protocol::{ClientIdentity, IdentityFiles};
+use loadstone_protocol::{ClientIdentity, HostPattern, HostPatternError, IdentityFiles};
 use serde::Deserialize;
 
+use crate::error::ScriptError;
 use crate::proxy_setting::ProxySetting;
 
 /// Credentials as written in the script.
@@ -160,6 +161,20 @@ impl Settings {
             shared_connections_max: self.connections_per_user.unwrap_or(defaults.shared_connections_max),
             retry_idle_close: self.retry_idle_close,
         }
+    }
+
+    /// Hosts to which responses may redirect, in addition to the targets.
+    ///
+    /// # Errors
+    /// A string is not a host.
+    pub(crate) fn redirect_hosts(&self) -> Result<Vec<HostPattern>, ScriptError> {
+        let parsed = self.redirect_hosts.iter().map(|text| text.parse());
+        parsed.collect::<Result<_, HostPatternError>>().map_err(|error| ScriptError::new(format!("redirects.hosts: {error}")))
+    }
+
+    /// The targets that scenarios have instead of the test's.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &str> {
+        self.scenarios.iter().filter_map(|scenario| scenario.target.as_deref())
     }
 
     /// Registers all strings in them that no output may show.

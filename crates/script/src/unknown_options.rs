@@ -48,7 +48,11 @@ pub(crate) fn option_named(message: &str) -> Option<&str> {
 
 /// The same, and notifies the listener.
 pub(crate) fn report_unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
-    let message = unknown_option(what, option, known);
+    report_misuse(ctx, unknown_option(what, option, known))
+}
+
+/// Notifies the listener of a call that the run must not hide, and returns the message.
+pub(crate) fn report_misuse(ctx: &Ctx<'_>, message: String) -> String {
     if let Some(listener) = ctx.userdata::<UnknownOptionListener>() {
         listener.0(ctx, &message);
     }

@@ -61,7 +61,10 @@ pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Descriptor
     let need = format!("{} users need at least as many open connections", count(certain));
     let files = count(limit);
     Err(RoomError(if each == 0 {
-        format!("{need}, but this process may open only {files} files: {or_raise}")
+        format!(
+            "{need}, and Loadstone needs up to {OTHER_DESCRIPTORS} files for itself, but this process may open only {files}: {or_raise}; users \
+             with several requests at once need more"
+        )
     } else {
         let room = count(each * u64::from(workers));
         format!(
@@ -147,6 +150,6 @@ mod tests {
         let most =
             "2 workers have room for 39,800 (each may open 20,000 files): run with --workers 3, or raise the limit (`ulimit -n 21600`";
         check(users(43_000), (2, 20_000), Err(most));
-        check(users(10), (2, 64), Err("10 users need at least as many open connections, but this process may open only 64 files: raise"));
+        check(users(10), (2, 64), Err("up to 100 files for itself, but this process may open only 64: raise the limit (`ulimit -n 105`"));
     }
 }

@@ -93,6 +93,7 @@ impl FixedRequestUsers {
             body_use: BodyUse::Discard,
             body_bytes_max: options.body_bytes_max,
             label: RequestLabel::of(&key.scenario, &key.name),
+            source: None,
         };
         let prepared = PreparedRequest::new(&wire).map_err(|failure| failure.message.to_string())?.without_headers();
         Ok(Self {
@@ -145,7 +146,7 @@ impl VirtualUser for FixedRequestUser {
         let shared = &*self.shared;
         let limits_connections = shared.network.limits_connections();
         if limits_connections {
-            self.client.admit(&shared.request.request().origin).await;
+            self.client.admit(shared.request.request()).await;
         }
         // In closed load, reading this response starts the next request. The same holds for a request that waits for its connection.
         shared.network.allow_late_reads(iteration.open && !limits_connections);

@@ -25,10 +25,21 @@ pub enum Unreachable {
         "{whom}: the target has only {family} addresses, but all source addresses are of the other family: add an {family} source address"
     )]
     Source { whom: String, family: &'static str },
-    #[error("{whom}: nothing listens on {address} (connection refused): is the target running?")]
+    #[error("{whom}: nothing listens on {address} (connection refused): is the target running?{}", demo_offer(*address))]
     Refused { whom: String, address: SocketAddr },
     #[error("{whom}: {address} cannot be reached: {source}")]
     Connect { whom: String, address: SocketAddr, source: io::Error },
+}
+
+/// The default target of `loadstone init` and of the examples is also the address of the demo shop.
+const DEMO_PORT: u16 = 8080;
+
+fn demo_offer(address: SocketAddr) -> &'static str {
+    if address.ip().is_loopback() && address.port() == DEMO_PORT {
+        " Without one, `loadstone demo --serve` serves a shop there"
+    } else {
+        ""
+    }
 }
 
 /// Tries to connect to the plan's target, if it has one.
@@ -83,4 +94,18 @@ fn first_to_answer(host: &str, port: u16, whom: String, sources: &[IpAddr]) -> R
         Some((address, error)) if error.kind() == io::ErrorKind::ConnectionRefused => Unreachable::Refused { whom, address },
         Some((address, source)) => Unreachable::Connect { whom, address, source },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_shop_is_offered_at_its_address_only() {
+        let refused =
+            |address: &str| Unreachable::Refused { whom: "http://shop".to_owned(), address: address.parse().unwrap() }.to_string();
+        assert!(refused("127.0.0.1:8080").ends_with("`loadstone demo --serve` serves a shop there"));
+        assert!(refused("127.0.0.1:8081").ends_with("is the target running?"));
+        assert!(refused("192.0.2.1:8080").ends_with("is the target running?"));
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::span::TraceBatch;
-use loadstone_metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
+use loadstone_metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, stub_observer, unit};
 use loadstone_script::Stubs;
 use loadstone_stub::{NameSecond, Recording, SecondCounts};
 
@@ -41,14 +41,14 @@ impl StubSignals {
     fn batches(&mut self) -> Vec<SignalBatch> {
         let mut batches = Vec::new();
         for (name, seconds) in self.stubs.seconds() {
-            let observer = format!("stub:{name}");
+            let observer = stub_observer::of_stub(&name);
             let signals = self.known.entry(observer.clone()).or_insert_with(|| signals(&observer));
             let points = seconds.iter().flat_map(|second| points(second, signals)).collect();
             let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
             batches.push(SignalBatch { observer: observer.into(), points, notices, flow_events, traces });
         }
         for (server, seconds) in self.stubs.names() {
-            let observer = format!("stub:{server}");
+            let observer = stub_observer::of_stub(&server);
             let points = seconds.iter().flat_map(|second| self.name_points(&observer, second)).collect();
             let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
             batches.push(SignalBatch { observer: observer.into(), points, notices, flow_events, traces });
@@ -119,7 +119,10 @@ fn points<'a>(
 pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     let sentence = |(name, recording): &(String, Recording)| {
         let calls = loadstone_units::counted(recording.unmatched, "call");
-        format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404, those of gRPC with UNIMPLEMENTED")
+        format!(
+            "{} had {calls} that none of its routes matched; they were answered with 404, those of gRPC with UNIMPLEMENTED",
+            stub_observer::of_stub(name)
+        )
     };
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
 }

@@ -157,8 +157,7 @@ mod tests {
     fn batch(metric: &str, at: u64) -> SignalBatch {
         let signal = Signal::new("shop", metric, SignalKind::Gauge, loadstone_metrics::unit::COUNT).help("of http://app:hunter2@host/");
         let observer: Arc<str> = "shop".into();
-        let message = "cannot reach http://app:hunter2@host/".to_owned();
-        let notice = SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Failed, message };
+        let notice = SignalNotice::silence(&observer, at, NoticeKind::Failed, "cannot reach http://app:hunter2@host/".to_owned());
         SignalBatch {
             observer,
             points: vec![(Arc::new(signal), SignalPoint { at, value: at as f64 })],
@@ -178,7 +177,8 @@ mod tests {
         assert_eq!(seen, [("shop/a", 2), ("shop/b", 1), ("shop/c", 1)]);
         assert_eq!(readings.series[0].signal.help, "of http://app:•••@host/");
         let marks: Vec<Mark> = readings.marks().collect();
-        assert_eq!((marks.len(), marks[3].at, marks[3].text.as_str()), (4, 3, "cannot reach http://app:•••@host/"));
+        assert_eq!((marks.len(), marks[3].at, marks[3].text.as_str()), (4, 3, "shop cannot read: cannot reach http://app:•••@host/"));
+        assert_eq!(readings.notices[0].reason, "cannot reach http://app:•••@host/");
         assert!(signals.finish().series.is_empty());
     }
 }

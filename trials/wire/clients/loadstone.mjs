@@ -65,7 +65,7 @@ const optionsOf = (row) => JSON.stringify(row.options?.proxy ? { proxy: `http://
 function run(binary, folder, file) {
   const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: "1" };
   const options = { cwd: folder, env, maxBuffer: 1 << 26, timeout: 240_000 };
-  return new Promise((resolve) => execFile(binary, ["run", "--no-save", "-q", file], options, (error, stdout, stderr) =>
+  return new Promise((resolve) => execFile(binary, ["run", "--no-save", "-q", "--allow-net", "*", file], options, (error, stdout, stderr) =>
     resolve(`${error?.code ?? ""}\n${stdout}\n${stderr}`)));
 }
 

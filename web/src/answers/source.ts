@@ -1,6 +1,7 @@
 // An answer that rests on several runs: a comparison, an experiment, a capacity, a ramp, a trend.
 
-import type { CapacityView, ExperimentView, RampView, RunComparison, TrendView } from "../generated/report";
+import type { CapacityView, ExperimentView, RampView, TrendView } from "../generated/answers";
+import type { RunComparison } from "../generated/comparison";
 
 /** What the page of an answer contains: `AnswerSource` of crates/report/src/html.rs, by its feeds. */
 export type AnswerSource =

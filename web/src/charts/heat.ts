@@ -1,7 +1,7 @@
 // The heat map of response times, behind the lines of the response panel.
 
 import type uPlot from "uplot";
-import type { HeatMap, Timeline } from "../generated/report";
+import type { HeatMap, Timeline } from "../generated/charts";
 import { heat as heatColour, type Theme } from "./palette";
 
 /** Strength of a cell, 0 to 1. The square root separates the many small counts without hiding the few large ones. */

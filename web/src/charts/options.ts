@@ -2,20 +2,17 @@
 // Deliberately absent: Svelte, and any state.
 
 import uPlot from "uplot";
-import { clock, ticksInUnit } from "../format/unit";
-import { stepAt } from "../data/columns";
+import { ticksInUnit } from "../format/unit";
 import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
-import type { ChartColumn, HeatMap, Panel, Timeline } from "../generated/report";
-import { type ChartMark, type Highlight, type Interval, names } from "../state/page.svelte";
+import type { ChartColumn, HeatMap, Panel } from "../generated/charts";
+import { type ChartMark, names } from "../state/page.svelte";
 import { drawHeat } from "./heat";
 import { colour, faded, INK, type Theme } from "./palette";
+import { type TimeAxisSettings, axisStyle, timeAxis, timeHooks, timeOptions, timeScale } from "./time-axis";
 
-export interface ChartSettings {
+export interface ChartSettings extends TimeAxisSettings {
   panel: Panel;
-  theme: Theme;
-  width: number;
-  height: number;
   /** Width of the value axis. It is the same on all charts, so that their times align. */
   axisWidth: number;
   logarithmic: boolean;
@@ -24,11 +21,6 @@ export interface ChartSettings {
   /** Draw the timeline's heat map behind the lines. */
   heat: boolean;
   hidden: ReadonlySet<string>;
-  /** Read on every redraw, because they change without a new chart. */
-  now: () => { highlight: Highlight | null; marks: ChartMark[]; visible: Interval; timeline: Timeline };
-  onZoom: (from: number, to: number) => void;
-  onReset: () => void;
-  onCursor: (seconds: number | null) => void;
 }
 
 /** Space for half of the last time label. The overview uses the same. */
@@ -38,26 +30,12 @@ const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
 
 export const steppedPaths = uPlot.paths.stepped!({ align: 1 });
 
-export const SYNC = "loadstone-time";
-
 export function plotOptions(settings: ChartSettings): uPlot.Options {
   const { panel, theme } = settings;
   return {
-    width: settings.width,
-    height: settings.height,
+    ...timeOptions(settings),
     padding: [8, RIGHT, settings.lane ? 8 : 0, 0],
-    legend: { show: false },
-    cursor: {
-      y: false,
-      points: { size: 7, width: 2 },
-      // A value applies from its second on. The legend, the dots and the keys use the same step.
-      dataIdx: (_plot, _series, _closest, at) => stepAt(settings.now().timeline, at),
-      drag: { x: true, y: false, setScale: false },
-      // Only the position is shared; every chart reads the page's zoom itself.
-      sync: { key: SYNC, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
-      bind: { dblclick: () => () => (settings.onReset(), null) },
-    },
-    scales: { x: { time: false, range: () => [...settings.now().visible] }, y: valueScale(settings) },
+    scales: { x: timeScale(settings), y: valueScale(settings) },
     axes: axes(settings),
     series: [{}, ...panel.columns.map((column, index) => series(settings, column.id, index))],
     bands: panel.stacked ? panel.columns.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : rangeBands(settings),
@@ -65,14 +43,7 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
       drawClear: [(plot) => drawHighlight(plot, settings, theme)],
       drawAxes: settings.heat ? [(plot) => drawHeat(plot, settings.now().timeline, theme)] : [],
       draw: [(plot) => drawMarks(plot, settings.now().marks, theme)],
-      setSelect: [
-        (plot) => {
-          const { left, width } = plot.select;
-          if (width > 3) settings.onZoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
-          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        },
-      ],
-      setCursor: [(plot) => settings.onCursor((plot.cursor.left ?? -1) >= 0 ? plot.posToVal(plot.cursor.left as number, "x") : null)],
+      ...timeHooks(settings),
     },
   };
 }
@@ -102,20 +73,10 @@ function heatRange(heat: HeatMap): [number, number] {
 
 function axes(settings: ChartSettings): uPlot.Axis[] {
   const ink = INK[settings.theme];
-  const font = `12px "Hanken Grotesk Variable", system-ui, sans-serif`;
-  const shared = { stroke: ink.text, font, ticks: { show: false }, grid: { stroke: ink.grid, width: 1 } };
+  const shared = { ...axisStyle(settings.theme), grid: { stroke: ink.grid, width: 1 } };
   const logarithmic = settings.logarithmic || settings.heat;
   return [
-    {
-      ...shared,
-      size: settings.lane ? 0 : 26,
-      show: !settings.lane,
-      gap: 6,
-      space: 70,
-      grid: { show: false },
-      incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400],
-      values: (_, ticks) => ticks.map(clock),
-    },
+    { ...timeAxis(settings), ...(settings.lane ? { size: 0, show: false } : {}) },
     {
       ...shared,
       size: settings.axisWidth,

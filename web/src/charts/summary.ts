@@ -2,7 +2,7 @@
 
 import { peak } from "../data/columns";
 import { clock, inUnit } from "../format/unit";
-import type { Panel, Timeline } from "../generated/report";
+import type { Panel, Timeline } from "../generated/charts";
 
 export function chartSummary(panel: Panel, timeline: Timeline): string {
   const end = timeline.seconds.at(-1) ?? 0;

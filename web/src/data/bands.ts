@@ -1,7 +1,7 @@
 // Selects the signals of an observer that get a chart. An observer may read fifty, most of which contribute nothing to a given run. Read `sortBand`
 // first.
 
-import type { Band, Panel } from "../generated/report";
+import type { Band, Panel } from "../generated/charts";
 import { speaksOf } from "./evidence";
 
 export interface SortedBand {

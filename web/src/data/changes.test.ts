@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { ChangeRow, ReportView } from "../generated/report";
+import type { ReportView } from "../generated/report";
+import type { ChangeRow } from "../generated/summary";
 import { changeInWords, changeIsKnown, changesOf } from "./changes";
 
 const base = { at_seconds: 20, at_error_seconds: 1, until_seconds: null, samples_before: 2000, samples_after: 4000 };

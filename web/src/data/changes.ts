@@ -2,7 +2,8 @@
 
 import { count, seconds, share } from "../format/number";
 import { clock, inUnit } from "../format/unit";
-import type { ChangeRow, ReportView } from "../generated/report";
+import type { ReportView } from "../generated/report";
+import type { ChangeRow } from "../generated/summary";
 import { find } from "./columns";
 
 /** The changes of one request, by its name; all changes if none is selected. In order of time. */

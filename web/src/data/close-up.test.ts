@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Panel, Timeline } from "../generated/report";
+import type { Panel, Timeline } from "../generated/charts";
 import { closeUpAt } from "./close-up";
 
 const panel = (values: number[]): Panel => ({ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/requests", label: "", values }] });

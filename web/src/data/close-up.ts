@@ -1,6 +1,6 @@
 // A long run second by second, as far as its seconds were stored.
 
-import type { CloseUp, Timeline } from "../generated/report";
+import type { CloseUp, Timeline } from "../generated/charts";
 
 /** The part that contains the whole interval, as a timeline; `null` if none does. */
 export function closeUpAt(timeline: Timeline, from: number, to: number): Timeline | null {

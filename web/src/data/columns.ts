@@ -1,6 +1,6 @@
 // Questions about the columns of the timeline: which are empty, which contain an instant, which a finding names.
 
-import type { ChartColumn, Panel, Timeline } from "../generated/report";
+import type { ChartColumn, Panel, Timeline } from "../generated/charts";
 import { speaksOf } from "./evidence";
 
 export function isEmpty(panel: Panel): boolean {
@@ -56,3 +56,8 @@ export function thin(values: readonly (number | null)[], points: number): (numbe
   }
   return out;
 }
+
+/** Charts that are seldom the cause. The screen folds them. */
+export const isAside = (id: string): boolean => id === "in_flight" || id === "bytes";
+
+export const isFolded = (id: string): boolean => isAside(id) || id.startsWith("generator");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ComparedRow } from "../generated/report";
+import type { ComparedRow } from "../generated/comparison";
 import { barOf, changeOf, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({

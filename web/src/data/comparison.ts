@@ -2,7 +2,7 @@
 
 import { NONE, count, number, rate, seconds, share } from "../format/number";
 import { inUnit } from "../format/unit";
-import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/report";
+import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/comparison";
 
 const NAMES: Record<string, string> = {
   rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",
@@ -51,6 +51,12 @@ export function signed(row: ComparedRow, change: number | null): string {
   if (size.startsWith("<")) return size.replace("<", "under ");
   return part > 0 ? `+${size}` : part < 0 ? `−${size}` : size;
 }
+
+/** The word of a comparison, and the colour of its meaning. The headline follows it. */
+export const VERDICTS = {
+  better: ["Better", "good"], worse: ["Worse", "bad"], mixed: ["Mixed", "warn"], same: ["No change", "none"], cannot_tell: ["Cannot tell", "warn"],
+  not_comparable: ["Not comparable", "bad"],
+} as const;
 
 export function verdictOf(row: ComparedRow, effect: number): string {
   if (row.verdict === "same") return isShare(row) ? "same (±0.1 points)" : `same (±${number(Math.round(effect * 1e6) / 1e4)} %)`;

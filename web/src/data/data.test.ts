@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { RequestRow, Timeline } from "../generated/report";
+import type { Timeline } from "../generated/charts";
+import type { RequestRow } from "../generated/summary";
 import { bandsInOrder, metricOf, sortBand } from "./bands";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
 import { speaksOf } from "./evidence";

@@ -1,6 +1,8 @@
 // The picture of one piece of evidence: the series that its sentence was computed from, with the sentence's numbers as lines.
 
-import type { ChartColumn, Evidence, EvidenceLine, Panel, ReportView } from "../generated/report";
+import type { ChartColumn, Panel } from "../generated/charts";
+import type { ReportView } from "../generated/report";
+import type { Evidence, EvidenceLine } from "../generated/verdict";
 import { find } from "./columns";
 
 export interface FigurePlot {

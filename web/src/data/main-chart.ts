@@ -1,6 +1,7 @@
 // What the chart at the top draws: for all requests, or for the selected one.
 
-import type { ChartColumn, Panel, ReportView } from "../generated/report";
+import type { ChartColumn, Panel } from "../generated/charts";
+import type { ReportView } from "../generated/report";
 import { onAxis } from "./requests";
 
 export interface MainColumn {

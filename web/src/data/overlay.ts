@@ -1,6 +1,7 @@
 // Two runs on one time axis, both from their own second 0.
 
-import type { ChartColumn, Panel, ReportView } from "../generated/report";
+import type { ChartColumn, Panel } from "../generated/charts";
+import type { ReportView } from "../generated/report";
 import { stepAt } from "./columns";
 
 /** The lines of another run that help to compare. All lines would be too many. */

@@ -2,7 +2,7 @@
 
 import { count } from "../format/number";
 import { inUnit } from "../format/unit";
-import type { ChartColumn, Timeline } from "../generated/report";
+import type { ChartColumn, Timeline } from "../generated/charts";
 
 /** ` of 8 s (34 samples)` at an instant, ` of 8 s` without one; empty for a column that is not pooled. */
 export function poolText(column: ChartColumn | undefined, timeline: Timeline, at: number | null): string {

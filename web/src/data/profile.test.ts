@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RuntimeProfile } from "../generated/report";
+import type { RuntimeProfile } from "../generated/summary";
 import { digits, functions, isCompared, total, tree } from "./profile";
 
 const compared: RuntimeProfile = {

@@ -1,7 +1,7 @@
 // CPU time by function: as the tree of a flame graph, and as the rows of its table.
 
 import { digitsOf } from "../format/number";
-import type { ProfiledStack, RuntimeProfile } from "../generated/report";
+import type { ProfiledStack, RuntimeProfile } from "../generated/summary";
 
 /** A function below its callers. Seconds per request. */
 export interface Flame {

@@ -1,6 +1,6 @@
 // Lines with a lowest and a highest value per step, from the downsampling of a long run: `x`, `x/min`, `x/max`.
 
-import type { Panel } from "../generated/report";
+import type { Panel } from "../generated/charts";
 
 export interface ColumnRange {
   /** Indices of the three columns in the panel. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Timeline } from "../generated/report";
+import type { Timeline } from "../generated/charts";
 import { onAxis } from "./requests";
 
 test("values of longer steps are repeated over the steps that they cover", () => {

@@ -1,6 +1,7 @@
 // The charts of a single request, aligned to the page's time axis.
 
-import type { Panel, RequestCharts, Timeline } from "../generated/report";
+import type { Panel, Timeline } from "../generated/charts";
+import type { RequestCharts } from "../generated/report";
 
 /** Each value is repeated over, or sampled from, the steps of the timeline that its own step covers. */
 export function onAxis(charts: RequestCharts, timeline: Timeline): Panel[] {

@@ -3,7 +3,7 @@
 import { number, seconds, share } from "../format/number";
 import { tied } from "../format/prose";
 import { inUnit } from "../format/unit";
-import type { ResourceKind, ResourceRow, ResourceUse } from "../generated/report";
+import type { ResourceKind, ResourceRow, ResourceUse } from "../generated/summary";
 
 /** The kind of use, next to the name of the resource. */
 const KINDS: Record<ResourceKind, string> = {

@@ -1,7 +1,8 @@
 // Sorts and filters the table of requests.
 
 import { find } from "../format/time";
-import type { RequestRow, ThresholdResult, TimeStats } from "../generated/report";
+import type { RequestRow, TimeStats } from "../generated/summary";
+import type { ThresholdResult } from "../generated/verdict";
 
 export interface TableRow {
   row: RequestRow;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
+import type { KeptTrace } from "../generated/report";
+import type { RequestSpans, SpanRow } from "../generated/summary";
 import { rows, shareOf, waterfall } from "./spans";
 
 const span = (depth: number, name: string, path_seconds: number): SpanRow => ({

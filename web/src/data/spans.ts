@@ -1,6 +1,7 @@
 // Spans of requests: the rows of the table, and a trace as bars.
 
-import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
+import type { KeptTrace } from "../generated/report";
+import type { RequestSpans, SpanRow } from "../generated/summary";
 
 /** Spans with a smaller share of the request's time are left out, unless a shown span is below them. */
 const SHARE_MIN = 0.005;

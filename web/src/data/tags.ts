@@ -1,5 +1,5 @@
 // Tags as text.
-import type { Tags } from "../generated/report";
+import type { Tags } from "../generated/summary";
 
 /** `country=DE, type=static`; empty without tags. */
 export function tagsText(tags: Tags | undefined): string {

@@ -3,7 +3,9 @@
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
 import { grade as gradeWord } from "../format/words";
-import type { Grade, ReportView, ThresholdResult, Tone, ValidityCheck } from "../generated/report";
+import type { Tone } from "../generated/answers";
+import type { ReportView } from "../generated/report";
+import type { Grade, ThresholdResult, ValidityCheck } from "../generated/verdict";
 
 export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";

@@ -1,7 +1,8 @@
 // Joins the next view of a run in progress from the previous view and the difference that a second adds. crates/report/src/live/delta.rs is the
 // sender.
 
-import type { Delta, Panel, ReportView } from "../generated/report";
+import type { Panel } from "../generated/charts";
+import type { Delta, ReportView } from "../generated/report";
 
 export function joined({ timeline: before, request_charts: charts }: ReportView, { kept, kept_charts, view }: Delta): ReportView {
   const { timeline } = view;

@@ -27,6 +27,8 @@ export class HistoryClient {
   answer = (path: string) => this.get<AnswerSource>(path);
   /** `POST queue`. Only parameters that differ from their defaults are sent. Throws {@link FieldError} if the test rejects some of them. */
   start = (file: string, parameters: Record<string, string>, work: OrderedWork) => this.change("POST", "queue", { file, parameters, work });
+  /** `POST tests`: creates the first test of the folder, as `loadstone init` does. */
+  createFirstTest = (target: string) => this.change("POST", "tests", { target });
   /** `DELETE queue/ID`: removes a waiting or failed entry, stops a running one. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
   /** `PATCH runs/ID`. */

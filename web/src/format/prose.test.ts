@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { beyond, pieces, sentence, tied } from "./prose";
+import { pieces, sentence, tied } from "./prose";
 
 test("numbers keep their units", () => {
   expect(tied("p99 was 38.2 ms, 95 % below 50 ms; 12 samples, 3 s")).toBe("p99 was 38.2\u00a0ms, 95\u00a0% below 50\u00a0ms; 12 samples, 3\u00a0s");
@@ -11,9 +11,4 @@ test("a sentence begins with a capital, a name does not change", () => {
 
 test("names in backticks are set as code", () => {
   expect(pieces("raise `pool.max` now")).toEqual([{ text: "Raise ", code: false }, { text: "pool.max", code: true }, { text: " now", code: false }]);
-});
-
-test("a word is not repeated", () => {
-  expect(beyond("Cannot tell", "cannot tell: the runs are too short")).toBe("the runs are too short");
-  expect(beyond("Worse", "p95 is longer: see below")).toBe("p95 is longer: see below");
 });

@@ -18,12 +18,6 @@ export function sentence(text: string): string {
   return /^[a-z]+(?=[\s,;:.]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
-/** The sentence without the verdict's word at its start, which precedes it: “Cannot tell. The runs are too short.” */
-export function beyond(word: string, headline: string): string {
-  const start = `${word}: `;
-  return headline.toLowerCase().startsWith(start.toLowerCase()) ? headline.slice(start.length) : headline;
-}
-
 export function pieces(text: string): ProsePiece[] {
   return sentence(text).split("`").map((part, i) => ({ text: tied(part), code: i % 2 === 1 })).filter((piece) => piece.text !== "");
 }

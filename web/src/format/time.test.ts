@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { TimeStats } from "../generated/report";
+import type { TimeStats } from "../generated/summary";
 import { behind, behindLongest, longest, marked, percentile } from "./time";
 
 const times: TimeStats = {

@@ -1,6 +1,6 @@
 // Formats measured times, with a mark if the load generator may have added to them: the same as crates/report/src/words.rs.
 
-import type { Percentile, TimeStats } from "../generated/report";
+import type { Percentile, TimeStats } from "../generated/summary";
 import { count, counted, NONE, quantile, seconds } from "./number";
 
 export function find(times: TimeStats, q: number): Percentile | undefined {

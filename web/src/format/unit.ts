@@ -58,6 +58,23 @@ export function clock(atSeconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
+/** How positions on the time axis are shown: since the start of the run, or as the time of day in a zone, to line up with logs and dashboards. */
+export type TimeBase = "run" | "local" | "utc";
+
+/** A position on the time axis: `0:42`, or `13:28:17` in a zone. `started`: the instant of second 0, RFC 3339. */
+export function timeOf(atSeconds: number, base: TimeBase, started: string): string {
+  const zero = Date.parse(started);
+  if (base === "run" || Number.isNaN(zero)) return clock(atSeconds);
+  const zone = base === "utc" ? { timeZone: "UTC" } : {};
+  return new Date(zero + atSeconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", ...zone });
+}
+
+/** The reader's time zone at an instant: `GMT+1`. */
+export function localZone(at: string): string {
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(new Date(Date.parse(at) || 0));
+  return parts.find((part) => part.type === "timeZoneName")?.value ?? "local";
+}
+
 /** An instant for people, in the reader's time zone: RFC 3339, or milliseconds since 1970. */
 export function instant(at: string | number): string {
   const date = new Date(at);

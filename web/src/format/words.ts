@@ -1,6 +1,9 @@
 // Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name everywhere.
 
-import type { Confidence, Grade, Outcome, RunState, ThresholdState, Tone } from "../generated/report";
+import type { Tone } from "../generated/answers";
+import type { RunState } from "../generated/report";
+import type { Outcome } from "../generated/summary";
+import type { Confidence, Grade, ThresholdState } from "../generated/verdict";
 
 const OUTCOMES: Record<Outcome, string> = {
   passed: "passed",
@@ -12,6 +15,7 @@ const OUTCOMES: Record<Outcome, string> = {
   reset: "connection reset",
   closed: "closed by the server",
   connect: "connection failed",
+  not_connected: "no open connection",
   tls: "TLS failed",
   protocol: "malformed response",
   script: "script error",

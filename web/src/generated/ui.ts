@@ -1,6 +1,7 @@
 // The types of the crates, field for field. A test of the crates writes this file: see web/README.md.
 
-import type { ParameterKind, Tone } from "./report";
+import type { ParameterKind } from "./report.ts";
+import type { Tone } from "./answers.ts";
 
 /** An experiment or a search, as listed on the page. */
 export interface AnswerRow {
@@ -26,6 +27,7 @@ export interface KnobField {
 /** The request of the page. An empty string selects the default. */
 export type OrderedWork =
   | { "kind": "run" }
+  | { "kind": "url", rate: string, duration: string }
   | { "kind": "experiment", knob: string, block: string, rounds: string, effect: string, measure: string }
   | { "kind": "capacity", objectives: Array<string>, first: string, most: string, precision: string, probe: string, budget: string };
 

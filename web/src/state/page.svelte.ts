@@ -5,7 +5,11 @@ import { getContext, setContext } from "svelte";
 import { changeInWords, changesOf } from "../data/changes";
 import { closeUpAt } from "../data/close-up";
 import { speaksOf } from "../data/evidence";
-import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../generated/report";
+import { timeOf, type TimeBase } from "../format/unit";
+import type { MarkView, Timeline } from "../generated/charts";
+import type { ReportView, SeriesKey } from "../generated/report";
+import type { ChangeRow } from "../generated/summary";
+import type { Evidence } from "../generated/verdict";
 
 export type Interval = readonly [from: number, to: number];
 
@@ -36,6 +40,10 @@ export class Page {
   cursor: number | null = $state(null);
   pinned: Highlight | null = $state.raw(null);
   pointed: Highlight | null = $state.raw(null);
+
+  timeBase: TimeBase = $state("run");
+  /** A position on the time axis, in words. */
+  time = (atSeconds: number): string => timeOf(atSeconds, this.timeBase, this.view.test.started);
 
   /** The request whose charts are shown instead of those of all requests, as a key from `rowKey`. */
   picked: string | null = $state(null);

@@ -138,7 +138,7 @@ pub struct Capacity {
     /// The objective that fails first; `None`: the system did not keep up, or nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
-    /// The first finding of the nearest probe above the capacity. `limit_run` is the run of that probe.
+    /// The first finding of the nearest probe above the capacity; if no probe has one, of a ramp after the search. `limit_run` is that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,6 +46,19 @@ impl Capacity {
         result
     }
 
+    /// The answer with the cause that a ramp through the capacity shows.
+    #[must_use]
+    pub fn explained_by(mut self, ramp: &CapacityProbe) -> Self {
+        self.cost_seconds += ramp.cost_seconds;
+        if let Some(claim) = ramp.findings.first() {
+            self.limited_by = Some(claim.clone());
+            self.next_limit.clone_from(&ramp.next_limit);
+            self.limit_run = Some(ramp.run.clone());
+            self.disturbed_by = self.disturbed_by.filter(|_| self.verdict != CapacityVerdict::Found);
+        }
+        self
+    }
+
     fn sentence(&self, end: Option<CapacityEnd>) -> String {
         let words = |load: f64| self.unit.words(load);
         let within = |of: CapacityInterval| format!("{} (95 % interval {} to {})", words(of.value), words(of.low), words(of.high));
@@ -70,8 +83,8 @@ impl Capacity {
             (CapacityVerdict::Below, _) => {
                 format!("the capacity is less than {}: the lowest tested load fails", words(self.lowest_failed.unwrap_or(0.0)))
             }
-            _ if why.is_empty() => "cannot tell: no measurement was usable".to_owned(),
-            _ => format!("cannot tell: {why} before a measurement was usable"),
+            _ if why.is_empty() => "the capacity is unknown: no measurement was usable".to_owned(),
+            _ => format!("the capacity is unknown: {why} before a measurement was usable"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use loadstone_metrics::{LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use loadstone_plan::{Aggregate, Bound, Comparison, LoadProfile, Metric, Selector, TestPlan, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan, Threshold};
 use loadstone_run_directory::{Run, RunInfo};
 
 use super::{
@@ -222,18 +222,8 @@ impl RunLog {
             });
         }
         let mut plan = TestPlan::of_scenario("queue", "Buy", LoadProfile::rate(self.load, 1));
-        plan.thresholds = vec![Threshold {
-            metric: Metric::ResponseTime,
-            selector: Selector::default(),
-            aggregate: Aggregate::Quantile(0.99),
-            bound: Bound { comparison: Comparison::Below, value: bound },
-            window: Window::WholeRun,
-            after_seconds: (slices.len() / 6) as u32,
-            abort: false,
-            abort_while_failing_after: None,
-            passes_without_data: false,
-            label: "p99".to_owned(),
-        }];
+        let p99 = Threshold::new("p99", Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, bound);
+        plan.thresholds = vec![Threshold { after_seconds: (slices.len() / 6) as u32, ..p99 }];
         Run::new(RunInfo::default(), plan, slices)
     }
 }

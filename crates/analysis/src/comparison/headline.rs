@@ -1,4 +1,4 @@
-//! The overall verdict, and its sentence.
+//! The overall verdict, and the reason for it.
 
 use super::model::{
     ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdict, RowVerdict, RunDifference, SubjectKind, ThresholdMove,
@@ -7,8 +7,7 @@ use super::row::FAILURES_EFFECT;
 
 /// The verdict over all rows except signals, whose better direction is unknown.
 pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference], thresholds: &[ThresholdMove]) -> ComparisonVerdict {
-    let judged = || subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows);
-    let any = |verdict| judged().any(|row: &ComparedRow| row.verdict == verdict);
+    let any = |verdict| judged(subjects).any(|row: &ComparedRow| row.verdict == verdict);
     if differences.iter().any(|difference| difference.forbids) {
         return ComparisonVerdict::NotComparable;
     }
@@ -18,8 +17,8 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
         (false, true) if more_failures(subjects).is_some() => ComparisonVerdict::CannotTell,
         (false, true) => ComparisonVerdict::Better,
         // Equal rates only show that both runs had the same load, so they do not count.
-        (false, false) => match judged().any(|row| row.verdict == RowVerdict::Same && row.metric > ComparedMetric::Failures) {
-            true if UndecidedMedians::of(subjects).are_most() => ComparisonVerdict::CannotTell,
+        (false, false) => match judged(subjects).any(|row| row.verdict == RowVerdict::Same && row.metric > ComparedMetric::Failures) {
+            true if Undecided::most(subjects).is_some() => ComparisonVerdict::CannotTell,
             true => ComparisonVerdict::Same,
             false => ComparisonVerdict::CannotTell,
         },
@@ -35,41 +34,60 @@ fn more_failures(subjects: &[ComparedSubject]) -> Option<(&ComparedSubject, &Com
     all.rows.iter().find(undecided).filter(rises).map(|row| (all, row))
 }
 
-/// The medians whose change is undecided. The median is the most precise number of a series. If most medians are undecided, the result
-/// cannot be "same", even if some numbers are the same.
-struct UndecidedMedians<'a> {
+/// Numbers of one kind whose change is undecided. If most are undecided, the result cannot be "same", even if the others are the same.
+struct Undecided<'a> {
+    /// `medians`.
+    what: &'static str,
     undecided: Vec<&'a ComparedRow>,
     decided: usize,
 }
 
-impl<'a> UndecidedMedians<'a> {
-    fn of(subjects: &'a [ComparedSubject]) -> Self {
-        let judged = subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows);
-        let (undecided, decided): (Vec<_>, Vec<_>) =
-            judged.filter(|row| row.metric == ComparedMetric::P50).partition(|row| row.verdict == RowVerdict::CannotTell);
-        Self { undecided, decided: decided.len() }
+impl<'a> Undecided<'a> {
+    /// The kinds that must be decided for a verdict. The median is the most precise number of a series; the others include what users notice
+    /// first, such as a longer tail.
+    fn kinds(subjects: &'a [ComparedSubject]) -> [Self; 2] {
+        [
+            Self::of("medians", judged(subjects).filter(|row| row.metric == ComparedMetric::P50)),
+            Self::of("most numbers", judged(subjects).filter(|row| is_measured(row))),
+        ]
     }
 
-    fn are_most(&self) -> bool {
-        self.undecided.len() > self.decided
+    fn of(what: &'static str, rows: impl Iterator<Item = &'a ComparedRow>) -> Self {
+        let (undecided, decided): (Vec<_>, Vec<_>) = rows.partition(|row| row.verdict == RowVerdict::CannotTell);
+        Self { what, undecided, decided: decided.len() }
     }
 
-    /// The required length of the runs, so that at most half of the medians are undecided; `None`: longer runs alone do not help.
+    /// The first kind of which most numbers are undecided.
+    fn most(subjects: &'a [ComparedSubject]) -> Option<Self> {
+        Self::kinds(subjects).into_iter().find(|kind| kind.undecided.len() > kind.decided)
+    }
+
+    /// The required length of the runs, so that at most half of the numbers are undecided; `None`: longer runs alone do not help.
     fn minutes_needed(&self) -> Option<f64> {
         let mut needed: Vec<f64> = self.undecided.iter().filter_map(|row| row.minutes_needed).collect();
         needed.sort_by(f64::total_cmp);
-        // If no median is decided, the first one determines the required length.
+        // If no number is decided, the first one determines the required length.
         let missing = (self.undecided.len() - self.decided.min(self.undecided.len())).div_ceil(2).max(1);
         needed.get(missing - 1).copied()
     }
 
-    /// The reason of the first undecided median.
+    /// The reason of the first undecided number.
     fn why(&self) -> &str {
         self.undecided.iter().map(|row| row.why.as_str()).find(|why| !why.is_empty()).unwrap_or("too little was measured")
     }
 }
 
-pub(super) fn sentence(
+fn judged(subjects: &[ComparedSubject]) -> impl Iterator<Item = &ComparedRow> {
+    subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows)
+}
+
+/// A percentile that both runs have too few samples for is not a number to decide.
+fn is_measured(row: &ComparedRow) -> bool {
+    row.baseline.is_some() || row.candidate.is_some()
+}
+
+/// Without the verdict: renderers put its word first, see [`RunComparison::sentence`](super::RunComparison::sentence).
+pub(super) fn headline(
     verdict: ComparisonVerdict,
     subjects: &[ComparedSubject],
     differences: &[RunDifference],
@@ -97,34 +115,33 @@ pub(super) fn sentence(
         }
         None => describe(RowVerdict::Worse),
     };
-    let undecided = judged.iter().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).count();
-    let rest = if undecided == 0 { String::new() } else { format!("; {} of {} numbers are undecided", undecided, judged.len()) };
+    let numbers = Undecided::of("numbers", judged.iter().map(|(_, row)| *row).filter(|row| is_measured(row)));
+    let (undecided, of) = (numbers.undecided.len(), numbers.undecided.len() + numbers.decided);
+    let rest = if undecided == 0 { String::new() } else { format!("; {undecided} of {of} numbers are undecided") };
     match verdict {
         ComparisonVerdict::NotComparable => {
             let why: Vec<&str> =
                 differences.iter().filter(|difference| difference.forbids).map(|difference| difference.what.as_str()).collect();
             format!("the runs cannot be compared: {}", why.join(", "))
         }
-        ComparisonVerdict::Worse => format!("worse: {}{}", worse(), largest_undecided(&judged)),
-        ComparisonVerdict::Better => format!("better: {}{}", describe(RowVerdict::Better), largest_undecided(&judged)),
+        ComparisonVerdict::Worse => format!("{}{}", worse(), largest_undecided(&judged)),
+        ComparisonVerdict::Better => format!("{}{}", describe(RowVerdict::Better), largest_undecided(&judged)),
         ComparisonVerdict::Mixed => format!("worse: {}; better: {}", worse(), describe(RowVerdict::Better)),
         ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", round(effect)),
         ComparisonVerdict::CannotTell if judged.iter().any(|(_, row)| row.verdict == RowVerdict::Better) => {
             let failures =
                 more_failures(subjects).map_or_else(String::new, |(all, row)| format!("{}, which may be chance; ", row_in_words(all, row)));
-            format!("cannot tell: {failures}better: {}", describe(RowVerdict::Better))
+            format!("{failures}better: {}", describe(RowVerdict::Better))
         }
         ComparisonVerdict::CannotTell => {
-            let medians = UndecidedMedians::of(subjects);
-            match medians.minutes_needed() {
+            let [medians, _] = Undecided::kinds(subjects);
+            let open = Undecided::most(subjects).unwrap_or(medians);
+            match open.minutes_needed() {
                 Some(minutes) => {
                     let each = loadstone_units::seconds(60.0 * minutes.ceil());
-                    format!(
-                        "cannot tell: the runs are too short; medians need runs of about {each} each{rest}{}",
-                        largest_undecided(&judged)
-                    )
+                    format!("the runs are too short; {} need runs of about {each} each{rest}{}", open.what, largest_undecided(&judged))
                 }
-                None => format!("cannot tell: {}{rest}{}", medians.why(), largest_undecided(&judged)),
+                None => format!("{}{rest}{}", open.why(), largest_undecided(&judged)),
             }
         }
     }
@@ -213,7 +230,7 @@ mod tests {
 
     fn judged_sentence(subjects: &[ComparedSubject]) -> (ComparisonVerdict, String) {
         let verdict = verdict(subjects, &[], &[]);
-        (verdict, sentence(verdict, subjects, &[], &[], 0.03))
+        (verdict, headline(verdict, subjects, &[], &[], 0.03))
     }
 
     #[test]
@@ -222,12 +239,23 @@ mod tests {
         let (verdict, sentence) = judged_sentence(&[same(), open(4.0), open(30.0), open(9.0)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
         // Two of four are decided as soon as the fastest of the three is.
-        assert_eq!(sentence, "cannot tell: the runs are too short; medians need runs of about 4 min each; 3 of 8 numbers are undecided");
+        assert_eq!(sentence, "the runs are too short; medians need runs of about 4 min each; 3 of 8 numbers are undecided");
         let (verdict, sentence) = judged_sentence(&[same(), same(), open(4.0), open(30.0)]);
         assert_eq!(
             (verdict, sentence.as_str()),
             (ComparisonVerdict::Same, "no change of 3 % or more was found; 2 of 8 numbers are undecided")
         );
+        // Equal medians do not decide for tails that vary.
+        let tails = |mut subject: ComparedSubject| {
+            subject.rows.extend([ComparedMetric::P95, ComparedMetric::P99].map(|metric| row(metric, RowVerdict::CannotTell, Some(20.0))));
+            subject.rows.push(ComparedRow { baseline: None, candidate: None, ..row(ComparedMetric::P999, RowVerdict::CannotTell, None) });
+            subject
+        };
+        assert_eq!(judged_sentence(&[tails(same()), tails(same())]).0, ComparisonVerdict::Same, "half of them are decided");
+        let (verdict, sentence) = judged_sentence(&[tails(same()), tails(same()), tails(open(9.0))]);
+        assert_eq!(verdict, ComparisonVerdict::CannotTell);
+        let expected = "the runs are too short; most numbers need runs of about 9 min each; 7 of 12 numbers are undecided";
+        assert_eq!(sentence, expected);
         // A significant change is reported even if most numbers are undecided.
         assert_eq!(judged_sentence(&[request(RowVerdict::Worse, None), open(4.0), open(4.0)]).0, ComparisonVerdict::Worse);
     }
@@ -242,7 +270,7 @@ mod tests {
         };
         let (verdict, sentence) = judged_sentence(&[all(0.0374, RowVerdict::CannotTell), request(RowVerdict::Better, None)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
-        let expected = "cannot tell: failures of all requests went from 0 % to 3.74 %, which may be chance; better: p50 of \"Buy\"";
+        let expected = "failures of all requests went from 0 % to 3.74 %, which may be chance; better: p50 of \"Buy\"";
         assert!(sentence.starts_with(expected), "{sentence}");
         // The difference is too small to matter, or certainly not larger.
         for all in [all(0.0005, RowVerdict::CannotTell), all(0.0374, RowVerdict::Same)] {
@@ -256,7 +284,7 @@ mod tests {
         late.rows[1].why = "the generator was late and may have caused the difference".to_owned();
         let (verdict, sentence) = judged_sentence(&[late, request(RowVerdict::Same, None), request(RowVerdict::CannotTell, None)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
-        assert!(sentence.starts_with("cannot tell: the generator was late"), "{sentence}");
+        assert!(sentence.starts_with("the generator was late"), "{sentence}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect
         effect,
         false_share: discovery::FALSE_SHARE,
         verdict,
-        headline: headline::sentence(verdict, &subjects, &differences, &thresholds, effect),
+        headline: headline::headline(verdict, &subjects, &differences, &thresholds, effect),
         differences,
         subjects,
         findings: findings::moves(&baseline.summary.verdict.findings, &candidate.summary.verdict.findings),

@@ -17,7 +17,7 @@ pub struct RunComparison {
     /// Expected share of false positives among the rows that are reported as different.
     pub false_share: f64,
     pub verdict: ComparisonVerdict,
-    /// The verdict in one sentence, with its most important numbers.
+    /// The reason for the verdict, with its most important numbers. The verdict itself is not part of it.
     pub headline: String,
     /// Conditions that should be the same and are not, those that forbid a comparison first.
     pub differences: Vec<RunDifference>,
@@ -339,6 +339,16 @@ impl ComparedMetric {
 }
 
 impl RunComparison {
+    /// The headline with the verdict where it does not follow from the headline alone.
+    pub fn sentence(&self) -> String {
+        match self.verdict {
+            ComparisonVerdict::Better => format!("better: {}", self.headline),
+            ComparisonVerdict::Worse => format!("worse: {}", self.headline),
+            ComparisonVerdict::CannotTell => format!("cannot tell: {}", self.headline),
+            ComparisonVerdict::Mixed | ComparisonVerdict::Same | ComparisonVerdict::NotComparable => self.headline.clone(),
+        }
+    }
+
     /// Every row with its subject.
     pub fn rows(&self) -> impl Iterator<Item = (&ComparedSubject, &ComparedRow)> {
         self.subjects.iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row)))

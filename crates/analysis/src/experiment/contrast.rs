@@ -13,7 +13,7 @@ const HISTOGRAM_RESOLUTION: f64 = 0.004;
 const ROUNDS_NEEDED_MAX: usize = 1_000;
 
 /// The headline if no round counts: no round is complete, or each had an INVALID measurement (see the remarks).
-const NO_ROUND: &str = "cannot tell: there is no usable round so far";
+const NO_ROUND: &str = "there is no usable round so far";
 
 /// The numbers that must be decided before the experiment ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -197,8 +197,8 @@ fn headline(verdict: ComparisonVerdict, subjects: &[ExperimentSubject], effect: 
         ComparisonVerdict::Mixed => format!("{}; but {}", describe(RowVerdict::Better), describe(RowVerdict::Worse)),
         ComparisonVerdict::Same => format!("no change of {} or more: {}", percent(effect), describe(RowVerdict::Same)),
         ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => match undecided().next() {
-            Some((subject, row)) => format!("cannot tell: the rounds so far do not decide {}", row_in_words(subject, row)),
-            None => "cannot tell: no number was measured in every block".to_owned(),
+            Some((subject, row)) => format!("the rounds so far do not decide {}", row_in_words(subject, row)),
+            None => "no number was measured in every block".to_owned(),
         },
     }
 }

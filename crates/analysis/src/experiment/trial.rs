@@ -21,6 +21,8 @@ const DECIDING_FAILURES_MIN: f64 = 0.01;
 const ROUNDS_MIN: usize = 4;
 /// The experiment stops after this many excluded rounds.
 const LEFT_OUT_MAX: usize = 6;
+/// Excluded rounds that the remark names.
+const EXCLUDED_NAMED_MAX: usize = 2;
 
 /// The block to run next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +37,8 @@ pub struct NextBlock {
 #[derive(Debug)]
 pub struct KnobTrial {
     settings: TrialSettings,
-    /// Blocks of the first round, until the warm-up is known.
-    opening: Vec<(BlockRecord, Run)>,
+    /// Blocks of the round in progress, until the warm-up is known.
+    opening: Vec<(NextBlock, BlockRecord, Run)>,
     warm_up: Option<warm_up::WarmUp>,
     deciding: Deciding,
     /// In the order in which they ran.
@@ -68,7 +70,7 @@ impl KnobTrial {
         match self.warm_up {
             Some(warm_up) => self.blocks.push((next, Block::of(record, run, warm_up.seconds, self.settings.block_seconds))),
             None => {
-                self.opening.push((record, run));
+                self.opening.push((next, record, run));
                 if self.opening.len() == self.settings.values.len() {
                     self.open();
                 }
@@ -76,18 +78,25 @@ impl KnobTrial {
         }
     }
 
-    /// The first round determines the warm-up and the deciding numbers. Neither is determined again: the exclusion must not depend on its
-    /// effect on the result.
+    /// The first round that counts determines the warm-up and the deciding numbers. Neither is determined again: the exclusion must not
+    /// depend on its effect on the result.
     fn open(&mut self) {
         let seconds = self.settings.block_seconds;
-        let courses: Vec<Vec<f64>> = self.opening.iter().map(|(_, run)| block::course(run, seconds)).collect();
+        let courses: Vec<Vec<f64>> = self.opening.iter().map(|(_, _, run)| block::course(run, seconds)).collect();
         let warm_up = warm_up::of_blocks(&courses);
-        for (value, (record, run)) in std::mem::take(&mut self.opening).into_iter().enumerate() {
-            self.blocks.push((NextBlock { round: 0, value }, Block::of(record, run, warm_up.seconds, seconds)));
+        let round = std::mem::take(&mut self.opening).into_iter();
+        let round: Vec<_> = round.map(|(next, record, run)| (next, Block::of(record, run, warm_up.seconds, seconds))).collect();
+        let blocks: Vec<&Block> = round.iter().map(|(_, block)| block).collect();
+        self.deciding = deciding(&blocks, &self.settings);
+        if blocks.iter().all(|block| block.counts()) {
+            self.warm_up = Some(warm_up);
         }
-        self.warm_up = Some(warm_up);
-        let first: Vec<&Block> = self.blocks.iter().map(|(_, block)| block).collect();
-        self.deciding = deciding(&first, &self.settings);
+        self.blocks.extend(round);
+    }
+
+    /// Whether a round counts and has no number that `measure` names. More rounds do not help.
+    pub fn lacks_measure(&self) -> bool {
+        self.warm_up.is_some() && self.settings.measure.is_some() && self.deciding.0.is_empty()
     }
 
     /// Whether the experiment is over, and why.
@@ -142,7 +151,7 @@ impl KnobTrial {
                 .blocks
                 .iter()
                 .map(|(_, block)| self.recorded(block))
-                .chain(self.opening.iter().map(|(record, _)| record.clone()))
+                .chain(self.opening.iter().map(|(_, record, _)| record.clone()))
                 .collect(),
         }
     }
@@ -168,11 +177,23 @@ impl KnobTrial {
             );
         }
         if left_out > 0 {
-            let last = self.blocks.iter().rev().find_map(|(_, block)| block.record.invalid_because.as_ref());
-            let why = last.map_or_else(String::new, |why| format!(" ({why})"));
-            remarks.push(format!("{} excluded because of an INVALID measurement{why}", loadstone_units::counted(left_out as u64, "round")));
+            let rounds = loadstone_units::counted(left_out as u64, "round");
+            remarks.push(format!("{rounds} excluded because of an INVALID measurement: {}", self.excluded(left_out)));
         }
         remarks
+    }
+
+    /// The excluded rounds, each with its first invalid block: `round 1 with 8 (waiting for a core: 23 % of the time)`.
+    fn excluded(&self, left_out: usize) -> String {
+        let rounds = self.blocks.chunks_exact(self.settings.values.len());
+        let invalid = rounds.filter_map(|round| round.iter().map(|(_, block)| block).find(|block| !block.counts()));
+        let named = invalid.take(EXCLUDED_NAMED_MAX).map(|block| {
+            let why = block.record.invalid_because.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+            format!("round {} with {}{why}", block.record.round + 1, block.record.value)
+        });
+        let more = left_out.saturating_sub(EXCLUDED_NAMED_MAX);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        named.collect::<Vec<_>>().join(", ") + &more
     }
 
     /// The complete rounds that count, each with its blocks in the order of the values, and the number of excluded rounds.

@@ -217,7 +217,11 @@ fn blocks_alternate() {
 }
 
 fn trial_of_words() -> KnobTrial {
-    KnobTrial::new(TrialSettings {
+    KnobTrial::new(settings_of_words())
+}
+
+fn settings_of_words() -> TrialSettings {
+    TrialSettings {
         test: "shop".to_owned(),
         knob: "pool".to_owned(),
         values: ["4", "8"].map(|label| TrialValue { label: label.to_owned(), scale: KnobScale::Words }).to_vec(),
@@ -226,7 +230,7 @@ fn trial_of_words() -> KnobTrial {
         effect: EXPERIMENT_EFFECT,
         measure: None,
         finding: None,
-    })
+    }
 }
 
 #[test]
@@ -240,7 +244,33 @@ fn rounds_with_an_invalid_block_do_not_count() {
     }
     let experiment = trial.experiment(None);
     assert_eq!((experiment.left_out, experiment.stop), (1, ExperimentStop::Decided));
-    assert!(experiment.remarks.iter().any(|remark| remark.contains("1 round excluded")), "{:?}", experiment.remarks);
+    let remark = "1 round excluded because of an INVALID measurement: round 2 with 4 (waiting for a core: 23 % of the time)";
+    assert!(experiment.remarks.iter().any(|known| known == remark), "{:?}", experiment.remarks);
+}
+
+/// The measurements of an invalid first round determine neither the warm-up nor the deciding number.
+#[test]
+fn an_invalid_first_round_is_replaced_by_the_next() {
+    let shop = Shop { users: Some(12), pool: (4, 8), ..CALM };
+    let measured = |name: &str, is_valid: fn(usize) -> bool, blocks_max: usize| {
+        let measure = Some((ComparedMetric::Mean, Some(name.to_owned())));
+        let mut trial = KnobTrial::new(TrialSettings { measure, ..settings_of_words() });
+        for place in 0..blocks_max {
+            let Some(next) = trial.next() else { break };
+            trial.add(shop.block(1, next, place), &graded(if is_valid(place) { Grade::Valid } else { Grade::Invalid }));
+        }
+        trial
+    };
+    let experiment = measured("Check out", |place| place != 1, usize::MAX).experiment(None);
+    assert_eq!((experiment.left_out, &experiment.stop), (1, &ExperimentStop::Decided), "{:?}", experiment.remarks);
+    assert!(experiment.remarks[0].contains("round 1 with 8"), "{:?}", experiment.remarks);
+    let rows = || experiment.contrasts[0].subjects.iter().flat_map(|subject| &subject.rows);
+    assert_eq!(rows().filter(|row| row.decides).map(|row| row.metric).collect::<Vec<_>>(), [ComparedMetric::Mean]);
+    assert_eq!(experiment.blocks[3].value, "4", "the order alternates");
+    assert_eq!(experiment.blocks.iter().map(|block| block.round).take(5).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+    // A name that no round has is an error as soon as a round counts.
+    assert!(!measured("Nothing", |_| false, 4).lacks_measure() && measured("Nothing", |place| place > 1, 4).lacks_measure());
+    assert!(!measured("Check out", |place| place > 1, 4).lacks_measure());
 }
 
 fn graded(grade: Grade) -> Validity {
@@ -266,9 +296,10 @@ fn an_experiment_with_only_invalid_measurements_ends_with_the_reason() {
     }
     let experiment = trial.experiment(None);
     assert_eq!((experiment.rounds, experiment.left_out, &experiment.stop), (0, 6, &ExperimentStop::Spoilt));
-    let remark = "6 rounds excluded because of an INVALID measurement (waiting for a core: 23 % of the time)";
+    let remark = "6 rounds excluded because of an INVALID measurement: round 1 with 4 (waiting for a core: 23 % of the time), \
+                  round 2 with 8 (waiting for a core: 23 % of the time), and 4 more";
     assert!(experiment.remarks.iter().any(|known| known == remark), "{:?}", experiment.remarks);
-    assert_eq!(experiment.contrasts[0].headline, "cannot tell: there is no usable round so far");
+    assert_eq!(experiment.contrasts[0].headline, "there is no usable round so far");
     assert_eq!(experiment.blocks[11].invalid_because.as_deref(), Some("waiting for a core: 23 % of the time"));
 }
 

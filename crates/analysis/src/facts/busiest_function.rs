@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadstone_metrics::Role;
+use loadstone_metrics::function_labels::{OTHER, callers};
 
 use super::profiles;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -32,13 +33,12 @@ impl<'a> BusiestFunction<'a> {
         let mut owners = BTreeMap::<&str, Vec<(&str, f64, String)>>::new();
         for readings in &functions {
             let (Some(function), Some(cores)) = (readings.label("function"), readings.mean(from, to)) else { continue };
-            let under = readings.label("under").and_then(|under| under.split(" ← ").next());
+            let under = readings.label("under").and_then(|under| callers(under).next());
             owners.entry(under.unwrap_or(function)).or_default().push((function, cores, readings.name()));
         }
         let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
         let all = owners.values().map(|list| sum(list)).sum();
-        // `(other)` and the like stand for many functions.
-        let named = owners.into_iter().filter(|(owner, _)| !owner.starts_with('('));
+        let named = owners.into_iter().filter(|(owner, _)| *owner != OTHER);
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let is_inner = *inner != owner && *cores >= INNERMOST_SHARE_MIN * sum(&list);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loadstone_metrics::Role;
+use loadstone_metrics::{Role, stub_observer};
 
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -17,8 +17,6 @@ const ROLES: [Role; 7] = [
     Role::CallsRejected,
     Role::CallsFaulted,
 ];
-/// Prefix of the observer's name of a stub. Sentences use the stub's own name.
-const STUB: &str = "stub:";
 
 /// An endpoint that the system calls. Signals that it did not record are `None`.
 #[derive(Debug, Clone)]
@@ -43,7 +41,7 @@ pub(crate) struct CalledEndpoint<'a> {
 pub(super) fn find<'a>(signals: &ObservedSignals<'a>) -> Vec<CalledEndpoint<'a>> {
     let parts: BTreeSet<ObservedPart<'_>> = ROLES.into_iter().flat_map(|role| signals.parts_with(role)).collect();
     let endpoint = |part: ObservedPart<'a>| CalledEndpoint {
-        name: part.observer.strip_prefix(STUB).unwrap_or(part.observer),
+        name: stub_observer::stub_of(part.observer),
         observer: part.observer,
         calls: signals.read(part, Role::Calls),
         in_flight: signals.read(part, Role::CallsInFlight),

@@ -209,7 +209,7 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
             found.push(change);
         }
     }
-    let asked = load_stretches::asked_in_all(run);
+    let asked = load_stretches::asked_in_all(&run.plan, &run.slices);
     found.retain(|change| !is_left_over(run, &asked, change));
     found.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
     let begins = |change: &Change| stretches.first().is_some_and(|first| change.from <= seconds(run, first.from) + 2.0);

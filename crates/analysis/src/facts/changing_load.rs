@@ -121,7 +121,7 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
 fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
     let leaves = run.plan.load.leaves();
     let open = leaves.iter().filter(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })).count();
-    let raw = load_stretches::asked_in_all(run);
+    let raw = load_stretches::asked_in_all(&run.plan, &run.slices);
     let loaded = raw.iter().filter(|load| **load > 0.0).count();
     let steady = stretches.iter().map(|stretch| stretch.to - stretch.from).max().unwrap_or(0);
     if (open != 0 && open != leaves.len()) || steady as f64 >= CONSTANT_LOAD_PART_MIN * loaded as f64 {

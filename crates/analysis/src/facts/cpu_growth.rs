@@ -1,6 +1,7 @@
 //! How much more CPU time a request needs while work is held up, and the function that accounts for it, from [`FunctionProfile`].
 
 use super::profiles::{ComparedStretches, FunctionProfile, FunctionTime};
+use loadstone_metrics::function_labels::OTHER;
 
 /// Factor by which the CPU time of a request must grow.
 const GROWTH_FACTOR_MIN: f64 = 1.25;
@@ -62,7 +63,7 @@ fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
         return None;
     }
     let by = |one: &FunctionTime<'_>| one.each.1 - one.each.0;
-    let named = profile.functions.iter().filter(|one| !matches!(one.function, "" | "(other)" | "(program)"));
+    let named = profile.functions.iter().filter(|one| !matches!(one.function, "" | OTHER));
     let most = named.max_by(|a, b| by(a).total_cmp(&by(b)))?;
     let seen_s = most.each.1 * both.rates.1 * both.held_seconds();
     let above = both.held_readings(&most.cpu).filter(|cores| *cores > most.each.0 * both.rates.1).count();

@@ -89,6 +89,8 @@ pub(crate) enum ExhaustedResource<'a> {
         collecting: f64,
         heap: Option<f64>,
         filled: Option<(f64, f64)>,
+        /// The index of the series of the used heap, and its maximum in bytes.
+        heap_max: Option<(usize, f64)>,
     },
     /// A heap that was full when its metrics stopped, while a thread of the process was busy. `heap`: part in use at last. `at`: the last reading, in seconds
     /// since the run began. `thread`: cores in use by the busiest thread since then.
@@ -98,6 +100,8 @@ pub(crate) enum ExhaustedResource<'a> {
         heap: f64,
         at: f64,
         thread: f64,
+        /// As in `Heap`.
+        heap_max: (usize, f64),
     },
     ProcessCpu(ProcessCpu<'a>),
     MachineCpu(MachineCpu),
@@ -273,8 +277,15 @@ impl<'a> Resources<'_, '_, 'a> {
             let span = longest(all, |share| share >= COLLECTING_SHARE_MIN)?;
             let collecting = all.mean(span.0, span.1)?;
             let (heap, filled) = (self.heap_share(of.part, span), self.heap_filled(of.part, span));
-            let series = self.0.signals.read_each(of.part, of.role).iter().map(SignalReadings::name).collect();
-            let resource = ExhaustedResource::Heap { process: of.part.observer, collecting, heap, filled };
+            let mut series: Vec<String> = self.0.signals.read_each(of.part, of.role).iter().map(SignalReadings::name).collect();
+            let used = self.0.signals.read(of.part, Role::HeapUsed);
+            let max = self.0.signals.read(of.part, Role::HeapMax).and_then(|max| max.mean(span.0, span.1));
+            let heap_max = used.zip(max);
+            let heap_max = heap_max.map(|(used, bytes)| {
+                series.insert(0, used.name());
+                (0, bytes)
+            });
+            let resource = ExhaustedResource::Heap { process: of.part.observer, collecting, heap, filled, heap_max };
             Some(AtLimit { span, resource, places: 1.0, series })
         })
     }
@@ -293,8 +304,9 @@ impl<'a> Resources<'_, '_, 'a> {
                 Some((process.observer, cores, thread.name()))
             });
             let (process, thread, series) = busy.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| heap >= HEAP_USED_PART_MIN)?;
-            let resource = ExhaustedResource::SilentHeap { observer: part.observer, process, heap, at, thread };
-            Some(AtLimit { span: (at, end), resource, places: 1.0, series: vec![used.name(), max.name(), series] })
+            let heap_max = (0, max.mean(last.0, last.1)?);
+            let resource = ExhaustedResource::SilentHeap { observer: part.observer, process, heap, at, thread, heap_max };
+            Some(AtLimit { span: (at, end), resource, places: 1.0, series: vec![used.name(), series] })
         })
     }
 

@@ -1,6 +1,6 @@
 //! What failed: which request, how, when, how long it took, and what share of all.
 
-use loadstone_metrics::{ErrorGroup, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_metrics::{ErrorCause, ErrorGroup, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
@@ -34,15 +34,6 @@ const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
 const TELLING_WORDS_MIN: usize = 2;
 /// The longest description that is shown. Characters.
 const MESSAGE_CHARS_MAX: usize = 200;
-
-/// The gRPC status that corresponds to 429 in HTTP.
-pub(crate) const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
-
-/// Whether a failure's text is that of a call with this status.
-pub(crate) fn is_exhausted(text: &str) -> bool {
-    let rest = text.strip_prefix("status ").and_then(|rest| rest.strip_prefix(RESOURCE_EXHAUSTED));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
-}
 
 /// A request that failed, or a scenario whose script threw.
 pub(crate) struct Failing<'a> {
@@ -217,7 +208,7 @@ impl FailingStretch {
 
 /// Failed requests and all requests.
 fn counted(series: &SeriesSlice) -> (u64, u64) {
-    let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent());
+    let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_by_generator());
     (failed.map(|(_, count)| count).sum(), series.count)
 }
 
@@ -317,7 +308,7 @@ struct LoadOfStretch {
 
 impl LoadOfStretch {
     fn of(run: &Run, parts: &[(u64, u64)], stride: usize, (from, to): (usize, usize)) -> Option<Self> {
-        let asked = load_stretches::asked_in_all(run);
+        let asked = load_stretches::asked_in_all(&run.plan, &run.slices);
         let load = |part: usize| {
             let middle = part * stride;
             let around = &asked[middle.saturating_sub(SMOOTHED_SLICES / 2)..(middle + stride + SMOOTHED_SLICES / 2).min(asked.len())];
@@ -342,7 +333,7 @@ impl LoadOfStretch {
 fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     let mut kinds: Vec<FailureKind> = Vec::new();
     let too_many = merged.statuses.iter().find(|(status, _)| *status == TOO_MANY_REQUESTS).map_or(0, |(_, count)| *count);
-    for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent()) {
+    for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_by_generator()) {
         let errors = tally.errors().iter().filter(|error| error.key == merged.key && error.outcome == *outcome);
         let recorded: Vec<FailureKind> = errors.map(|error| recorded_kind(error, too_many)).collect();
         if !recorded.is_empty() {
@@ -367,7 +358,7 @@ fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
 fn recorded_kind(error: &ErrorGroup, too_many: u64) -> FailureKind {
     // Errors with the same message have the same status. Only the first kinds of a run have samples, so the others are compared by their number.
     let is_too_many = error.samples.first().map_or(error.count <= too_many, |sample| sample.status == TOO_MANY_REQUESTS);
-    let is_rate_limited = error.outcome == Outcome::Status && (is_too_many || is_exhausted(&error.message));
+    let is_rate_limited = error.outcome == Outcome::Status && (is_too_many || error.cause == Some(ErrorCause::ResourceExhausted));
     FailureKind { outcome: error.outcome, text: error.message.to_string(), count: error.count, is_rate_limited }
 }
 

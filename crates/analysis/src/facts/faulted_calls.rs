@@ -1,6 +1,6 @@
 //! Calls of the system that failed at the called side: the endpoint, and how many.
 
-use loadstone_metrics::Role;
+use loadstone_metrics::{Role, stub_observer};
 
 use super::signals::ObservedSignals;
 
@@ -17,7 +17,7 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>) -> Vec<FaultedCalls<'a>> {
         let readings = signals.read(part, Role::CallsFaulted)?;
         // There is one reading per second, so the rates add up to the number.
         let count = readings.between(0.0, f64::INFINITY).map(|(_, value)| value).filter(|value| value.is_finite()).sum::<f64>();
-        let endpoint = part.observer.strip_prefix("stub:").unwrap_or(part.observer);
+        let endpoint = stub_observer::stub_of(part.observer);
         (count >= 1.0).then(|| FaultedCalls { endpoint, signal: readings.name(), count: count.round() as u64 })
     });
     found.collect()

@@ -1,7 +1,7 @@
 //! The stretches of a run with a constant planned load. Only within them is a change over time the system's own.
 
 use loadstone_metrics::{LeafChange, MarkKind, Snapshot};
-use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_plan::{LoadProfile, OpenStage, TestPlan, Timing};
 use loadstone_run_directory::Run;
 
 /// Part by which the load may vary within a stretch of constant load.
@@ -44,14 +44,14 @@ pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
 }
 
 /// Arrivals due or users wanted of all load profiles, by second.
-pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
-    let leaves = run.plan.load.leaves();
+pub(super) fn asked_in_all(plan: &TestPlan, slices: &[Snapshot]) -> Vec<f64> {
+    let leaves = plan.load.leaves();
     let second = |slice: &Snapshot| {
         let of_leaf =
             |leaf: &loadstone_metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(slice, leaf, &part.profile));
         slice.leaves.iter().map(of_leaf).sum()
     };
-    run.slices.iter().map(second).collect()
+    slices.iter().map(second).collect()
 }
 
 /// The planned load of each second, without the randomness of arrivals. `None`: the load consists of arrivals and users, which do not add up, or nothing was

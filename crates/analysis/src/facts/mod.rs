@@ -20,10 +20,11 @@ pub(crate) mod changes;
 mod changing_load;
 pub(crate) mod commits;
 pub(crate) mod constant_connections;
+pub(crate) mod constant_load;
 mod core_queue;
 pub(crate) mod cpu_growth;
-pub(crate) mod crowd;
 mod demand;
+pub(crate) mod dependency_path;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
@@ -33,6 +34,8 @@ pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
 mod growth;
 pub(crate) mod humps;
+pub(crate) mod in_progress;
+pub(crate) mod interference;
 mod joint_response;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
@@ -46,6 +49,7 @@ pub(crate) mod pools;
 pub(crate) mod preparation;
 pub(crate) mod process_cpu;
 pub(crate) mod profiles;
+pub(crate) mod queue_workers;
 pub(crate) mod readings;
 pub(crate) mod repeated_statements;
 pub(crate) mod runtime_queues;
@@ -109,8 +113,8 @@ table::fact_table! {
         /// The highest throughput, where it stopped while work waited.
         ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run);
 
-        /// How long requests of a constant number of users took and waited.
-        constant_users: Option<crowd::ConstantUsers> = crowd::find(run, tally);
+        /// How long requests of a constant load took and waited.
+        constant_load: Option<constant_load::ConstantLoad> = constant_load::find(run, tally);
 
         /// When work waited. Flows rank before requests, and within each the longest first.
         waiting: Vec<waiting::WaitingStretch> = waiting::find(run, tally);
@@ -134,14 +138,24 @@ table::fact_table! {
             ceiling
                 .iter()
                 .map(|ceiling| (ceiling.from, ceiling.to))
-                .chain(constant_users.iter().filter(|users| users.queue().is_some()).map(|users| (users.from, users.to))),
+                .chain(constant_load.iter().filter(|load| load.queue().is_some()).map(|load| (load.from, load.to))),
         );
+
+        /// Queues whose workers are all busy while jobs wait.
+        queue_workers: Option<queue_workers::BusyQueueWorkers<'a>> = queue_workers::find(&signals, &strain, &called);
 
         /// By how much times grew with the load, or over a constant load.
         growth: Option<growth::TimeGrowth> = growth::find(run, &strain);
 
+        /// How many requests were in progress, and which limits that rules out.
+        in_progress: Option<in_progress::InProgress> = in_progress::find(run, &strain);
+
         /// What changed over time while the load was constant, or beyond what the load explains.
         changes: changes::Changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
+
+        /// A path to a database or cache that became slower, and requests with it.
+        dependency_path: Option<dependency_path::SlowerPath<'a>> =
+            dependency_path::find((&signals, &path), &strain, &changes, &called);
 
         /// Resources that were used up while work was held up, the strongest evidence first.
         exhausted: Vec<exhausted::Exhausted<'a>> = exhausted::find(
@@ -190,6 +204,9 @@ table::fact_table! {
 
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);
+
+        /// A request that holds up others while it is under way.
+        interference: Option<interference::Interference> = interference::find(run, &preparation);
 
         /// Seconds in which single requests took far longer than usual.
         slow_seconds: Option<stalls::SlowSeconds> = stalls::SlowSeconds::of(run, &preparation);

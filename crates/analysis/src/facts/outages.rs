@@ -13,8 +13,6 @@ const BEFORE_ERROR_S: f64 = 3.0;
 const FAILED_SHARE_MIN: f64 = 0.01;
 /// Or the part of the throughput that may be left.
 const THROUGHPUT_LEFT_MAX: f64 = 0.5;
-/// The message of an observer that timed out. On a starved machine the observer itself may be late, so that this is no evidence of an outage.
-const TIMED_OUT: &str = "no response within";
 /// Readings before the error.
 const READINGS_MIN: usize = 3;
 
@@ -44,7 +42,8 @@ pub(crate) enum LostPart {
 
 /// In the order of their begin.
 pub(super) fn find<'a>(run: &'a Run, tally: &RunTally, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Outage<'a>> {
-    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed && !notice.message.contains(TIMED_OUT));
+    // An observer that timed out may itself have been late, so that this is no evidence of an outage.
+    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed);
     failures.filter_map(|notice| outage(run, tally, signals, strain, notice)).collect()
 }
 

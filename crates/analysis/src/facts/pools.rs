@@ -4,7 +4,7 @@
 //! a request holds a member for U / X seconds. If that is no longer than under low load, the size is the limit. If it has grown, a resource behind the pool has
 //! become slow.
 
-use loadstone_metrics::{PoolMembers, Role};
+use loadstone_metrics::{PoolMembers, Role, SignalKind};
 
 use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};
@@ -47,6 +47,8 @@ pub(crate) struct PoolShortage<'a> {
     pub(crate) size: f64,
     /// How many requests waited on average, and the share of readings in which any did; `None` where the pool does not count them.
     pub(crate) waiting: Option<(f64, f64)>,
+    /// Requests per second that had to wait for a member, where the pool counts only these.
+    pub(crate) waits: Option<f64>,
     /// Requests in the system on average, where the pool does not count waiting requests.
     pub(crate) in_system: Option<f64>,
     pub(crate) series: Vec<String>,
@@ -80,18 +82,44 @@ fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathRes
     shortage(signals, strain, pool, (from, to), size, waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
 }
 
-/// A pool that does not count waiting requests, with all members in use while far more requests are in the system.
+/// A pool that does not count waiting requests, with all members in use while far more requests are in the system, or while it counts more and more waits.
 fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>) -> Option<PoolShortage<'a>> {
     if signals.read(pool.part, Role::PoolWaiting).is_some() {
         return None;
     }
     let in_use = pool.used.as_ref()?;
     let (_, end) = strain.loaded()?;
-    let size = size(signals, pool, &[Role::PoolSizeMax, Role::PoolSize], (0.0, end))?;
+    let size = size(signals, pool, &[Role::PoolSizeMax, Role::PoolSize], (0.0, end)).or_else(|| most_in_use(signals, pool, (0.0, end)))?;
     let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
-    let (from, to) = strain.held_part(span, size)?;
-    let in_system = strain.in_system(from, to).filter(|count| *count >= REQUESTS_PER_MEMBER_MIN * size)?;
-    shortage(signals, strain, pool, (from, to), size, in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
+    let (from, to) = strain.held_part(span, size).or_else(|| waits_per_second(signals, pool, span).map(|_| span))?;
+    let waits = waits_per_second(signals, pool, (from, to));
+    let in_system = strain.in_system(from, to).filter(|count| waits.is_some() || *count >= REQUESTS_PER_MEMBER_MIN * size)?;
+    let found = shortage(signals, strain, pool, (from, to), size, in_use)?;
+    let series = signals.read(pool.part, Role::PoolWaits).filter(|_| waits.is_some()).map(|readings| readings.name());
+    let series = found.series.iter().cloned().chain(series).collect();
+    Some(PoolShortage { waits, in_system: Some(in_system), series, ..found })
+}
+
+/// How often per second a request had to wait for a member, if some had to in nearly every reading.
+fn waits_per_second(signals: &ObservedSignals<'_>, pool: &PathResource<'_>, (from, to): (f64, f64)) -> Option<f64> {
+    let counted = signals.read(pool.part, Role::PoolWaits)?;
+    let points: Vec<(f64, f64)> = counted.between(from, to).collect();
+    let rates: Vec<f64> = match counted.signal.kind {
+        SignalKind::Counter => points.iter().map(|(_, rate)| *rate).collect(),
+        // A total that its exporter declares as a gauge.
+        SignalKind::Gauge => points.windows(2).map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0).max(1e-9)).collect(),
+    };
+    let some = rates.iter().filter(|rate| **rate > 0.0).count();
+    let is_waiting = some >= READINGS_MIN && some as f64 >= WAITING_SHARE_MIN * rates.len() as f64;
+    is_waiting.then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+/// The number of members of a pool without a usable size: all that were ever in use, while no member was idle.
+fn most_in_use(signals: &ObservedSignals<'_>, pool: &PathResource<'_>, (from, to): (f64, f64)) -> Option<f64> {
+    let (in_use, idle) = (pool.used.as_ref()?, signals.read_whole(pool.part, Role::PoolIdle)?);
+    let most = in_use.between(from, to).map(|(_, used)| used).max_by(f64::total_cmp).filter(|most| *most >= 1.0)?;
+    let (first, last) = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= most - 0.05)?;
+    idle.mean(first, last).filter(|idle| *idle < 0.05).map(|_| most)
 }
 
 fn shortage<'a>(
@@ -102,7 +130,7 @@ fn shortage<'a>(
     size: f64,
     shown: &SignalReadings<'_>,
 ) -> Option<PoolShortage<'a>> {
-    if signals.mean(pool.part, Role::PoolIdle, from, to).is_some_and(|idle| idle >= IDLE_MAX) {
+    if signals.read_whole(pool.part, Role::PoolIdle).and_then(|idle| idle.mean(from, to)).is_some_and(|idle| idle >= IDLE_MAX) {
         return None;
     }
     let in_use = pool.used.as_ref();
@@ -114,7 +142,19 @@ fn shortage<'a>(
     series.extend(in_use.map(SignalReadings::name).filter(|name| *name != shown.name()));
     let is_threads = shown.signal.members == Some(PoolMembers::Threads);
     let (held, filled) = (held(signals, strain, pool, (from, to)), filled(strain, in_use, size, from));
-    Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held, filled })
+    Some(PoolShortage {
+        name: pool.part.name(),
+        from,
+        to,
+        is_threads,
+        size,
+        waiting: None,
+        waits: None,
+        in_system: None,
+        series,
+        held,
+        filled,
+    })
 }
 
 /// How the pool filled up before it was used up, if it filled up gradually under constant throughput.
@@ -131,7 +171,7 @@ fn filled(strain: &Strain, in_use: Option<&SignalReadings<'_>>, size: f64, until
 fn size(signals: &ObservedSignals<'_>, pool: &PathResource<'_>, roles: &[Role], (from, to): (f64, f64)) -> Option<f64> {
     let used = pool.used.as_ref().and_then(|used| used.between(from, to).map(|(_, value)| value).max_by(f64::total_cmp)).unwrap_or(0.0);
     let is_possible = |size: &f64| *size >= 1.0 && used <= size * BEYOND_SIZE_FACTOR_MAX;
-    roles.iter().find_map(|role| signals.read(pool.part, *role)?.steady(from, to).filter(is_possible))
+    roles.iter().find_map(|role| signals.read_whole(pool.part, *role)?.steady(from, to).filter(is_possible))
 }
 
 /// Whether the holders of the connections wait for a core and not for the database. The pool is then full because of the CPU: more connections would not help.

@@ -58,6 +58,15 @@ impl<'a> ObservedSignals<'a> {
         self.by_role.get(&(role, part)).into_iter().flatten().map(|series| SignalReadings::of(series)).collect()
     }
 
+    /// The sum of the signals with the metric of [`Self::read`], which differ by their labels: one for each worker.
+    pub(crate) fn read_whole(&self, part: ObservedPart<'a>, role: Role) -> Option<SignalReadings<'a>> {
+        let group = self.by_role.get(&(role, part))?;
+        let metric = group.first()?.signal.metric();
+        let same: Vec<SignalReadings<'a>> =
+            group.iter().filter(|series| series.signal.metric() == metric).map(|series| SignalReadings::of(series)).collect();
+        SignalReadings::sum(&same)
+    }
+
     /// `None`: no such signal, or no reading in that stretch.
     pub(crate) fn mean(&self, part: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
         self.read(part, role)?.mean(from, to)

@@ -94,6 +94,13 @@ pub(crate) struct Period {
     pub(crate) p_value: f64,
 }
 
+/// A part of a run without a lasting step.
+#[derive(Clone, Copy)]
+struct StallSearch<'a> {
+    run: &'a Run,
+    slices: &'a [Snapshot],
+}
+
 struct Second<'a> {
     slice: &'a Snapshot,
     longest_s: f64,
@@ -109,7 +116,7 @@ pub(crate) struct SlowSeconds {
 impl SlowSeconds {
     /// Without seconds in which only requests that prepared the load were slow. `None`: there are none.
     pub(super) fn of(run: &Run, preparation: &Preparation) -> Option<Self> {
-        let mut seconds = seconds(run, &|_| true);
+        let mut seconds = seconds(&run.slices, &|_| true);
         seconds.iter_mut().for_each(|second| second.longest_s = longest(second.slice, |key| !preparation.has(key)).unwrap_or(0.0));
         let (usual, _, slow) = slow(&seconds);
         let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
@@ -118,8 +125,8 @@ impl SlowSeconds {
 }
 
 /// The seconds in which any of the counted requests ended.
-fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<'a>> {
-    run.slices
+fn seconds<'a>(slices: &'a [Snapshot], counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<'a>> {
+    slices
         .iter()
         .filter(|slice| slice.seconds() == 1)
         .filter_map(|slice| Some(Second { slice, longest_s: longest(slice, counts)? }))
@@ -142,18 +149,15 @@ pub(super) fn find(run: &Run, changes: &Changes) -> Option<Stalls> {
     edges.sort_by(f64::total_cmp);
     let parts = edges.windows(2).map(|pair| (pair[0], pair[1]));
     let (from, to) = parts.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
-    if (from, to) == (begin, end) {
-        return within(run);
-    }
-    let mut part = run.clone();
-    part.slices.retain(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
-    within(&part)
+    let first = run.slices.partition_point(|slice| (slice.start as f64 / 1e9) < from);
+    let last = run.slices.partition_point(|slice| slice.end as f64 / 1e9 <= to);
+    within(StallSearch { run, slices: run.slices.get(first..last)? })
 }
 
 /// Pauses of all requests together. Failing that, pauses of one request by its own usual time, which others may always exceed.
-fn within(run: &Run) -> Option<Stalls> {
+fn within(part: StallSearch<'_>) -> Option<Stalls> {
     let of_one = || {
-        let series = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
+        let series = part.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
         let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();
         // The probability accounts for the number of requests that were tested.
         let is_sure = |stalls: &Stalls| {
@@ -161,18 +165,18 @@ fn within(run: &Run) -> Option<Stalls> {
                 && stalls.period.is_some_and(|period| period.p_value <= CLEAR_PERIOD_P_VALUE_MAX)
         };
         let each = keys.iter().filter_map(|key| {
-            let (held_up, unaffected) = (vec![key.name.to_string()], unaffected_by(run, &keys, key));
-            Some(Stalls { held_up, unaffected, ..of(run, &|other| other == *key)? })
+            let (held_up, unaffected) = (vec![key.name.to_string()], unaffected_by(part.slices, &keys, key));
+            Some(Stalls { held_up, unaffected, ..of(part, &|other| other == *key)? })
         });
         each.filter(is_sure).min_by(|a, b| a.together.total_cmp(&b.together))
     };
-    of(run, &|_| true).or_else(of_one)
+    of(part, &|_| true).or_else(of_one)
 }
 
 /// Names of the other requests that were not slow, by their own usual time, in most of the seconds in which this one was.
-fn unaffected_by(run: &Run, keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
+fn unaffected_by(slices: &[Snapshot], keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
     let slow_seconds = |key: &SeriesKey| -> BTreeSet<u32> {
-        let seconds = seconds(run, &|other| other == key);
+        let seconds = seconds(slices, &|other| other == key);
         slow(&seconds).2.into_iter().map(|index| seconds[index].slice.slice).collect()
     };
     let own = slow_seconds(key);
@@ -180,8 +184,8 @@ fn unaffected_by(run: &Run, keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec
     keys.iter().filter(is_unaffected).map(|other| other.name.to_string()).collect()
 }
 
-fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
-    let seconds = seconds(run, counts);
+fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
+    let seconds = seconds(part.slices, counts);
     let (usual, limit, slow) = slow(&seconds);
     if slow.len() < PAUSES_MIN || slow.len() as f64 >= EVEN_SHARE_MAX * seconds.len() as f64 {
         return None;
@@ -205,7 +209,7 @@ fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
         return None;
     }
     let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
-    if is_of_load(run, &slow_seconds) || is_of_generator(&slow_seconds) {
+    if is_of_load(part, &slow_seconds) || is_of_generator(&slow_seconds) {
         return None;
     }
     let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
@@ -221,7 +225,7 @@ fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
         held_up,
         unaffected,
         together,
-        correlated: correlated(run, &slow_seconds),
+        correlated: correlated(part.run, &slow_seconds),
         at,
     })
 }
@@ -278,18 +282,18 @@ fn refined(at: &[f64], period: f64) -> f64 {
 }
 
 /// Whether bursts of load explain the slow seconds.
-fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
-    let asked = load_stretches::asked_in_all(run);
+fn is_of_load(part: StallSearch<'_>, slow: &[&Second<'_>]) -> bool {
+    let asked = load_stretches::asked_in_all(&part.run.plan, part.slices);
     let numbers: HashSet<u32> = slow.iter().map(|second| second.slice.slice).collect();
     let is_slow = |slice: &Snapshot| numbers.contains(&slice.slice);
     let values = |wanted: bool| -> Vec<f64> {
-        let loaded = run.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted);
+        let loaded = part.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted);
         loaded.map(|(_, load)| *load).collect()
     };
     let (during, others) = (values(true), values(false));
     let more = (mean(&during) - mean(&others)) * during.len() as f64;
     // Random arrivals vary between seconds by chance: counts of a Poisson process have a variance equal to their mean.
-    let is_random = run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
+    let is_random = part.run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
     let by_chance = (during.len() as f64 * mean(&others) * (1.0 + during.len() as f64 / others.len().max(1) as f64)).sqrt();
     mean(&during) >= HIGHER_LOAD_FACTOR_MIN * mean(&others) && (!is_random || more >= ARRIVALS_DEVIATIONS_MIN * by_chance)
 }

@@ -72,6 +72,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         Some(sessions) if ceiling.calls_max < 1.5 && sessions.waiting_for_locks >= 1.0 => behind_a_lock(ceiling, sessions),
         // The metrics of a pool show its shortage directly, and the holders of its connections are busy with these calls.
         _ if facts.pools.iter().any(|pool| pool.is_during(ceiling.from, ceiling.to)) => return None,
+        // So do those of a job queue.
+        _ if facts.queue_workers.as_ref().is_some_and(|busy| busy.is_during(ceiling.from, ceiling.to)) => return None,
         sessions => {
             let found = match sessions {
                 Some(sessions) => among_workers(facts, ceiling, sessions),

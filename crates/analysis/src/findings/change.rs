@@ -26,7 +26,6 @@ use crate::Evidence;
 use crate::evidence::added_time;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
-use crate::facts::crowd::ConstantUsers;
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
@@ -78,7 +77,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     let is_reported = |change: &&Change| {
-        let is_of_other = is_of_failures(facts, change) || is_of_backlog(facts, change) || is_of_users(facts, change);
+        let is_of_other = is_of_failures(facts, change) || is_of_backlog(facts, change) || is_of_queue(facts, change);
         !is_of_other && is_beyond_lag(facts, change, LAG_FACTOR_MIN)
     };
     let mut left: Vec<&Change> = facts.changes.found.iter().filter(is_reported).collect();
@@ -111,9 +110,13 @@ fn is_of_backlog(facts: &Facts<'_>, change: &Change) -> bool {
     facts.waiting.iter().any(|waiting| waiting.flow.as_ref() == Some(name) && waiting.from < change.to && change.from < waiting.to)
 }
 
-/// Whether a constant number of users wait for each other all the time. Their queue grows and shrinks by itself, as they happen to be between requests.
-fn is_of_users(facts: &Facts<'_>, change: &Change) -> bool {
-    change.shape == Shape::Drift && facts.constant_users.as_ref().and_then(ConstantUsers::queue).is_some()
+/// Whether requests of a constant load wait for each other all the time. The queue of users grows and shrinks by itself, as they happen to be between
+/// requests, and that of arrivals only grows.
+fn is_of_queue(facts: &Facts<'_>, change: &Change) -> bool {
+    let Some(load) = facts.constant_load.as_ref().filter(|load| load.queue().is_some()) else { return false };
+    // A queue that grows by chance for a while looks like a step.
+    let is_step_of_queue = || change.shape == Shape::Step && load.users.is_none() && load.waited_at(change.of.name(), change.before.median);
+    change.shape == Shape::Drift || is_step_of_queue()
 }
 
 /// The request, flow or other series that changed, and the requests that changed with it.
@@ -132,7 +135,6 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let names: Vec<&str> = requests.iter().map(|other| other.of.name()).collect();
     let with_it = if names.is_empty() { String::new() } else { format!(", and {} with it,", named(&names)) };
     let what_changed = what(change);
-    let what_changed = if with_it.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
     let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::find(facts, &all) } else { None };
     let has_backlog = change.shape == Shape::Drift && change.is_slower() && backlog_grows(facts, change, (change.from, change.to));
@@ -162,7 +164,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
         other.of.kind().is_some_and(|kind| kind != SeriesKind::Request) && all.iter().any(is_like)
     };
     for other in with.iter().filter(|other| !is_echo(other)) {
-        found = found.rests_on_drawn(drawn(other, format!("{}: {}", what(other).trim_end_matches(','), numbers(other))));
+        found = found.rests_on_drawn(drawn(other, format!("{}: {}", what(other), numbers(other))));
     }
     let mut what_to_do = None;
     if let Some(added) = added_time {
@@ -207,7 +209,7 @@ fn what(change: &Change) -> String {
         (Shape::Part { from_s, before, after, typical_s }, until) => {
             let since = if until.is_some() { when } else { format!("from {} on", clock(change.at)) };
             format!(
-                "{} of \"{name}\" took {} or longer {since} (about {}), {} before,",
+                "{} of \"{name}\" took {} or longer {since} (about {}), {} before",
                 loadstone_units::share(after),
                 loadstone_units::seconds(from_s),
                 loadstone_units::seconds(typical_s),
@@ -306,8 +308,12 @@ fn span(change: &Change) -> (f64, f64) {
 
 /// The load meanwhile, as the end of the claim.
 fn under_load(facts: &Facts<'_>, change: &Change, ends_in_comma: bool) -> String {
-    let comma = if ends_in_comma || matches!(change.shape, Shape::Part { .. }) { "" } else { "," };
+    let comma = if ends_in_comma { "" } else { "," };
     match change.load {
+        // The share before the change is an insertion, which a comma ends.
+        LoadMeanwhile::Same if matches!(change.shape, Shape::Part { .. }) => {
+            format!("{comma} while the load was constant ({})", load(facts, change))
+        }
         LoadMeanwhile::Same => format!(" while the load was constant ({})", load(facts, change)),
         LoadMeanwhile::Compared { from, to } if change.shape == Shape::Drift => {
             format!("{comma} at equal loads ({})", loads(facts, from, to))

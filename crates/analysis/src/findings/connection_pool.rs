@@ -17,7 +17,10 @@
 //! | at most {SIMILAR_HOLD_FACTOR_MAX} times as long | the size is the limit | high |
 //! | otherwise | the size, unless CPU or database may be busy | high; then medium |
 //!
-//! The evidence compares the wait with the statement that ran most, whose time may include that wait.
+//! For workers (threads of a JVM, processes of PHP-FPM, uWSGI or Unicorn), the claim names what most of them do: a call to a stub, or a statement of a
+//! database. For connections, the evidence compares the wait with the statement that ran most, whose time may include that wait.
+//!
+//! A pool without a usable size, such as SQLAlchemy's with connections beyond its size, has as many members as were ever in use, if none was idle then.
 
 use loadstone_metrics::Role;
 
@@ -26,6 +29,7 @@ use crate::Evidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
+use crate::evidence::occupation;
 use crate::facts::Facts;
 use crate::facts::growing_level::GrowingLevel;
 use crate::facts::next_limits::NextLimit;
@@ -47,7 +51,7 @@ pub(super) const RULE: Rule = Rule {
     says: "the service's own metrics show that a pool of connections or threads is used up",
     example: Example {
         run: "examples/connection-pool",
-        claim: "All 10 connections of a pool are in use, and 191 operations are waiting for one on average",
+        claim: "All 10 connections of the pool \"shop\" are in use, and 191 operations are waiting for one on average",
     },
     needs: &["prometheus"],
     settings: &["pool", "connection", "thread", "worker"],
@@ -58,31 +62,40 @@ pub(super) const RULE: Rule = Rule {
 #[expect(clippy::too_many_lines, reason = "one finding, its evidence and its advice in the order in which they are read")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
-    let (rule, members, member) =
-        if pool.is_threads { ("workers", "threads", "thread") } else { ("connection-pool", "connections", "connection") };
+    let (rule, members, member) = match (pool.is_threads, pool.series[0].to_ascii_lowercase().contains("thread")) {
+        (true, true) => ("workers", "threads", "thread"),
+        (true, false) => ("workers", "workers", "worker"),
+        (false, _) => ("connection-pool", "connections", "connection"),
+    };
     let size = loadstone_units::number(pool.size);
     let held_longer = pool.held_longer().filter(|times| *times >= LONGER_HOLD_FACTOR_MIN);
     let behind = holders(facts, pool);
-    let waiting = match (pool.waiting, pool.in_system) {
+    let waiting = match (pool.waiting, pool.waits) {
         (Some((mean, _)), _) => format!("{} operations are waiting for one on average", loadstone_units::number(mean)),
-        (None, count) => format!("{} requests are in the system on average", loadstone_units::number(count.unwrap_or(0.0))),
+        (None, Some(rate)) => format!("{} operations have to wait for one", loadstone_units::rate(rate)),
+        (None, None) => format!("{} requests are in the system on average", loadstone_units::number(pool.in_system.unwrap_or(0.0))),
     };
-    let whose = if pool.is_threads { "" } else { " of a pool" };
-    let claim = format!("All {size} {members}{whose} are in use, and {waiting}");
-    let (standing, confidence, claim) = match (&behind, held_longer) {
+    let whose = if pool.is_threads { "of" } else { "of the pool" };
+    let (all, are) = if pool.size < 1.5 { (format!("The only {member}"), "is") } else { (format!("All {size} {members}"), "are") };
+    let claim = format!("{all} {whose} \"{}\" {are} in use, and {waiting}", pool.name);
+    let span = (pool.from, pool.to);
+    let doing = if pool.is_threads && behind.is_none() { occupation::of(facts, pool.size, span) } else { None };
+    let (standing, confidence, claim) = match (&behind, held_longer, &doing) {
         _ if pool.filled.is_some() => (Standing::Cause, Confidence::High, format!("{claim}: some are never returned (a leak)")),
-        (Some(_), _) => (Standing::Consequence, Confidence::Low, claim),
-        (None, Some(_)) => (Standing::Cause, Confidence::Low, format!("{claim}: the operations that use them have become slow")),
-        (None, None) => (Standing::Cause, Confidence::High, claim),
+        (Some(_), _, _) => (Standing::Consequence, Confidence::Low, claim),
+        (None, Some(_), Some(doing)) => (Standing::Cause, Confidence::Medium, format!("{claim}: {}", doing.claim)),
+        (None, Some(_), None) => (Standing::Cause, Confidence::Low, format!("{claim}: the operations that use them have become slow")),
+        (None, None, Some(doing)) => (Standing::Cause, Confidence::High, format!("{claim}: {}", doing.claim)),
+        (None, None, None) => (Standing::Cause, Confidence::High, claim),
     };
     let mut found =
         RankedFinding::new(standing, rule, Subject::part(pool.name, ""), confidence, claim).with(Quantity::count("size", pool.size));
-    found = match (pool.waiting, pool.in_system) {
-        (Some((mean, _)), _) => found.with(Quantity::count("waiting", mean)),
-        (None, Some(count)) => found.with(Quantity::count("in_system", count)),
-        (None, None) => found,
+    found = match (pool.waiting, pool.waits, pool.in_system) {
+        (Some((mean, _)), ..) => found.with(Quantity::count("waiting", mean)),
+        (None, Some(rate), _) => found.with(Quantity::rate("waits", rate)),
+        (None, None, Some(count)) => found.with(Quantity::count("in_system", count)),
+        (None, None, None) => found,
     };
-    let span = (pool.from, pool.to);
     let text = match pool.waiting {
         Some((mean, share)) => {
             let times = loadstone_units::number(mean / pool.size);
@@ -113,6 +126,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("until {}, the {members} in use grew steadily from {first} to {last} at constant throughput", clock(pool.from));
         found = found.rests_on(text, pool.series.clone(), (0.0, pool.from));
     }
+    if let Some(doing) = &doing {
+        found = found.rests_on(doing.evidence.clone(), doing.series.clone(), span);
+    }
     if !pool.is_threads {
         found = acquiring::add_evidence(facts, found, span);
     }
@@ -128,6 +144,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let next = if pool.filled.is_some() {
         format!("Find the code that takes a {member} and does not return it, such as an error path. A larger pool only lasts longer.")
+    } else if let Some(doing) = &doing {
+        format!("{} configure more than {size} {members}. Run again: fewer requests should wait.", doing.advice)
     } else if held_longer.is_some() {
         format!("Find out which operation holds the {members}: observe the process and its dependencies, such as its database.")
     } else {

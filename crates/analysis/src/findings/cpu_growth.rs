@@ -17,6 +17,7 @@
 //! The finding ranks after causes and never has high confidence: stack samples cannot distinguish a function that causes the queue from one that costs more
 //! because of the queue.
 
+use loadstone_metrics::function_labels::callers;
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::Alternative;
@@ -44,10 +45,8 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let growth = facts.cpu_growth.as_ref()?;
-    let place = match growth.under {
-        "" => format!("`{}`", growth.function),
-        under => format!("`{}` ← `{}`", growth.function, under.replace(" ← ", "` ← `")),
-    };
+    let stack = std::iter::once(growth.function).chain(callers(growth.under));
+    let place = stack.map(|function| format!("`{function}`")).collect::<Vec<_>>().join(" ← ");
     let name = growth.observer;
     let both = |seconds: (f64, f64), digits: (usize, usize)| {
         (loadstone_units::seconds_to(seconds.0, digits.0), loadstone_units::seconds_to(seconds.1, digits.1))

@@ -150,11 +150,13 @@ fn finding(
         (true, _, _) => Confidence::Medium,
     };
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
+    // The interval is no narrower than the numbers of the claim.
+    let interval = ((slots - half).max(0.0).min(whole.0), (slots + half).max(whole.1));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
     let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", loadstone_units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{cause}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), confidence, claim)
-        .with(Quantity::count("places", slots).within((slots - half).max(0.0), slots + half))
+        .with(Quantity::count("places", slots).within(interval.0, interval.1))
         .with(Quantity::rate("throughput", rate));
     if let Some(busy) = sessions {
         found = found.with(Quantity::count("sessions", busy.number));

@@ -16,6 +16,7 @@
 //!
 //! [`runtime-work`](runtime-work.md) reports work that a runtime does outside of its loop, and [`thread-waits`](thread-waits.md) reports threads that wait.
 
+use loadstone_metrics::function_labels::COLLECTOR;
 use loadstone_metrics::Role;
 
 use crate::Confidence;
@@ -92,7 +93,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         found = found.rests_on(text, vec![late.name()], stretch);
     }
     let next = match &top {
-        Some(top) if top.owner.contains("garbage") => {
+        Some(top) if top.owner == COLLECTOR => {
             "Find out what allocates so much (a heap profile), or give the process more heap.".to_owned()
         }
         Some(top) => format!(

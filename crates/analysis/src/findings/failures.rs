@@ -212,16 +212,12 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
 }
 
 fn claim(failing: &Failing<'_>) -> String {
+    let is_shown = |message: &&String| message.contains(' ') && message.chars().count() <= MESSAGE_IN_CLAIM_CHARS_MAX;
+    let message = failing.message.as_ref().filter(is_shown).map_or_else(String::new, |message| format!(": \"{message}\""));
     let how = failing.kinds.first().map_or_else(String::new, |kind| {
         let most = if failing.kinds.len() > 1 { "mostly " } else { "" };
-        format!(" ({most}{})", kind.text)
+        format!(" ({most}{}{message})", kind.text)
     });
-    let how = match (&failing.message, how.strip_suffix(')')) {
-        (Some(message), Some(start)) if message.contains(' ') && message.chars().count() <= MESSAGE_IN_CLAIM_CHARS_MAX => {
-            format!("{start}: \"{message}\")")
-        }
-        _ => how,
-    };
     let share = loadstone_units::share(failing.share());
     let of = if failing.key.kind == SeriesKind::Iteration { "the iterations of " } else { "" };
     format!("{share} of {of}\"{}\" failed{}{how}", failing.key.name, when(failing.when))
@@ -380,6 +376,9 @@ fn next(failing: &Failing<'_>) -> String {
         }
         Some(Outcome::Refused | Outcome::Connect | Outcome::Dns | Outcome::Tls) => {
             format!("Check whether the target was up and listening{when}: no connection was established.")
+        }
+        Some(Outcome::NotConnected) => {
+            format!("Examine why the connection was not open{when}: it was refused or lost, as its own errors show, or the script had closed it.")
         }
         Some(Outcome::Reset | Outcome::Closed) => {
             format!(

@@ -51,7 +51,9 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let backlog = facts.growing.first()?;
+    // Why a queue of jobs grows is known if all its workers are busy.
+    let is_explained = |backlog: &&GrowingBacklog<'_>| facts.queue_workers.as_ref().is_some_and(|busy| busy.series.contains(&backlog.series));
+    let backlog = facts.growing.iter().find(|backlog| !is_explained(backlog))?;
     match backlog.onset {
         Some(onset) => late_onset(facts, backlog, onset),
         None if is_seen_waiting(facts, backlog) => None,

@@ -16,7 +16,7 @@
 //! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were
 //! idle and the calls at once varied.
 
-use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
+use loadstone_metrics::{ErrorCause, ErrorGroup, SeriesKind, SeriesSlice};
 
 use crate::Evidence;
 use crate::evidence::examined;
@@ -26,7 +26,6 @@ use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::evidence::stated_limit::{self, StatedLimit};
 use crate::facts::called::CalledEndpoint;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource};
-use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
 use crate::finding::Alternative;
@@ -79,7 +78,7 @@ impl Refusal {
     fn name(self) -> &'static str {
         match self {
             Refusal::TooManyRequests => "429",
-            Refusal::ResourceExhausted => RESOURCE_EXHAUSTED,
+            Refusal::ResourceExhausted => "RESOURCE_EXHAUSTED",
         }
     }
 
@@ -88,7 +87,7 @@ impl Refusal {
         match self {
             Refusal::TooManyRequests => series.statuses.iter().find(|(status, _)| *status == 429).map_or(0, |(_, count)| *count),
             Refusal::ResourceExhausted => {
-                let is_refused = |error: &&ErrorGroup| error.key == series.key && is_exhausted(&error.message);
+                let is_refused = |error: &&ErrorGroup| error.key == series.key && error.cause == Some(ErrorCause::ResourceExhausted);
                 errors.iter().filter(is_refused).map(|error| error.count).sum()
             }
         }

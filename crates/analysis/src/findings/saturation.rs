@@ -92,10 +92,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .with(Quantity::share("throttled_share", *throttled));
             sampled(found, top, exhausted).try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
-        ExhaustedResource::Heap { process, collecting, heap, filled } => {
+        ExhaustedResource::Heap { process, collecting, heap, filled, .. } => {
             heap_too_small(exhausted, &whose_heap(facts, process), *collecting, (*heap, *filled))
         }
-        ExhaustedResource::SilentHeap { observer, process, heap, at, thread } => {
+        ExhaustedResource::SilentHeap { observer, process, heap, at, thread, .. } => {
             let claim = format!(
                 "The heap of \"{process}\" was {} full at {}, then its metrics stopped while one thread remained busy: it collects garbage and frees nothing",
                 loadstone_units::share(*heap),
@@ -216,7 +216,7 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
         found = found.rests_on(began, waiting.columns(), (waiting.from, waiting.to));
     }
     let evidence = Evidence::new(text, exhausted.series.clone(), span);
-    found = found.rests_on_drawn(levels(&exhausted.resource).into_iter().fold(evidence, |evidence, (index, label, value)| {
+    found = found.rests_on_drawn(levels(exhausted).into_iter().fold(evidence, |evidence, (index, label, value)| {
         match exhausted.series.get(index) {
             Some(series) => evidence.level(series, label, value, span),
             None => evidence,
@@ -241,17 +241,22 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
 }
 
 /// Numbers of the sentence in the unit of the series: the index of the series, a label, and the value.
-fn levels(resource: &ExhaustedResource<'_>) -> Vec<(usize, &'static str, f64)> {
-    match resource {
+fn levels(exhausted: &Exhausted<'_>) -> Vec<(usize, &'static str, f64)> {
+    match &exhausted.resource {
         ExhaustedResource::Descriptors { limit, .. } => vec![(0, "limit", *limit)],
         ExhaustedResource::MachineCpu(machine) => vec![(0, "idle cores", machine.cores * (1.0 - machine.used))],
         ExhaustedResource::Network { used, speed, .. } => vec![(0, "on average", *used), (0, "bandwidth", *speed)],
         ExhaustedResource::Disk { busy, queue, .. } => vec![(0, "busy", *busy), (1, "queue", *queue)],
+        ExhaustedResource::GroupCpu { cores_max, throttled, .. } => {
+            // The limit applies to the sum of several series.
+            let limit = (exhausted.series.len() == 2).then_some((1, "limit", *cores_max));
+            std::iter::once((0, "throttled", *throttled)).chain(limit).collect()
+        }
+        ExhaustedResource::Heap { heap_max: Some((index, bytes)), .. } | ExhaustedResource::SilentHeap { heap_max: (index, bytes), .. } => {
+            vec![(*index, "limit", *bytes)]
+        }
         // Their series are in parts or have another unit.
-        ExhaustedResource::GroupCpu { .. }
-        | ExhaustedResource::Heap { .. }
-        | ExhaustedResource::SilentHeap { .. }
-        | ExhaustedResource::ProcessCpu(_) => Vec::new(),
+        ExhaustedResource::Heap { .. } | ExhaustedResource::ProcessCpu(_) => Vec::new(),
     }
 }
 
@@ -544,6 +549,8 @@ fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
         (CpuLimit::Queue { .. }, _) => {
             "requests took longer by about the time that a queue for equally busy cores adds (Sakasegawa)".to_owned()
         }
+        // Other threads of the process may use more cores.
+        (CpuLimit::OneThread(Some(used)), _) => format!("it would leave the thread idle, and the thread used {used:.2} of one core"),
         _ => format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),
     }
 }

@@ -9,9 +9,13 @@
 //! - the 95 % interval of the growth is above zero (five-second means, Student's *t*)
 //! - the growth is at least {DEFICIT_PART_MIN:%} of the layer's input
 //!
+//! If the queues before all layers grow, and each layer passes the same share of its input (within {SAME_SHARE_DIFFERENCE_MAX:%}), one pool of workers serves
+//! them all, in the order of arrival. No layer is then the slowest, and the finding reports the shared workers as the cause.
+//!
 //! The evidence lists the rates of all layers and the queue in front of each. The finding shows where the limit is, not why: it ranks after the finding that
 //! names the cause.
 
+use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
@@ -21,6 +25,9 @@ use crate::{Confidence, FlowTally};
 
 /// Minimum growth of a queue, as a part of its input, for a layer to be the slowest.
 const DEFICIT_PART_MIN: f64 = 0.04;
+
+/// Difference between the shares of their input that layers pass, up to which they are the same.
+const SAME_SHARE_DIFFERENCE_MAX: f64 = 0.1;
 
 /// From one stage to the next.
 struct Layer {
@@ -53,9 +60,48 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
         let stretch = (waiting.from, waiting.load_to);
         let layers = layers(facts, flow, stretch)?;
+        if share_workers(&layers) {
+            return Some(shared(&layers, &flow.merged.name, stretch));
+        }
         let slowest = layers.iter().find(|layer| layer.growth.0 - layer.growth.1 > 0.0 && layer.growth.0 >= DEFICIT_PART_MIN * layer.came)?;
         Some(finding(&layers, slowest, &flow.merged.name, stretch))
     })
+}
+
+/// Whether each layer passes the same share of its input. Workers that serve all layers in the order of arrival delay each of them by the same time, which
+/// grows at the same rate. Layers with separate workers differ, and those behind the slowest pass everything.
+fn share_workers(layers: &[Layer]) -> bool {
+    let grows = |layer: &Layer| layer.growth.0 - layer.growth.1 > 0.0 && layer.growth.0 >= DEFICIT_PART_MIN * layer.came;
+    let shares = || layers.iter().map(|layer| layer.left / layer.came.max(1e-9));
+    let (least, most) = shares().fold((f64::INFINITY, 0.0_f64), |(least, most), share| (least.min(share), most.max(share)));
+    layers.len() >= 2 && layers.iter().all(grows) && most - least <= SAME_SHARE_DIFFERENCE_MAX
+}
+
+/// All layers wait for the same workers.
+fn shared(layers: &[Layer], flow: &str, stretch: (f64, f64)) -> RankedFinding {
+    let each = layers.iter().map(|layer| format!("\"{}\" {}", layer.name, loadstone_units::share(layer.left / layer.came.max(1e-9))));
+    let each: Vec<String> = each.collect();
+    let (came, left) = (layers.first().map_or(0.0, |layer| layer.came), layers.last().map_or(0.0, |layer| layer.left));
+    let claim = format!(
+        "All layers of \"{flow}\" wait for the same workers: each passes about the same share of its input, so that {} start and {} finish",
+        loadstone_units::rate(came),
+        loadstone_units::rate(left)
+    );
+    RankedFinding::new(Standing::Cause, "slow-stage", Subject::flow(flow), Confidence::Medium, claim)
+        .with(Quantity::rate("entered", came))
+        .with(Quantity::rate("left", left))
+        .rests_on(
+            format!("share of its input that each layer passes: {}", each.join(", ")),
+            vec![format!("flow/{flow}/rate/finished"), format!("flow/{flow}/backlog/all")],
+            stretch,
+        )
+        .weigh(Alternative::not_ruled_out(
+            "As many separate limits",
+            "each layer may have its own workers, too few by the same share",
+        ))
+        .try_next(
+            "Give the workers that serve all layers more places, or give the last layers separate workers, so that started work ends before more begins.",
+        )
 }
 
 fn finding(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> RankedFinding {

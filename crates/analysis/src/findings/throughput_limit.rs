@@ -10,10 +10,13 @@
 //! Work must wait at the end of the load: the time in the system, which is requests in the system over throughput (Little 1961), is twice that in the best
 //! tenth of the load plus 20 ms, and two requests or more are in the system.
 //!
-//! **A constant number of users** has no low load, but the first requests of the run meet no queue. If later even the fast tenth of a request's times exceeds
-//! its shortest time by half of its mean or more, and 1.5 users or more wait so at any time, the queue is always there. Its throughput is the limit, and the
-//! asymptotic bounds (Denning and Buzen 1978) give the number of users that reach it: N* = X · (Z + R₀), with the time Z between requests and the shortest
-//! times R₀. Throughput × the shortest time is the number of places, if each request holds one for the same time.
+//! **A constant load** has no low load, but the first requests of the run meet no queue. If later even the fast tenth of a request's times exceeds its shortest
+//! time by half of its mean or more, and 1.5 requests or more wait so at any time, the queue is always there. Its throughput is the limit. Under arrivals a
+//! fifth is enough, and the number of requests in the system must grow in each quarter of the load. For users, the asymptotic bounds (Denning and Buzen 1978)
+//! give the number that reaches the limit: N* = X · (Z + R₀), with the time Z between requests and the shortest times R₀.
+//!
+//! Throughput × the shortest time is the number of places, if each request holds one for the same time. The claim has that number only if the shortest times
+//! show it: several are as short, or they are whole multiples of the shortest one. Exponential times would show that by chance in 5 % of cases.
 //!
 //! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
 //! thread, an event loop or the accept queue.
@@ -24,11 +27,12 @@ use crate::capacity::ThroughputCeiling;
 use crate::evidence::common_wait::{self, CommonWait};
 use crate::evidence::next_limit;
 use crate::facts::Facts;
-use crate::facts::crowd::ConstantUsers;
+use crate::facts::constant_load::{ConstantLoad, ConstantQueue};
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
+use crate::remark::load_shape::{self, WantedLoad};
 use crate::remark::load_target::LoadTarget;
 use crate::{Confidence, Evidence, Grade, remark};
 
@@ -36,8 +40,6 @@ use crate::{Confidence, Evidence, Grade, remark};
 const FAILED_SHARE_MAX: f64 = 0.2;
 /// Share of the time in the system from which one request is named.
 const BUSIEST_SHARE_MIN: f64 = 0.6;
-/// Distance of throughput × shortest time to a whole number of places.
-const WHOLE_WITHIN: f64 = 0.15;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["throughput-limit"],
@@ -59,8 +61,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.generator.grade() == Grade::Invalid || failed > FAILED_SHARE_MAX {
         return None;
     }
-    let ceiling = facts.ceiling.map(|ceiling| of_ceiling(facts, ceiling));
-    let (found, span) = ceiling.or_else(|| of_users(facts.constant_users.as_ref()?))?;
+    let constant = facts.constant_load.as_ref().and_then(of_constant_load);
+    let (found, span) = constant.or_else(|| facts.ceiling.map(|ceiling| of_ceiling(facts, ceiling)))?;
     let common = common_wait::find(facts, span);
     let runtime = common.as_ref().and_then(|_| LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan));
     let found = found.outlining(1 + usize::from(common.is_some())).try_next(runtime.unwrap_or_else(|| next(facts)));
@@ -79,65 +81,83 @@ fn before_any_work(mut found: RankedFinding, common: &CommonWait, span: (f64, f6
     found
 }
 
-/// The missing observer. Under closed load of one level, fewer users would show the time of a request without waiting.
+/// The missing observer. After a load of one level, a ramp to it would show the time of a request without waiting, and with it the number of places.
 fn next(facts: &Facts<'_>) -> String {
-    let queue = facts.constant_users.as_ref().and_then(ConstantUsers::queue);
-    let fewer = queue.map(|queue| {
-        let users = (queue.users_needed / 2.0).floor().max(1.0);
-        format!(" Run again with {users:.0} users: if times fall to the shortest ones, the others only wait.")
+    let ramp = facts.constant_load.as_ref().and_then(ConstantLoad::queue).map(|_| {
+        format!(
+            " Ramp to this load from a low one{}: the requests that do not wait show how many are served at a time.",
+            load_shape::line(facts, WantedLoad::FromLow)
+        )
     });
-    format!("{}{}", remark::observe_next(facts), fewer.unwrap_or_default())
+    format!("{}{}", remark::observe_next(facts), ramp.unwrap_or_default())
 }
 
-fn of_users(users: &ConstantUsers) -> Option<(RankedFinding, (f64, f64))> {
-    let queue = users.queue()?;
-    let (number, seconds, rate) = (loadstone_units::number, loadstone_units::seconds, loadstone_units::rate);
+fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> {
+    let queue = load.queue()?;
+    let (number, seconds) = (loadstone_units::number, loadstone_units::seconds);
     let names: Vec<&str> = queue.waiting.iter().map(|request| request.name.as_str()).collect();
-    // The first requests of one name meet no queue. Those of a later name may meet it, which makes more of the places.
-    let places = Some(queue.places.round()).filter(|places| {
-        queue.waiting.len() == 1 && *places >= 1.0 && (queue.places - places).abs() <= WHOLE_WITHIN
-    });
-    let at_a_time = places.map_or_else(String::new, |places| {
-        format!(", {} at a time if each takes equally long and no rate limit delays them", number(places))
-    });
-    let claim = format!(
-        "{} users are more than the system serves: no more than {} of them would reach the same {}, and {} wait for {} or longer{at_a_time}",
-        number(users.users),
-        number(queue.users_needed.ceil()),
-        rate(users.throughput()),
-        named(&names),
-        seconds(queue.least_wait_s)
-    );
-    let span = (users.from, users.to);
+    let span = (load.from, load.to);
     let series = || vec!["response/p50".to_owned(), "rate/requests".to_owned()];
-    let found = RankedFinding::new(Standing::Symptom, "throughput-limit", Subject::requests(names.iter().copied()), Confidence::Medium, claim)
-        .with(Quantity::rate("throughput", users.throughput()))
-        .with(Quantity::rate("throughput_waiting", queue.throughput))
-        .with(Quantity::count("users_needed", queue.users_needed))
-        .rests_on(
-            format!(
-                "{}: even the fast tenth took {} longer than the fastest of the run ({}), which met hardly any queue",
-                named(&names),
-                seconds(queue.least_wait_s),
-                seconds(queue.shortest_s)
-            ),
+    let found = RankedFinding::new(
+        Standing::Symptom,
+        "throughput-limit",
+        Subject::requests(names.iter().copied()),
+        Confidence::Medium,
+        claim_of_queue(load, &queue, &named(&names)),
+    )
+    .with(Quantity::rate("throughput", load.throughput()))
+    .with(Quantity::rate("throughput_waiting", queue.throughput))
+    .rests_on(
+        format!(
+            "{}: even the fast tenth took {} longer than the fastest of the run ({}), which met hardly any queue",
+            named(&names),
+            seconds(queue.least_wait_s),
+            seconds(queue.shortest_s)
+        ),
+        series(),
+        span,
+    );
+    let in_system = format!("{} requests were in the system", number(load.in_flight));
+    let found = match queue.users_needed {
+        Some(needed) => found.with(Quantity::count("users_needed", needed)).rests_on(
+            format!("{in_system}; users spent {} of an iteration between requests", seconds(load.think_s())),
             series(),
             span,
-        )
-        .rests_on(
-            format!(
-                "{} requests were in the system; users spent {} of an iteration between requests",
-                number(users.in_flight),
-                seconds(users.think_s())
-            ),
+        ),
+        None => found.rests_on(format!("{in_system}, and their number grew"), series(), span),
+    };
+    let found = match queue.places_if_equal {
+        Some((low, high)) => found.with(Quantity::count("places", queue.places.clamp(low, high)).within(low, high)).rests_on(
+            format!("throughput × shortest time = {}, and other requests without a queue took as long", number(queue.places)),
             series(),
             span,
-        );
-    let found = match places {
-        Some(places) => found.with(Quantity::count("places", places)),
+        ),
         None => found,
     };
     Some((found, span))
+}
+
+fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &str) -> String {
+    let (number, rate) = (loadstone_units::number, loadstone_units::rate);
+    let places = queue.places_if_equal.map_or_else(String::new, |(low, high)| {
+        let places = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
+        format!(", {places} at a time if each takes equally long and no rate limit delays them")
+    });
+    let wait = format!("{names} wait for {} or longer{places}", loadstone_units::seconds(queue.least_wait_s));
+    match queue.users_needed {
+        Some(needed) => format!(
+            "{} users are more than the system serves: no more than {} of them would reach the same {}, and {wait}",
+            number(load.asked),
+            number(needed.ceil()),
+            rate(load.throughput())
+        ),
+        None => format!(
+            "{} iterations arrive and {} end: more than the system serves. Requests end at {}, and {wait}",
+            rate(load.asked),
+            rate(load.iterations),
+            rate(load.throughput())
+        ),
+    }
 }
 
 fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, (f64, f64)) {

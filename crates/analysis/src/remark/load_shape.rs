@@ -1,6 +1,6 @@
-//! The load that would decide an open question, as a line of script or, for a run of a URL, as flags.
+//! The load that would decide an open question: as a line of script, for a run of a URL as flags, for a k6 script as flags or options of k6.
 
-use loadstone_plan::{LoadProfile, OpenStage, RunRole, Timing};
+use loadstone_plan::{LoadProfile, OpenStage, RunRole, TestLanguage, Timing};
 
 use crate::facts::Facts;
 
@@ -13,6 +13,8 @@ const RAMP_BOTTOM_DIVISOR: f64 = 10.0;
 pub(crate) enum WantedLoad {
     /// A ramp from low to twice this run's highest load, held at the end.
     Higher,
+    /// A ramp from low to this run's highest load.
+    FromLow,
     /// The highest load of this run, for two minutes.
     Held,
     /// The same load, this many times as long.
@@ -41,6 +43,14 @@ pub(crate) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
     if facts.run.info.file.is_none() {
         return format!(": `{}`", most.flags(wanted));
     }
+    if facts.run.plan.language == TestLanguage::K6 {
+        let scenarios = facts.run.plan.load.leaves().into_iter().filter(|run| run.role == RunRole::Load).count();
+        // Flags would replace all scenarios.
+        return match most.is_open || scenarios > 1 {
+            true => format!(": `{}` for the scenario \"{}\"", most.k6_scenario(wanted), most.scenario),
+            false => format!(": `{}`", most.k6_flags(wanted)),
+        };
+    }
     let whose = if facts.run.plan.scenarios.len() > 1 { format!(" (\"{}\")", most.scenario) } else { String::new() };
     format!(": `.run({})`{whose}", most.next(wanted))
 }
@@ -60,7 +70,8 @@ impl<'a> PresentLoad<'a> {
                 let top = stages.iter().map(|stage| stage.from.max(stage.to)).max()? as f64;
                 (false, false, top, stages.iter().map(|stage| stage.duration_ns).sum())
             }
-            LoadProfile::Iterations { users, duration_max_ns, .. } => (false, false, *users as f64, duration_max_ns.unwrap_or(0)),
+            // Its time limit is not its length.
+            LoadProfile::Iterations { users, .. } => (false, false, *users as f64, 0),
         };
         (top > 0.0).then_some(Self { scenario, is_open, is_poisson, top, length_s: length_ns as f64 / 1e9 })
     }
@@ -74,6 +85,10 @@ impl<'a> PresentLoad<'a> {
                 let (from, to) = (self.level(self.top / RAMP_BOTTOM_DIVISOR), self.level(RAMP_TOP_FACTOR * self.top));
                 format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(self.level(RAMP_TOP_FACTOR * self.top), "1m"))
             }
+            WantedLoad::FromLow => {
+                let from = self.level(self.top / RAMP_BOTTOM_DIVISOR);
+                format!("{what}.ramp({from}, {}){drawn}.for(\"2m\")", self.same())
+            }
             WantedLoad::Held => held(self.same(), "2m"),
             WantedLoad::Longer(times) => held(self.same(), &format!("{:.0}m", self.minutes(times))),
         }
@@ -84,8 +99,49 @@ impl<'a> PresentLoad<'a> {
         let (flag, drawn) = (if self.is_open { "--rate" } else { "--users" }, if self.is_poisson { " --poisson" } else { "" });
         match wanted {
             WantedLoad::Higher => format!("{flag} {} --ramp 2m --for 1m{drawn}", self.level(RAMP_TOP_FACTOR * self.top)),
+            WantedLoad::FromLow => format!("{flag} {} --ramp 2m --for 10s{drawn}", self.same()),
             WantedLoad::Held => format!("{flag} {} --for 2m{drawn}", self.same()),
             WantedLoad::Longer(times) => format!("{flag} {} --for {:.0}m{drawn}", self.same(), self.minutes(times)),
+        }
+    }
+
+    /// As flags of a run of a k6 script. For closed load.
+    fn k6_flags(&self, wanted: WantedLoad) -> String {
+        match wanted {
+            WantedLoad::Higher => {
+                let (from, to) = (self.level(self.top / RAMP_BOTTOM_DIVISOR), self.level(RAMP_TOP_FACTOR * self.top));
+                format!("--vus {from} --stage 2m:{to} --stage 1m:{to}")
+            }
+            WantedLoad::FromLow => {
+                let (from, to) = (self.level(self.top / RAMP_BOTTOM_DIVISOR), self.same());
+                format!("--vus {from} --stage 2m:{to}")
+            }
+            WantedLoad::Held => format!("--vus {} --duration 2m", self.same()),
+            WantedLoad::Longer(times) => format!("--vus {} --duration {:.0}m", self.same(), self.minutes(times)),
+        }
+    }
+
+    /// As options of a scenario of a k6 script.
+    fn k6_scenario(&self, wanted: WantedLoad) -> String {
+        // Rates of k6 are whole numbers.
+        let is_slow = self.is_open && self.top < RAMP_BOTTOM_DIVISOR;
+        let (unit, factor) = if is_slow { (", timeUnit: \"1m\"", 60.0) } else { ("", 1.0) };
+        let whole = |level: f64| format!("{:.0}", (factor * level).ceil().max(1.0));
+        let held = |time: &str| match self.is_open {
+            true => format!("executor: \"constant-arrival-rate\", rate: {}{unit}, duration: \"{time}\"", whole(self.top)),
+            false => format!("executor: \"constant-vus\", vus: {}, duration: \"{time}\"", whole(self.top)),
+        };
+        let ramp = |top: f64, times: &[&str]| {
+            let (executor, start) = if self.is_open { ("ramping-arrival-rate", "startRate") } else { ("ramping-vus", "startVUs") };
+            let (from, to) = (whole(self.top / RAMP_BOTTOM_DIVISOR), whole(top));
+            let stages: Vec<_> = times.iter().map(|time| format!("{{ duration: \"{time}\", target: {to} }}")).collect();
+            format!("executor: \"{executor}\", {start}: {from}{unit}, stages: [{}]", stages.join(", "))
+        };
+        match wanted {
+            WantedLoad::Higher => ramp(RAMP_TOP_FACTOR * self.top, &["2m", "1m"]),
+            WantedLoad::FromLow => ramp(self.top, &["2m"]),
+            WantedLoad::Held => held("2m"),
+            WantedLoad::Longer(times) => held(&format!("{:.0}m", self.minutes(times))),
         }
     }
 
@@ -120,5 +176,22 @@ mod tests {
         assert_eq!(open.flags(WantedLoad::Longer(10.0)), "--rate 100 --for 5m");
         let closed = PresentLoad { is_open: false, top: 12.0, ..open };
         assert_eq!(closed.flags(WantedLoad::Held), "--users 12 --for 2m");
+        assert_eq!(closed.flags(WantedLoad::FromLow), "--users 12 --ramp 2m --for 10s");
+        assert_eq!(closed.next(WantedLoad::FromLow), "users.ramp(2, 12).for(\"2m\")");
+    }
+
+    #[test]
+    fn a_k6_script_is_advised_in_its_own_flags_and_options() {
+        let closed = PresentLoad { scenario: "default", is_open: false, is_poisson: false, top: 12.0, length_s: 30.0 };
+        assert_eq!(closed.k6_flags(WantedLoad::Higher), "--vus 2 --stage 2m:24 --stage 1m:24");
+        assert_eq!(closed.k6_flags(WantedLoad::Longer(10.0)), "--vus 12 --duration 5m");
+        assert_eq!(closed.k6_scenario(WantedLoad::Held), "executor: \"constant-vus\", vus: 12, duration: \"2m\"");
+        let open = PresentLoad { is_open: true, top: 100.0, ..closed };
+        assert_eq!(
+            open.k6_scenario(WantedLoad::Higher),
+            "executor: \"ramping-arrival-rate\", startRate: 10, stages: [{ duration: \"2m\", target: 200 }, { duration: \"1m\", target: 200 }]"
+        );
+        let slow = PresentLoad { top: 0.5, ..open };
+        assert_eq!(slow.k6_scenario(WantedLoad::Held), "executor: \"constant-arrival-rate\", rate: 30, timeUnit: \"1m\", duration: \"2m\"");
     }
 }

@@ -144,14 +144,22 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if has_few_requests {
         return stable_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
     }
+    let unlimited = Unlimited {
+        failed: failed(facts, totals),
+        top_rate: top_rate(facts),
+        is_open: is_open(facts),
+        next: slow_seconds(facts).unwrap_or_else(|| headroom_and_next(facts)),
+    };
+    let without_queue = || no_limit::without_queue(facts, totals, &unlimited).filter(|_| has_no_strain(facts));
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
-        return shared(facts, &grown, first);
+        return without_queue().unwrap_or_else(|| shared(facts, &grown, first));
     }
     if let Some((first, top)) = facts.responses.iter().find_map(|response| Some((response, response.grown_top()?))) {
-        return begins_to_grow(facts, first, &top);
+        return without_queue().unwrap_or_else(|| begins_to_grow(facts, first, &top));
     }
-    if all_follow(facts) && has_no_strain(facts) {
+    let has_no_backlog = facts.in_progress.is_none_or(|now| now.excludes_a_backlog());
+    if all_follow(facts) && has_no_strain(facts) && has_no_backlog {
         let text = format!(
             "No limit was reached at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.{}",
@@ -164,12 +172,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if let Some(steady) = stable_at_constant_load(facts, totals) {
         return steady;
     }
-    let unlimited =
-        Unlimited { failed: failed(facts, totals), top_rate: top_rate(facts), is_open: is_open(facts), next: headroom_and_next(facts) };
-    if let Some(healthy) = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts)) {
-        return healthy;
-    }
-    unclear(facts)
+    let stable_times = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts) && has_no_backlog);
+    stable_times.or_else(without_queue).unwrap_or_else(|| unclear(facts))
 }
 
 /// The load varied too little, or too fast, to see how the target responds to it.
@@ -365,20 +369,25 @@ fn stable_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Rema
     };
     let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &examined)) + &rare;
     // The maximum in the same report shows pauses that are too few for a finding.
-    let text = match &facts.slow_seconds {
-        Some(slow) => format!(
-            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what delayed it. Run longer to see whether that \
-             recurs{}.",
-            loadstone_units::counted(slow.count as u64, "second"),
-            loadstone_units::seconds(slow.longest_s),
-            loadstone_units::seconds(slow.usual_longest_s),
-            load_shape::line(facts, WantedLoad::Longer(LONGER_FACTOR))
-        ),
+    let text = match slow_seconds(facts) {
+        Some(slow) => format!("{held}.{slow}"),
         None => {
             format!("{held}: no limit was reached.{}", headroom_and_next(facts))
         }
     };
     Some(Remark::new(RemarkKind::Steady, text))
+}
+
+/// Seconds in which single requests took far longer, as a sentence.
+fn slow_seconds(facts: &Facts<'_>) -> Option<String> {
+    let slow = facts.slow_seconds.as_ref()?;
+    Some(format!(
+        " But in {}, the slowest request took up to {} instead of {}: cannot tell what delayed it. Run longer to see whether that recurs{}.",
+        loadstone_units::counted(slow.count as u64, "second"),
+        loadstone_units::seconds(slow.longest_s),
+        loadstone_units::seconds(slow.usual_longest_s),
+        load_shape::line(facts, WantedLoad::Longer(LONGER_FACTOR))
+    ))
 }
 
 /// Whether all load, apart from its preparation, consists of arrivals.

@@ -1,6 +1,8 @@
 //! The remark about a run in which nothing was limited: up to which load, how much room the observed resources leave, and what to compare it with.
 
 use crate::facts::Facts;
+use crate::facts::in_progress::InProgress;
+use crate::facts::load_response::LoadResponse;
 use crate::finding::{Remark, RemarkKind};
 use crate::{Grade, ResourceKind, RunTotals};
 
@@ -29,12 +31,8 @@ pub(super) struct Unlimited {
 /// `None`: times may have grown, or users may have waited all the time.
 pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
     let growth = facts.growth?;
-    let is_limited = facts.ceiling.is_some() || !facts.plateaus.limited.is_empty() || facts.slow_seconds.is_some();
     let has_grown = growth.has_one_grown || (growth.low > 1.0 && growth.factor > SMALL_GROWTH_MAX);
-    if is_limited || has_grown || growth.high > GROWTH_RULED_OUT || facts.generator.grade() == Grade::Invalid {
-        return None;
-    }
-    if waits_for_cores(facts) {
+    if is_limited(facts) || facts.slow_seconds.is_some() || has_grown || growth.high > GROWTH_RULED_OUT {
         return None;
     }
     let served = if unlimited.is_open { all_served(totals)? } else { users_served(facts)? };
@@ -45,14 +43,47 @@ pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -
         loadstone_units::number(growth.low),
         loadstone_units::number(growth.high)
     );
+    Some(remark(facts, unlimited, &served, &times, least_ceiling(facts)))
+}
+
+/// So few requests were in progress at any time that none waited for another. Their times may vary for other reasons. `None`: there were more.
+pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
+    let now = facts.in_progress.filter(InProgress::excludes_a_full_resource)?;
+    if is_limited(facts) {
+        return None;
+    }
+    let users = || users_served(facts).unwrap_or_else(|| "the requests of all users were served".to_owned());
+    let served = if unlimited.is_open { all_served(totals)? } else { users() };
+    let times = format!(
+        "no more than {} requests were in progress on average over any five seconds, so that nothing on their path was in use all the time",
+        loadstone_units::number(now.most)
+    );
+    let (from, to) = facts.strain.top_span();
+    let least = (now.top > 0.0).then(|| {
+        format!(
+            " Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the throughput at high load).",
+            loadstone_units::rate(facts.strain.throughput(from, to) / now.top),
+            loadstone_units::number(1.0 / now.top)
+        )
+    });
+    Some(remark(facts, unlimited, &served, &times, least.filter(|_| now.top < 1.0)))
+}
+
+fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, least_ceiling: Option<String>) -> Remark {
     let text = format!(
         "No limit was reached up to {} requests per second: {served}, {}, and {times}.{}{}",
         loadstone_units::number(unlimited.top_rate),
         unlimited.failed,
-        least_ceiling(facts).unwrap_or_default(),
+        least_ceiling.unwrap_or_default(),
         unlimited.next
     );
-    Some(Remark::new(if growth.is_by_load { RemarkKind::NoLimit } else { RemarkKind::Steady }, text))
+    let has_varied = facts.growth.map_or_else(|| facts.responses.iter().any(LoadResponse::load_has_varied), |growth| growth.is_by_load);
+    Remark::new(if has_varied { RemarkKind::NoLimit } else { RemarkKind::Steady }, text)
+}
+
+fn is_limited(facts: &Facts<'_>) -> bool {
+    let is_seen = facts.ceiling.is_some() || !facts.plateaus.limited.is_empty();
+    is_seen || facts.generator.grade() == Grade::Invalid || waits_for_cores(facts)
 }
 
 /// Whether threads of an observed process waited for a core, by whose work that may be.
@@ -72,11 +103,11 @@ fn all_served(totals: &RunTotals) -> Option<String> {
 
 /// A constant number of users must not have waited all the time: such times do not grow either.
 fn users_served(facts: &Facts<'_>) -> Option<String> {
-    match &facts.constant_users {
+    match facts.constant_load.as_ref().filter(|load| load.users.is_some()) {
         Some(users) if !users.is_free() && users.in_flight >= IN_FLIGHT_FEW => None,
         Some(users) => Some(format!(
             "{} users were served, {} requests at a time",
-            loadstone_units::number(users.users),
+            loadstone_units::number(users.asked),
             loadstone_units::number(users.in_flight)
         )),
         None => facts.growth.filter(|growth| growth.is_by_load).map(|_| "throughput followed the users".to_owned()),
@@ -85,7 +116,7 @@ fn users_served(facts: &Facts<'_>) -> Option<String> {
 
 /// What constant users show about the limit without any more load.
 fn least_ceiling(facts: &Facts<'_>) -> Option<String> {
-    let users = facts.constant_users.as_ref()?;
+    let users = facts.constant_load.as_ref()?;
     let each = users.requests.iter().map(|request| request.throughput).sum::<f64>() / users.iterations.max(1e-9);
     let ceiling = users.least_ceiling()? * each;
     let now = users.iterations * each;

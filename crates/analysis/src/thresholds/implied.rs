@@ -2,86 +2,70 @@
 //!
 //! They are added to a verdict only if they fail. A test with a threshold on its failures decides for itself.
 
-use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, Metric, Threshold};
 
 use crate::model::RunTotals;
 use crate::{ThresholdResult, ThresholdState};
 
-/// Fewer requests, or due arrivals, are no load: somebody tries a test.
+/// Fewer requests of a test file, or due arrivals, are no load: somebody tries a test. A run of a URL has no other purpose than its requests.
 const REQUESTS_MIN: u64 = 10;
 const ARRIVALS_MIN: u64 = 10;
 /// A smaller share of the arrivals is no load that anybody asked for.
 const STARTED_SHARE_MIN: f64 = 0.5;
 
-/// Those that failed. `given`: the thresholds of the test.
-pub(crate) fn implied(given: &[Threshold], totals: &RunTotals) -> Vec<ThresholdResult> {
-    let judges_failures = given
+/// Those that failed. `declared`: the thresholds of the test. `of_file`: whether a test file was run.
+pub(crate) fn implied(declared: &[Threshold], totals: &RunTotals, of_file: bool) -> Vec<ThresholdResult> {
+    let judges_failures = declared
         .iter()
         .any(|threshold| matches!(threshold.metric, Metric::Failures | Metric::FailedIterations) && threshold.aggregate == Aggregate::Rate);
+    let requests_min = if of_file { REQUESTS_MIN } else { 1 };
     let mut failed = Vec::new();
-    if totals.requests >= REQUESTS_MIN && totals.requests_failed == totals.requests && !judges_failures {
-        failed.push(ThresholdResult {
-            threshold: threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 1.0, "some requests pass (implied)"),
-            state: ThresholdState::Failed,
-            measured: Some(1.0),
-            at_seconds: None,
-            failing: false,
-            detail: format!("all {} failed", loadstone_units::counted(totals.requests, "request")),
-        });
+    if totals.requests >= requests_min && totals.requests_failed == totals.requests && !judges_failures {
+        let some_pass = Threshold::new("some requests pass (implied)", Metric::Failures, Aggregate::Rate, Comparison::Below, 1.0);
+        let detail = format!("{} failed", if totals.requests == 1 { "the only request".to_owned() } else { all(totals.requests) });
+        failed.push(missed(some_pass, 1.0, detail));
     }
     let share = totals.arrivals_started as f64 / totals.arrivals_due.max(1) as f64;
     if totals.arrivals_due >= ARRIVALS_MIN && share < STARTED_SHARE_MIN {
         let (started, due) = (loadstone_units::count(totals.arrivals_started), loadstone_units::count(totals.arrivals_due));
-        failed.push(ThresholdResult {
-            threshold: threshold(
-                Metric::Iterations,
-                Aggregate::Count,
-                Comparison::AtLeast,
-                totals.arrivals_due as f64 * STARTED_SHARE_MIN,
-                "half of the arrivals start (implied)",
-            ),
-            state: ThresholdState::Failed,
-            measured: Some(totals.arrivals_started as f64),
-            at_seconds: None,
-            failing: false,
-            detail: format!("only {started} of {due} arrivals that came due started"),
-        });
+        let half = totals.arrivals_due as f64 * STARTED_SHARE_MIN;
+        let half_start =
+            Threshold::new("half of the arrivals start (implied)", Metric::Iterations, Aggregate::Count, Comparison::AtLeast, half);
+        let detail = format!("only {started} of {due} arrivals that came due started");
+        failed.push(missed(half_start, totals.arrivals_started as f64, detail));
     }
     failed
 }
 
-fn threshold(metric: Metric, aggregate: Aggregate, comparison: Comparison, value: f64, label: &str) -> Threshold {
-    Threshold {
-        metric,
-        selector: Selector::default(),
-        aggregate,
-        bound: Bound { comparison, value },
-        window: Window::WholeRun,
-        after_seconds: 0,
-        abort: false,
-        abort_while_failing_after: None,
-        passes_without_data: false,
-        label: label.to_owned(),
-    }
+fn all(requests: u64) -> String {
+    format!("all {}", loadstone_units::counted(requests, "request"))
+}
+
+fn missed(threshold: Threshold, measured: f64, detail: String) -> ThresholdResult {
+    let (state, measured, reading) = (ThresholdState::Failed, Some(measured), detail.clone());
+    ThresholdResult { threshold, state, measured, at_seconds: None, failing: false, detail, reading }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn labels(given: &[Threshold], totals: &RunTotals) -> Vec<String> {
-        implied(given, totals).into_iter().map(|result| result.threshold.label).collect()
+    fn labels(declared: &[Threshold], totals: &RunTotals) -> Vec<String> {
+        implied(declared, totals, true).into_iter().map(|result| result.threshold.label).collect()
     }
 
     #[test]
     fn a_run_in_which_nothing_worked_fails() {
         let nothing = RunTotals { requests: 10, requests_failed: 10, arrivals_due: 1_000, arrivals_started: 10, ..RunTotals::default() };
         assert_eq!(labels(&[], &nothing), ["some requests pass (implied)", "half of the arrivals start (implied)"]);
-        let own = threshold(Metric::Failures, Aggregate::Rate, Comparison::AtLeast, 1.0, "all requests fail");
+        let own = Threshold::new("all requests fail", Metric::Failures, Aggregate::Rate, Comparison::AtLeast, 1.0);
         assert_eq!(labels(&[own], &nothing), ["half of the arrivals start (implied)"]);
         let some = RunTotals { requests: 3, requests_failed: 2, arrivals_due: 1_000, arrivals_started: 500, ..RunTotals::default() };
         let tried = RunTotals { requests: 3, requests_failed: 3, ..RunTotals::default() };
         assert!(labels(&[], &tried).is_empty());
+        let of_a_url = implied(&[], &tried, false);
+        assert_eq!((of_a_url.len(), of_a_url[0].detail.as_str()), (1, "all 3 requests failed"));
+        assert!(implied(&[], &some, false).is_empty() && implied(&[], &RunTotals::default(), false).is_empty());
         assert!(labels(&[], &some).is_empty() && labels(&[], &RunTotals::default()).is_empty());
     }
 }

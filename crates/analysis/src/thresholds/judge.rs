@@ -337,13 +337,15 @@ impl Judge {
             MeasuredValue::Value(value) | MeasuredValue::AtLeast(value) => Some(value),
             MeasuredValue::NoData => None,
         });
-        let detail = match &worst {
+        let (reading, detail) = match &worst {
             Some(worst) => {
-                let windows = (self.windows_failed, self.windows_judged);
-                let text = wording::detail(&self.threshold, worst, interval, windows, self.samples.is_cut_off());
-                if ended { text } else { wording::so_far(&text, state, failing) }
+                let reading = wording::reading(&self.threshold, worst, interval, (self.windows_failed, self.windows_judged));
+                let reading = if ended { reading } else { format!("so far {reading}") };
+                let detail = wording::detail(&self.threshold, worst, &reading, self.samples.is_cut_off());
+                let outlook = if ended { "" } else { wording::outlook(state, failing) };
+                (reading, detail + outlook)
             }
-            None => String::from("nothing measured yet"),
+            None => (String::new(), "nothing measured yet".to_owned()),
         };
         ThresholdResult {
             threshold: self.threshold.clone(),
@@ -352,6 +354,7 @@ impl Judge {
             failing,
             at_seconds: worst.filter(|_| is_window).map(|worst| worst.at_seconds),
             detail,
+            reading,
         }
     }
 

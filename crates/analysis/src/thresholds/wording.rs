@@ -10,14 +10,8 @@ use crate::ThresholdState;
 use crate::own_metrics;
 use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 
-/// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
-pub(super) fn detail(
-    threshold: &Threshold,
-    worst: &WorstWindow,
-    interval: Option<(f64, f64)>,
-    windows: (u32, u32),
-    cut_off: bool,
-) -> String {
+/// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms)`.
+pub(super) fn reading(threshold: &Threshold, worst: &WorstWindow, interval: Option<(f64, f64)>, windows: (u32, u32)) -> String {
     let value = |value: f64| in_unit(threshold, value);
     let measured = match worst.measured {
         MeasuredValue::Value(measured) => value(measured),
@@ -38,7 +32,13 @@ pub(super) fn detail(
             text.push_str(&format!(" ({failed} of {judged} windows failed)"));
         }
     }
-    text.push_str(&format!("; bound {} {}", comparison(threshold.bound.comparison), value(threshold.bound.value)));
+    text
+}
+
+/// The reading, compared with the bound: `p99 was 38.2 ms; bound below 50 ms (12,000 samples, 120 beyond it)`.
+pub(super) fn detail(threshold: &Threshold, worst: &WorstWindow, reading: &str, cut_off: bool) -> String {
+    let value = |value: f64| in_unit(threshold, value);
+    let mut text = format!("{reading}; bound {} {}", comparison(threshold.bound.comparison), value(threshold.bound.value));
     if let Aggregate::Quantile(q) = threshold.aggregate
         && (samples::is_time(&threshold.metric) || matches!(threshold.metric, Metric::Own { .. }))
     {
@@ -54,14 +54,13 @@ pub(super) fn detail(
     text
 }
 
-/// The same sentence while the run is in progress.
-pub(super) fn so_far(detail: &str, state: ThresholdState, failing: bool) -> String {
-    let outlook = match (state, failing) {
+/// What ends the sentence while the run is in progress.
+pub(super) fn outlook(state: ThresholdState, failing: bool) -> &'static str {
+    match (state, failing) {
         (ThresholdState::Failed, _) => "; it can no longer be met",
         (_, true) => "; it currently fails",
         _ => "",
-    };
-    format!("so far {detail}{outlook}")
+    }
 }
 
 /// Why there was no data, with the known names.
@@ -97,7 +96,7 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
             && !of_kind.iter().any(|key| field(key, which) == *wanted)
         {
             let names: BTreeSet<String> = of_kind.iter().map(|key| field(key, which)).filter(|name| !name.is_empty()).collect();
-            return format!("no {noun} is named \"{wanted}\"; {}", list(&names, list_max));
+            return format!("no {noun} is named \"{wanted}\"; {}", known_names(&names, list_max));
         }
     }
     if !tags.is_empty() && of_kind.iter().any(|key| samples::selects(threshold, key)) {
@@ -120,19 +119,27 @@ fn no_signal(name: &str, known: &BTreeSet<String>, list_max: usize) -> String {
         let observers: BTreeSet<String> = known.iter().map(|known| observer(known)).collect();
         return format!(
             "no signal named \"{name}\" was read: check the observer's name and that it could connect; observers that read: {}",
-            list(&observers, list_max).trim_start_matches("known: ")
+            list(&observers, list_max).unwrap_or_else(|| NONE.to_owned())
         );
     }
-    format!("no signal named \"{name}\" was read; {}", list(&of_observer, list_max))
+    format!("no signal named \"{name}\" was read; {}", known_names(&of_observer, list_max))
 }
 
-fn list(names: &BTreeSet<String>, max: usize) -> String {
+const NONE: &str = "there are none";
+
+/// `known: a, b and 3 more`.
+fn known_names(names: &BTreeSet<String>, max: usize) -> String {
+    list(names, max).map_or_else(|| NONE.to_owned(), |names| format!("known: {names}"))
+}
+
+/// `None` if there are none.
+fn list(names: &BTreeSet<String>, max: usize) -> Option<String> {
     let shown: Vec<&str> = names.iter().take(max).map(String::as_str).collect();
     let rest = names.len() - shown.len();
     match (shown.is_empty(), rest) {
-        (true, _) => "there are none".to_owned(),
-        (false, 0) => format!("known: {}", shown.join(", ")),
-        (false, rest) => format!("known: {} and {rest} more", shown.join(", ")),
+        (true, _) => None,
+        (false, 0) => Some(shown.join(", ")),
+        (false, rest) => Some(format!("{} and {rest} more", shown.join(", "))),
     }
 }
 

@@ -73,9 +73,8 @@ fn silences<'a>(input: &CheckInput<'a>, end: Nanos) -> Vec<Silence<'a>> {
     let mut all: Vec<Silence<'a>> = Vec::new();
     for notice in input.notices {
         match notice.kind {
-            NoticeKind::Failed => {
-                let why = notice.message.split_once(": ").map_or(notice.message.as_str(), |(_, why)| why);
-                all.push(Silence { observer: &notice.observer, from: notice.at, to: end.max(notice.at), why });
+            NoticeKind::Failed | NoticeKind::TimedOut => {
+                all.push(Silence { observer: &notice.observer, from: notice.at, to: end.max(notice.at), why: &notice.reason });
             }
             NoticeKind::Recovered { since } => {
                 if let Some(silence) = all.iter_mut().rfind(|silence| silence.observer == &*notice.observer && silence.from == since) {

@@ -1,6 +1,7 @@
 //! Was anything measured at all? A broken script passes every threshold whose metric it never records.
 
 use super::check::{CheckInfo, CheckInput, RunStage};
+use crate::summary::outcome;
 use crate::{Grade, ValidityCheck};
 use loadstone_metrics::{Outcome, SeriesKind};
 
@@ -24,14 +25,22 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if input.stage == RunStage::Running {
         return INFO.nothing("no request has ended yet");
     }
-    let cut_off: u64 =
-        input.tally.of_kind(SeriesKind::Request).map(|series| crate::summary::outcome(&series.merged, Outcome::Interrupted)).sum();
+    let cut_off: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| outcome(&series.merged, Outcome::Interrupted)).sum();
     if cut_off > 0 {
         let evidence = format!("{} started, and none ended before the end of the run", loadstone_units::counted(cut_off, "request"));
         return INFO.graded(
             Grade::Invalid,
             evidence,
             "Run longer, give iterations more time at the end (`gracefulStop`), or check whether the target responds at all.",
+        );
+    }
+    let refused: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| outcome(&series.merged, Outcome::Unsendable)).sum();
+    if refused > 0 {
+        let evidence = format!("no request was sent: the generator refused {}", loadstone_units::counted(refused, "request"));
+        return INFO.graded(
+            Grade::Invalid,
+            evidence,
+            "Fix the calls that cannot be sent: the errors below name each one and its line. `loadstone try` shows one iteration.",
         );
     }
     let journeys: u64 = input.tally.flows().iter().map(|flow| flow.merged.started).sum();

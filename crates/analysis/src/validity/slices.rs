@@ -1,12 +1,9 @@
 //! Was every second of the run recorded?
 
-use loadstone_metrics::{ErrorGroup, Outcome};
+use loadstone_metrics::{ErrorCause, ErrorGroup};
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
-
-/// Part of the error message of a script that blocked its worker.
-const UNYIELDING: &str = "without yielding";
 
 const INFO: CheckInfo = CheckInfo {
     id: "slices",
@@ -22,7 +19,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if missing > 0 {
         let share = missing as f64 / (recorded + missing) as f64;
         let evidence = format!("{} of {} seconds are missing", loadstone_units::count(missing), loadstone_units::count(recorded + missing));
-        let is_stuck = |error: &ErrorGroup| error.outcome == Outcome::Script && error.message.contains(UNYIELDING);
+        let is_stuck = |error: &ErrorGroup| error.cause == Some(ErrorCause::Unyielding);
         let advice = if input.tally.errors().iter().any(is_stuck) {
             "A script did not yield and blocked its worker, which recorded nothing meanwhile. The errors of the report show the line of \
              the script."

@@ -14,7 +14,7 @@ const INFO: CheckInfo = CheckInfo {
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let refused: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| outcome(&series.merged, Outcome::Unsendable)).sum();
     if refused > 0 {
-        let evidence = format!("{} not sent, because the generator refused them", loadstone_units::counted(refused, "request"));
+        let evidence = format!("the generator refused to send {}", loadstone_units::counted(refused, "request"));
         return INFO.graded(Grade::Invalid, evidence, "The errors below name the part of each request that cannot be sent. Fix the test.");
     }
     if input.requests() == 0 {

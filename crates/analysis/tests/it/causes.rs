@@ -215,7 +215,11 @@ fn used_up() -> Vec<UsedUp> {
             "The machine's CPU is saturated: 98.0 % of its 2 cores",
         ),
         case(
-            &[(counter(group, "throttled"), Role::GroupThrottled, 0.3), (gauge(group, "cpu_limit"), Role::GroupCpuMax, 0.5)],
+            &[
+                (counter(group, "throttled"), Role::GroupThrottled, 0.3),
+                (counter(group, "cpu"), Role::GroupCpu, 0.48),
+                (gauge(group, "cpu_limit"), Role::GroupCpuMax, 0.5),
+            ],
             "cpu",
             "\"cgroup\" is throttled by its limit of 0.5 cores",
         ),
@@ -268,6 +272,10 @@ fn the_exhausted_resource_is_named_while_work_waits() {
         let findings = conclude(&run).verdict.findings;
         let first = &findings.findings[0];
         assert!(first.rule == rule && first.claim.contains(says), "{says}: {}", shown(&findings));
+        if says.contains("throttled") {
+            let limit = first.evidence.iter().flat_map(|evidence| &evidence.lines).find(|line| line.label == "limit").expect("the limit");
+            assert!(limit.series.ends_with("/cpu") && limit.points.iter().all(|(_, cores)| *cores == 0.5), "{limit:?}");
+        }
         if rule == "commits" {
             assert!(
                 first.evidence.iter().any(|evidence| evidence.text.starts_with("200 commits per second, 10.0 commits for each")),

@@ -1,7 +1,7 @@
 //! Changes over time and failures: planted steps, drifts, pauses and failures, and as many systems without any.
 
 use loadstone_analysis::{Confidence, Finding, Summary, conclude};
-use loadstone_metrics::{Outcome, Role, SeriesKind};
+use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
@@ -245,15 +245,8 @@ fn script_errors_are_reported() {
         let mut slice = Slice::new(second).arrivals(10).requests("Pay", 10, 3 * MS);
         (0..10).for_each(|_| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, Outcome::Script));
         let mut snapshot = slice.done();
-        snapshot.errors.push(loadstone_metrics::ErrorGroup {
-            key: synthetic::key(SeriesKind::Iteration, "Buy"),
-            outcome: Outcome::Script,
-            message: "TypeError: not a function".into(),
-            count: 10,
-            first_at: snapshot.start,
-            samples: Vec::new(),
-            trace: None,
-        });
+        let (key, message) = (synthetic::key(SeriesKind::Iteration, "Buy"), "TypeError: not a function");
+        snapshot.errors.push(ErrorGroup { count: 10, ..ErrorGroup::new(key, Outcome::Script, message, snapshot.start) });
         snapshot
     });
     let found = findings(&synthetic::run_of(plan(open(10.0, 40)), slices.collect()));

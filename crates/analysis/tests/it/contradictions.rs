@@ -41,7 +41,7 @@ fn behaviour(name: &'static str, seconds: f64, draws: &mut Draws) -> Behaviour {
     }
 }
 
-fn random_run(seed: u64) -> Run {
+pub(crate) fn random_run(seed: u64) -> Run {
     let mut draws = Draws::new(seed ^ 0xc0de);
     let seconds = 25 + (draws.uniform() * 60.0) as u32;
     let (low, high) = (5.0 + 20.0 * draws.uniform(), 10.0 + 40.0 * draws.uniform());
@@ -94,7 +94,7 @@ fn median(times: &Histogram) -> f64 {
 }
 
 /// All sentences of a report.
-fn sentences(summary: &Summary) -> Vec<String> {
+pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let findings = &summary.verdict.findings;
     let of = |finding: &Finding| {
         let evidence = finding.evidence.iter().map(|evidence| evidence.text.clone());

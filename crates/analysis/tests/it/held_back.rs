@@ -266,14 +266,9 @@ fn a_quota_over_all_requests_is_reported_for_all_of_them() {
         for series in snapshot.series.iter_mut().filter(|series| series.key.kind == SeriesKind::Request) {
             series.statuses = vec![(201, 30 - refused), (429, refused)];
         }
-        let error = |(name, message): (&str, &str)| ErrorGroup {
-            key: synthetic::key(SeriesKind::Request, name),
-            outcome: Outcome::Status,
-            message: message.into(),
-            count: refused,
-            first_at: snapshot.start,
-            samples: Vec::new(),
-            trace: None,
+        let error = |(name, message): (&str, &str)| {
+            let key = synthetic::key(SeriesKind::Request, name);
+            ErrorGroup { count: refused, ..ErrorGroup::new(key, Outcome::Status, message, snapshot.start) }
         };
         if refused > 0 {
             snapshot.errors = [("List", "status 429"), ("Buy", "status 429, expected 201")].into_iter().map(error).collect();

@@ -1,5 +1,8 @@
 //! A pipeline of three layers: which of them is named, and when none is.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Role, Snapshot};
 use loadstone_plan::FlowSpec;
 use loadstone_run_directory::Run;
@@ -9,7 +12,6 @@ use crate::synthetic::{MS, SECOND, Slice, counter, open, plan, run_of};
 /// One request per second for a minute, each followed by 20 journeys. They pass three layers in order, each with one worker that takes
 /// `takes` milliseconds.
 fn pipeline(takes: [u64; 3]) -> Run {
-    let stages = ["matched", "generated"];
     let mut free = [0; 3];
     let mut events = Vec::new();
     for journey in 0..1_200u64 {
@@ -22,6 +24,30 @@ fn pipeline(takes: [u64; 3]) -> Run {
             events.push(FlowEvent { flow: 0, key, step, at });
         }
     }
+    recorded(events)
+}
+
+/// The same with one worker for all layers, which takes `takes` milliseconds for each step, in the order of arrival.
+fn pipeline_with_shared_worker(takes: u64) -> Run {
+    let steps = [FlowStep::Stage(0), FlowStep::Stage(1), FlowStep::Finish];
+    let mut waiting: BinaryHeap<Reverse<(u64, u64, usize)>> = (0..1_200).map(|journey| Reverse((journey * 50 * MS, journey, 0))).collect();
+    let key = |journey: u64| FlowKey::of(&journey.to_string());
+    let mut events: Vec<FlowEvent> =
+        (0..1_200).map(|journey| FlowEvent { flow: 0, key: key(journey), step: FlowStep::Start, at: journey * 50 * MS }).collect();
+    let mut free = 0;
+    while let Some(Reverse((ready, journey, layer))) = waiting.pop() {
+        free = ready.max(free) + takes * MS;
+        events.push(FlowEvent { flow: 0, key: key(journey), step: steps[layer], at: free });
+        if layer + 1 < steps.len() {
+            waiting.push(Reverse((free, journey, layer + 1)));
+        }
+    }
+    recorded(events)
+}
+
+/// The run with the events of all journeys.
+fn recorded(mut events: Vec<FlowEvent>) -> Run {
+    let stages = ["matched", "generated"];
     events.retain(|event| event.at <= 70 * SECOND);
     events.sort_by_key(|event| event.at);
     let mut book = FlowBook::new([FlowDefinition { name: "E-mail".into(), timeout_ns: None, stages: stages.map(Into::into).to_vec() }]);
@@ -59,6 +85,17 @@ fn the_layer_with_the_growing_queue_is_named_in_any_position() {
 fn of_two_slow_layers_the_first_is_named() {
     let claim = slowest([1, 70, 100]).unwrap();
     assert!(claim.contains("\"generated\""), "{claim}");
+}
+
+/// 60 steps per second arrive at one worker that passes 40. In a common queue, each layer passes the same share.
+#[test]
+fn layers_that_share_their_workers_have_no_slowest_one() {
+    let findings = loadstone_analysis::conclude(&pipeline_with_shared_worker(25)).verdict.findings.findings;
+    assert!(findings[0].claim.starts_with("All layers of \"E-mail\" wait for the same workers"), "{findings:#?}");
+    assert!(findings.iter().filter(|found| found.rule == "slow-stage").count() == 1);
+    // 60 steps per second pass.
+    let findings = loadstone_analysis::conclude(&pipeline_with_shared_worker(12)).verdict.findings.findings;
+    assert!(findings.iter().all(|found| found.rule != "slow-stage"), "{findings:#?}");
 }
 
 #[test]

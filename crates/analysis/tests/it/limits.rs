@@ -378,7 +378,7 @@ fn three_request_threads_are_named_even_if_their_waiters_are_not_counted() {
     threads("jetty_threads_busy", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(3.0));
     threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 3.0);
     let found = findings(&run);
-    assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 3 threads are in use"), "{}", shown(&found));
+    assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 3 threads of \"jetty_threads\" are in use"), "{}", shown(&found));
     // Three of eight are no limit.
     threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 8.0);
     assert!(findings(&run).iter().all(|finding| finding.rule != "workers"), "{}", shown(&findings(&run)));
@@ -493,8 +493,8 @@ fn stopped(failed: u64) -> Run {
     pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 10.0);
     pool("hikaricp_connections_pending", Role::PoolWaiting).each_second(&mut run, |second| if second < 30 { 0.0 } else { 150.0 });
     pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, |second| if second < 30 { 0.3 } else { 0.0 });
-    let message = "postgres cannot read: connection refused".to_owned();
-    run.notices.push(SignalNotice { observer: "postgres".into(), at: 30 * SECOND + 500 * MS, kind: NoticeKind::Failed, message });
+    let refused = "connection refused".to_owned();
+    run.notices.push(SignalNotice::silence(&"postgres".into(), 30 * SECOND + 500 * MS, NoticeKind::Failed, refused));
     run
 }
 
@@ -515,8 +515,8 @@ fn for_a_process_that_ended_the_growth_of_its_memory_is_reported() {
         counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.3);
         gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 100e6 + grows * second as f64);
         run.signals.iter_mut().for_each(|series| series.points.retain(|point| point.at < 30 * SECOND));
-        let message = "shop cannot read: the process is gone".to_owned();
-        run.notices.push(SignalNotice { observer: "shop".into(), at: 30 * SECOND + 500 * MS, kind: NoticeKind::Failed, message });
+        let gone = "the process is gone".to_owned();
+        run.notices.push(SignalNotice::silence(&"shop".into(), 30 * SECOND + 500 * MS, NoticeKind::Failed, gone));
         findings(&run)
     };
     let is_said = |found: &[Finding]| {
@@ -562,7 +562,7 @@ fn an_observer_that_fails_while_requests_pass_is_no_outage() {
 fn an_observer_with_a_late_response_is_no_outage() {
     let mut run = stopped(20);
     for notice in &mut run.notices {
-        notice.message = "postgres cannot read: no response within 5 s".to_owned();
+        notice.kind = NoticeKind::TimedOut;
     }
     assert!(findings(&run).iter().all(|finding| finding.rule != "outage"), "{}", shown(&findings(&run)));
 }

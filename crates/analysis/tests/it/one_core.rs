@@ -119,6 +119,8 @@ fn a_full_heap_whose_metrics_stop_while_a_thread_is_busy_is_the_cause() {
         "{}",
         shown(&found)
     );
+    let limit = found[0].evidence.iter().flat_map(|evidence| &evidence.lines).find(|line| line.label == "limit").expect("the heap's limit");
+    assert!(limit.series.ends_with("jvm_tenured_used") && limit.points.iter().all(|(_, bytes)| *bytes == 35e6), "{limit:?}");
     // Half full, or read until the end: one thread is the limit.
     for found in [observed(0.5, 22), observed(0.994, 60)] {
         assert_eq!(found[0].rule, "cpu", "{}", shown(&found));

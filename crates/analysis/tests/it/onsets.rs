@@ -134,15 +134,9 @@ fn the_message_of_the_first_failed_response_is_reported() {
             let mut slice = slice.done();
             if second == 20 {
                 let series = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request).unwrap();
-                slice.errors.push(ErrorGroup {
-                    key: series.key.clone(),
-                    outcome: Outcome::Status,
-                    message: "status 504".into(),
-                    count: 1,
-                    first_at: slice.start,
-                    trace: None,
-                    samples: vec![FailureSample::new(504, std::iter::empty(), body.as_bytes())],
-                });
+                let samples = vec![FailureSample::new(504, std::iter::empty(), body.as_bytes())];
+                let error = ErrorGroup::new(series.key.clone(), Outcome::Status, "status 504", slice.start);
+                slice.errors.push(ErrorGroup { samples, ..error });
             }
             slice
         });

@@ -72,3 +72,67 @@ fn the_same_pool_under_a_second_name_is_not_the_next_limit() {
     let found = findings(&run);
     assert!(found[0].rule == "connection-pool" && !shown(&found).contains("would be the next limit"), "{}", shown(&found));
 }
+
+/// Six workers of PHP-FPM, each of which waits in a call to a provider.
+#[test]
+fn busy_workers_are_named_with_their_number_and_what_they_do() {
+    let fluid = System { capacity: 20.0, base: 0.3, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60));
+    let mut run = fluid.run.clone();
+    let busy = |second: u64| fluid.open[second as usize].min(6.0);
+    let php = |metric, role| gauge("prometheus", metric).role(role).part("www").members(PoolMembers::Threads);
+    php("phpfpm_active_processes", Role::PoolInUse).each_second(&mut run, busy);
+    php("phpfpm_idle_processes", Role::PoolIdle).each_second(&mut run, |second| 6.0 - busy(second));
+    php("phpfpm_total_processes", Role::PoolSize).each_second(&mut run, |_| 6.0);
+    php("phpfpm_listen_queue", Role::PoolWaiting).each_second(&mut run, |second| (fluid.open[second as usize] - 6.0).max(0.0).floor());
+    let unknown = findings(&run);
+    assert!(unknown[0].rule == "workers" && unknown[0].claim.starts_with("All 6 workers of \"www\" are in use"), "{}", shown(&unknown));
+    gauge("stub:provider", "in_flight").role(Role::CallsInFlight).each_second(&mut run, |second| 0.95 * busy(second));
+    gauge("stub:provider", "hold").role(Role::CallHold).each_second(&mut run, |_| 0.285);
+    let found = findings(&run);
+    assert!(
+        found[0].rule == "workers" && found[0].claim.ends_with("of them are in a call to \"provider\" on average"),
+        "{}",
+        shown(&found)
+    );
+    assert!(found[0].next.starts_with("Shorten the calls to \"provider\""), "{}", found[0].next);
+    // One call at a time is not what six workers do.
+    gauge("stub:provider", "in_flight").role(Role::CallsInFlight).each_second(&mut run, |_| 1.0);
+    assert!(!findings(&run)[0].claim.contains("provider"), "{}", shown(&findings(&run)));
+}
+
+/// Go's `sql.DBStats` by a service of which only the count of waits shows that requests wait: it has few requests.
+#[test]
+fn a_growing_count_of_waits_is_waiting() {
+    let fluid = System { capacity: 20.0, base: 0.1, is_shared: false }.under(Load::Ramp(18.0, 18.0, 60));
+    let observed = |waits_each: f64| {
+        let mut run = fluid.run.clone();
+        let pool = |metric, role| gauge("prometheus", metric).role(role).part("shop_db");
+        pool("shop_db_connections_in_use", Role::PoolInUse).each_second(&mut run, |_| 2.0);
+        pool("shop_db_open_connections", Role::PoolSize).each_second(&mut run, |_| 2.0);
+        pool("shop_db_connections_idle", Role::PoolIdle).each_second(&mut run, |_| 0.0);
+        pool("shop_db_connections_wait_count", Role::PoolWaits).each_second(&mut run, |second| waits_each * second as f64);
+        findings(&run)
+    };
+    let found = observed(240.0);
+    let claim = "All 2 connections of the pool \"shop_db\" are in use, and 240/s operations have to wait for one";
+    assert!(found.first().is_some_and(|first| first.claim == claim), "{}", shown(&found));
+    assert!(observed(0.0).iter().all(|finding| finding.rule != "connection-pool"), "{}", shown(&observed(0.0)));
+}
+
+/// SQLAlchemy opens connections beyond its size, so the size is not the limit.
+#[test]
+fn a_pool_with_connections_beyond_its_size_has_as_many_as_were_ever_in_use() {
+    let fluid = System { capacity: 100.0, base: 0.1, is_shared: false }.under(Load::Ramp(5.0, 150.0, 60));
+    let used = |second: u64| fluid.open[second as usize].min(15.0).floor();
+    let observed = |idle: f64| {
+        let mut run = fluid.run.clone();
+        let pool = |metric, role| gauge("prometheus", metric).role(role).part("sqlalchemy_pool");
+        pool("sqlalchemy_pool_checked_out", Role::PoolInUse).each_second(&mut run, used);
+        pool("sqlalchemy_pool_checkedin", Role::PoolIdle).each_second(&mut run, |second| if used(second) < 15.0 { 1.0 } else { idle });
+        pool("sqlalchemy_pool_size", Role::PoolSize).each_second(&mut run, |_| 5.0);
+        findings(&run)
+    };
+    let found = observed(0.0);
+    assert!(found[0].claim.starts_with("All 15 connections of the pool \"sqlalchemy_pool\" are in use"), "{}", shown(&found));
+    assert!(observed(2.0).iter().all(|finding| finding.rule != "connection-pool"), "{}", shown(&observed(2.0)));
+}

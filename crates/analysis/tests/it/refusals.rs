@@ -1,7 +1,7 @@
 //! Causes that reject work instead of delaying it: exhausted file descriptors, a full heap, a quota.
 
 use loadstone_analysis::{Confidence, conclude};
-use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use loadstone_metrics::{ErrorCause, ErrorGroup, Outcome, Role, SeriesKind};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -75,7 +75,7 @@ fn a_heap_that_fills_up_until_requests_fail_is_the_cause_and_may_be_a_leak() {
 }
 
 /// 30 calls per second, `refused` of which end with this status from the tenth second on.
-fn called(refused: u64, status: &str) -> Run {
+fn called(refused: u64, status: &str, cause: Option<ErrorCause>) -> Run {
     let slice = |second: u32| {
         let refused = if second < 10 { 0 } else { refused };
         let mut slice = Slice::new(second).arrivals(30);
@@ -84,15 +84,9 @@ fn called(refused: u64, status: &str) -> Run {
         }
         let mut snapshot = slice.done();
         if refused > 0 {
-            snapshot.errors = vec![ErrorGroup {
-                key: synthetic::key(SeriesKind::Request, "Pay"),
-                outcome: Outcome::Status,
-                message: format!("status {status}").into(),
-                count: refused,
-                first_at: snapshot.start,
-                samples: Vec::new(),
-                trace: None,
-            }];
+            let key = synthetic::key(SeriesKind::Request, "Pay");
+            let error = ErrorGroup::new(key, Outcome::Status, &format!("status {status}"), snapshot.start);
+            snapshot.errors = vec![ErrorGroup { count: refused, cause, ..error }];
         }
         snapshot
     };
@@ -102,13 +96,13 @@ fn called(refused: u64, status: &str) -> Run {
 #[test]
 fn a_grpc_call_refused_with_resource_exhausted_reached_a_limit() {
     for status in ["RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED, expected OK"] {
-        let found = conclude(&called(10, status)).verdict.findings.findings;
+        let found = conclude(&called(10, status, Some(ErrorCause::ResourceExhausted))).verdict.findings.findings;
         let claim = "\"Pay\" is limited to about 20/s: 25.0 % of its requests were rejected with RESOURCE_EXHAUSTED";
         assert_eq!(found[0].claim, claim, "{}", shown(&found));
         // The status may have other causes.
         assert_eq!(found[0].confidence, Confidence::Medium);
         assert!(found.iter().all(|finding| finding.rule != "failures"), "{}", shown(&found));
     }
-    let found = findings(&called(10, "UNAVAILABLE"));
+    let found = findings(&called(10, "UNAVAILABLE", None));
     assert!(found[0].rule == "failures" && found.iter().all(|finding| finding.rule != "rate-limit"), "{}", shown(&found));
 }

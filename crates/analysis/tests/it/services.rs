@@ -172,7 +172,7 @@ fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
 fn operations_that_wait_for_a_full_pool_name_it() {
     let found = findings(&pooled(2.0, 0.0, 24.0));
     assert_eq!(found[0].rule, "connection-pool", "{found:?}");
-    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
+    assert_eq!(found[0].claim, "All 2 connections of the pool \"db_pool\" are in use, and 24 operations are waiting for one on average");
     assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("12 times as long")), "{:?}", found[0].evidence);
 }
 
@@ -195,7 +195,7 @@ fn a_pool_with_lost_members_is_not_in_use() {
         findings(&run)
     };
     assert!(with(0.0).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", with(0.0));
-    assert!(with(9.2)[0].claim.starts_with("All 10 connections of a pool are in use"), "{:?}", with(9.2));
+    assert!(with(9.2)[0].claim.starts_with("All 10 connections of the pool \"db_pool\" are in use"), "{:?}", with(9.2));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn each_pool_is_judged_by_its_own_signals() {
     gauge("prometheus", "http_pool_idle").role(Role::PoolIdle).part("http_pool").each_second(&mut run, |_| 8.0);
     gauge("prometheus", "http_pool_size").role(Role::PoolSize).part("http_pool").each_second(&mut run, |_| 8.0);
     let found = findings(&run);
-    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
+    assert_eq!(found[0].claim, "All 2 connections of the pool \"db_pool\" are in use, and 24 operations are waiting for one on average");
 }
 
 #[test]
@@ -214,5 +214,5 @@ fn a_pool_that_only_reports_its_maximum_is_named_by_it() {
     run.signals.retain(|series| series.signal.role != Some(Role::PoolSize));
     assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "no size is known");
     gauge("prometheus", "db_pool_max").role(Role::PoolSizeMax).part("db_pool").each_second(&mut run, |_| 3.0);
-    assert!(findings(&run)[0].claim.starts_with("All 3 connections of a pool are in use"), "{:?}", findings(&run));
+    assert!(findings(&run)[0].claim.starts_with("All 3 connections of the pool \"db_pool\" are in use"), "{:?}", findings(&run));
 }

@@ -23,15 +23,9 @@ fn failing(status: u16, accepted: u64, headers: &[(&str, &str)], body: &str) -> 
         }
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let sample = FailureSample { at: snapshot.start, status, headers, body: body.to_owned(), body_bytes: body.len() as u64 };
-        let error = ErrorGroup {
-            key: synthetic::key(SeriesKind::Request, "Buy"),
-            outcome: Outcome::Status,
-            message: format!("status {status}").into(),
-            count: failed,
-            first_at: snapshot.start,
-            samples: vec![sample],
-            trace: None,
-        };
+        let key = synthetic::key(SeriesKind::Request, "Buy");
+        let error = ErrorGroup::new(key, Outcome::Status, &format!("status {status}"), snapshot.start);
+        let error = ErrorGroup { count: failed, samples: vec![sample], ..error };
         snapshot.errors = if failed > 0 { vec![error] } else { Vec::new() };
         snapshot
     };

@@ -4,9 +4,7 @@ use loadstone_metrics::{
     GeneratorSlice, LeafSlice, Outcome, Phases, PoolMembers, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind,
     SignalPoint, Snapshot,
 };
-use loadstone_plan::{
-    Aggregate, Bound, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, Selector, TestPlan, Threshold, Timing, Window,
-};
+use loadstone_plan::{Aggregate, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, TestPlan, Threshold, Timing};
 use loadstone_run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -183,18 +181,7 @@ impl Slice {
 }
 
 pub(crate) fn threshold(metric: Metric, aggregate: Aggregate, comparison: Comparison, value: f64) -> Threshold {
-    Threshold {
-        metric,
-        selector: Selector::default(),
-        aggregate,
-        bound: Bound { comparison, value },
-        window: Window::WholeRun,
-        after_seconds: 0,
-        abort: false,
-        abort_while_failing_after: None,
-        passes_without_data: false,
-        label: "threshold".to_owned(),
-    }
+    Threshold::new("threshold", metric, aggregate, comparison, value)
 }
 
 /// Builder for a signal: its name, its role, and then its readings.

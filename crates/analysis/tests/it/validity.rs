@@ -1,7 +1,7 @@
 //! Every check on runs that violate it by a known amount, and on runs that do not.
 
 use loadstone_analysis::{Grade, ValidityCheck, conclude};
-use loadstone_metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, Role, SeriesKind, SignalNotice};
+use loadstone_metrics::{AgentSlice, ErrorCause, ErrorGroup, LeafChange, NoticeKind, Outcome, Role, SeriesKind, SignalNotice};
 use loadstone_plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
 use loadstone_run_directory::{AgentInfo, Run};
 
@@ -502,6 +502,18 @@ fn a_request_that_the_generator_refused_makes_the_run_invalid() {
     assert_grade(&run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy), "unsendable", Some(Valid));
 }
 
+/// Without any request, a longer run would not help.
+#[test]
+fn a_run_whose_requests_were_all_refused_advises_to_fix_them() {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
+        (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 0, MS, Outcome::Unsendable))
+    });
+    let check = check_of(&run, "requests");
+    assert_eq!(check.grade, Some(Invalid));
+    assert_eq!(check.evidence, "no request was sent: the generator refused 6,000 requests");
+    assert!(check.advice.starts_with("Fix the calls that cannot be sent"), "{}", check.advice);
+}
+
 #[test]
 fn requests_for_connections_that_were_lost() {
     // Retransmissions of the whole machine, and connections of the run that took a second.
@@ -573,15 +585,8 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
     assert!(check_of(&run, "slices").advice.starts_with("The process was stopped meanwhile"));
-    let error = loadstone_metrics::ErrorGroup {
-        key: synthetic::key(SeriesKind::Iteration, "Buy"),
-        outcome: Outcome::Script,
-        message: "the script ran on without yielding and was interrupted".into(),
-        count: 1,
-        first_at: 0,
-        samples: Vec::new(),
-        trace: None,
-    };
+    let error = ErrorGroup::new(synthetic::key(SeriesKind::Iteration, "Buy"), Outcome::Script, "interrupted", 0);
+    let error = ErrorGroup { cause: Some(ErrorCause::Unyielding), ..error };
     run.slices[29].errors = vec![error];
     assert!(check_of(&run, "slices").advice.starts_with("A script did not yield"), "{}", check_of(&run, "slices").advice);
     run.slices.drain(20..24);
@@ -616,13 +621,8 @@ fn silent_observers_are_named_with_the_time() {
         plan.thresholds = vec![threshold(Metric::Signal { name: signal.to_owned() }, Aggregate::Max, Comparison::Below, 100.0)];
         plan.observers = vec![serde_json::json!({ "kind": "postgres" }), serde_json::json!({ "kind": "host" })];
         let mut run = run_with(plan, healthy);
-        let message = "postgres cannot read: cannot connect: refused".to_owned();
-        let notice = |(at, kind): &(u64, NoticeKind)| SignalNotice {
-            observer: "postgres".into(),
-            at: at * SECOND,
-            kind: *kind,
-            message: message.clone(),
-        };
+        let refused = "cannot connect: refused".to_owned();
+        let notice = |(at, kind): &(u64, NoticeKind)| SignalNotice::silence(&"postgres".into(), at * SECOND, *kind, refused.clone());
         run.notices = notices.iter().map(notice).collect();
         let check = check_of(&run, "observers");
         (check.grade, check.evidence, !check.advice.is_empty())
@@ -633,6 +633,7 @@ fn silent_observers_are_named_with_the_time() {
     let short = reported(&[(10, NoticeKind::Failed), recovered(12, 10)]);
     assert_eq!(short, (Some(Valid), "postgres was silent from 10.0 s to 12.0 s (cannot connect: refused)".to_owned(), false));
     assert_eq!(reported(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
+    assert_eq!(reported(&[(10, NoticeKind::TimedOut), recovered(12, 10)]), short);
     let gone = reported(&[(30, NoticeKind::Failed)]);
     let evidence = "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned();
     assert_eq!(gone, (Some(Suspect), evidence.clone(), true));

@@ -183,10 +183,9 @@ fn a_wait_in_the_last_seconds_is_reported_if_it_explains_the_additional_time() {
 fn a_constant_load_beyond_the_limit_is_found_by_its_throughput() {
     let system = System { capacity: 11.6, base: 0.08, is_shared: false };
     let found = findings(&system.under(fluid::Load::Ramp(14.0, 14.0, 40)).run);
-    let change = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
-    assert!(change.claim.starts_with("\"Register\" grew steadily"), "{}", shown(&found));
-    assert!(change.claim.ends_with("while the load was constant (14/s): 11.6/s end, and the backlog grows"), "{}", change.claim);
-    assert!(change.next.contains("Ramp the load from below 11.6/s"), "{}", change.next);
+    let limit = found.iter().find(|finding| finding.rule == "throughput-limit").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(limit.claim.starts_with("14/s iterations arrive and 11.6/s end: more than the system serves"), "{}", limit.claim);
+    assert!(limit.next.contains("Ramp to this load from a low one"), "{}", limit.next);
     // Increasingly slow, but all requests are served.
     let slower = |second: u32, draws: &mut Draws| (0.02 + 0.004 * f64::from(second)) * noise(0.1, draws);
     let found = findings(&constant(40, 20, &[Request { name: "Add", time: &slower, outcome: &passes }], 3));

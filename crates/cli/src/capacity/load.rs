@@ -51,7 +51,12 @@ impl TestLoad {
 
     /// The load at this level, held for the given time. Parts that run once are unchanged.
     pub(crate) fn at(&self, level: f64, seconds: f64) -> Load {
-        at(&self.load, level / self.level, (seconds * 1e9) as u64)
+        self.ramp((level, level), seconds)
+    }
+
+    /// The load that rises between two levels in the given time.
+    pub(crate) fn ramp(&self, (from, to): (f64, f64), seconds: f64) -> Load {
+        at(&self.load, (from / self.level, to / self.level), (seconds * 1e9) as u64)
     }
 }
 
@@ -95,7 +100,7 @@ fn of_load(load: &Load) -> Option<&ScenarioRun> {
     load.leaves().into_iter().find(|run| !run.runs_once())
 }
 
-fn at(load: &Load, times: f64, duration_ns: u64) -> Load {
+fn at(load: &Load, times: (f64, f64), duration_ns: u64) -> Load {
     let all = |parts: &[Load]| parts.iter().map(|part| at(part, times, duration_ns)).collect();
     match load {
         Load::Sequence(parts) => Load::Sequence(all(parts)),
@@ -106,12 +111,11 @@ fn at(load: &Load, times: f64, duration_ns: u64) -> Load {
                 (LoadProfile::Open { stages }, Some(Peak::Arrivals(rate))) => {
                     let is_poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. });
                     let timing = if stages.iter().any(is_poisson) { Timing::Poisson } else { Timing::Even };
-                    let rate = rate * times;
-                    LoadProfile::Open { stages: vec![OpenStage::Rate { from: rate, to: rate, duration_ns, timing }] }
+                    LoadProfile::Open { stages: vec![OpenStage::Rate { from: rate * times.0, to: rate * times.1, duration_ns, timing }] }
                 }
                 (_, Some(Peak::Users(count))) => {
-                    let users = if count > 0.0 { (count * times).round().max(1.0) as u64 } else { 0 };
-                    LoadProfile::Closed { stages: vec![ClosedStage { from: users, to: users, duration_ns }] }
+                    let users = |times: f64| if count > 0.0 { (count * times).round().max(1.0) as u64 } else { 0 };
+                    LoadProfile::Closed { stages: vec![ClosedStage { from: users(times.0), to: users(times.1), duration_ns }] }
                 }
                 (other, _) => other.clone(),
             };
@@ -155,6 +159,8 @@ mod tests {
         let load = TestLoad::of(&plan(run(1, LoadProfile::users(30, S)))).unwrap();
         assert_eq!((load.unit, load.level), (LoadUnit::Users, 30.0));
         assert_eq!(load.at(47.0, 5.0), run(1, LoadProfile::users(47, 5 * S)));
+        let rising = LoadProfile::Closed { stages: vec![ClosedStage { from: 5, to: 47, duration_ns: 5 * S }] };
+        assert_eq!(load.ramp((4.7, 47.0), 5.0), run(1, rising));
         let both = Load::Parallel(vec![run(1, LoadProfile::users(30, S)), run(2, ramp(10.0, Timing::Even))]);
         let both = TestLoad::of(&plan(both)).unwrap();
         assert_eq!((both.unit, both.level), (LoadUnit::Times, 1.0));

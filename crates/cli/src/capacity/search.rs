@@ -8,7 +8,7 @@ use loadstone_analysis::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, ProbeLean, ProbeReason, next_step,
 };
 use loadstone_metrics::clock::Monotonic;
-use loadstone_plan::Threshold;
+use loadstone_plan::{Load, Threshold};
 use loadstone_report::terminal::ColorChoice;
 
 use super::load::TestLoad;
@@ -20,6 +20,10 @@ use crate::series::{RunSource, Series, name_of};
 use crate::terminal_progress::TerminalProgress;
 use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
+/// The ramp that looks for the cause begins at this share of its peak. The peak is the test's own load, within these multiples of the capacity,
+/// so that requests wait for a part of the ramp.
+const RAMP_START_SHARE: f64 = 0.1;
+const RAMP_PEAK_FACTORS: (f64, f64) = (1.5, 4.0);
 /// Maximum time to wait for a system to drain. Seconds.
 const DRAIN_MAX_S: f64 = 60.0;
 
@@ -29,6 +33,8 @@ pub(crate) struct CapacityRequest<'a> {
     pub(crate) objectives: Vec<Threshold>,
     pub(crate) settings: CapacitySettings,
     pub(crate) load: TestLoad,
+    /// Length of the ramp that looks for the cause if no probe shows one; 0 for none. Its time is not part of the settings' budget.
+    pub(crate) ramp_seconds: f64,
     /// Name of the test, and digest of its script.
     pub(crate) test: String,
     pub(crate) script: Option<String>,
@@ -44,13 +50,14 @@ pub(crate) struct CapacitySearch<'a> {
     request: CapacityRequest<'a>,
     folder: PathBuf,
     probes: Vec<CapacityProbe>,
+    ramp: Option<CapacityProbe>,
 }
 
 impl<'a> CapacitySearch<'a> {
     /// A new search, in a new folder.
     pub(crate) fn begin(request: CapacityRequest<'a>) -> anyhow::Result<Self> {
         let folder = stored::make(&request.runs, &request.test)?;
-        Ok(Self { request, folder, probes: Vec::new() })
+        Ok(Self { request, folder, probes: Vec::new(), ramp: None })
     }
 
     /// The newest search of this test, resumed where it stopped.
@@ -69,7 +76,7 @@ impl<'a> CapacitySearch<'a> {
         if stored.settings.unit != request.settings.unit {
             return differs("another kind of load");
         }
-        Ok(Self { request, folder, probes: stored.capacity.probes })
+        Ok(Self { request, folder, probes: stored.capacity.probes, ramp: None })
     }
 
     pub(crate) fn folder(&self) -> &std::path::Path {
@@ -85,10 +92,13 @@ impl<'a> CapacitySearch<'a> {
         loop {
             let (load, seconds, reason) = match next_step(&self.request.settings, &self.probes) {
                 CapacityStep::Probe { load, seconds, reason } => (load, seconds, reason),
-                CapacityStep::End(end) => return self.ended(Some(end)),
+                CapacityStep::End(end) => {
+                    self.explain(&interrupts, &mut lines)?;
+                    return self.ended(Some(end));
+                }
             };
             self.announce_probe(load, seconds, reason, &mut lines);
-            match self.probe(load, seconds, &interrupts)? {
+            match self.probe(load, self.request.load.at(load, seconds), seconds, &interrupts)? {
                 ProbeEnd::Done(mut probe) => {
                     self.say(&format!("  {}", loadstone_report::capacity::probe_line(self.request.settings.unit, &probe)));
                     probe.cost_seconds += self.drain(&probe, &interrupts);
@@ -104,13 +114,36 @@ impl<'a> CapacitySearch<'a> {
         }
     }
 
-    fn probe(&self, load: f64, seconds: f64, interrupts: &Interrupts) -> anyhow::Result<ProbeEnd> {
+    /// A constant load shows whether the objectives hold, and seldom why they fail. If no probe has a finding, a ramp through the capacity has
+    /// the contrast between low and high load that the rules need.
+    fn explain(&mut self, interrupts: &Interrupts, lines: &mut ProgressLines) -> anyhow::Result<()> {
+        let (seconds, unit) = (self.request.ramp_seconds, self.request.settings.unit);
+        let result = self.result(None);
+        let Some(capacity) = result.capacity.filter(|_| result.limited_by.is_none() && seconds > 0.0) else { return Ok(()) };
+        let (low, high) = RAMP_PEAK_FACTORS;
+        let peak = self.request.load.level.clamp(low * capacity.value, high * capacity.value);
+        let to = unit.rounded(peak.min(self.request.settings.most));
+        let from = unit.rounded(RAMP_START_SHARE * to);
+        let length = loadstone_units::seconds(seconds);
+        let what = format!("Ramp, for the cause: {} to {} over {length}", unit.words(from), unit.words(to));
+        self.say(&what);
+        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+        lines.report(&WorkProgress::of(what, (spent, seconds), &name_of(&self.folder)));
+        if let ProbeEnd::Done(ramp) = self.probe(to, self.request.load.ramp((from, to), seconds), seconds, interrupts)? {
+            self.say(&format!("  {}", ramp.findings.first().map_or("no cause was found", String::as_str)));
+            self.ramp = Some(*ramp);
+        }
+        Ok(())
+    }
+
+    /// `level`: the highest load of the probe.
+    fn probe(&self, level: f64, load: Load, seconds: f64, interrupts: &Interrupts) -> anyhow::Result<ProbeEnd> {
         let CapacityRequest { source, objectives, tags, .. } = &self.request;
         let mut series = Series { source, folder: self.folder.clone(), interrupts: interrupts.clone() };
         let quiet = self.request.quiet || !std::io::stderr().is_terminal();
         let mut terminal = TerminalProgress::new(quiet, self.request.color);
         let setting = ProbeSetting { objectives, tags };
-        setting.run(&mut series, (load, self.request.load.at(load, seconds)), seconds, &mut [&mut terminal])
+        setting.run(&mut series, (level, load), seconds, &mut [&mut terminal])
     }
 
     fn ended(&self, end: Option<CapacityEnd>) -> anyhow::Result<(Capacity, Exit)> {
@@ -126,7 +159,11 @@ impl<'a> CapacitySearch<'a> {
     }
 
     fn result(&self, end: Option<CapacityEnd>) -> Capacity {
-        Capacity::of(&self.request.test, &self.request.settings, &self.request.labels(), &self.probes, end)
+        let capacity = Capacity::of(&self.request.test, &self.request.settings, &self.request.labels(), &self.probes, end);
+        match &self.ramp {
+            Some(ramp) => capacity.explained_by(ramp),
+            None => capacity,
+        }
     }
 
     fn keep(&self, end: Option<CapacityEnd>) -> anyhow::Result<Capacity> {
@@ -155,7 +192,7 @@ impl<'a> CapacitySearch<'a> {
             self.request.labels().join(" and "),
             if self.request.objectives.len() == 1 { "holds" } else { "hold" },
             loadstone_units::seconds(left.round()),
-            loadstone_units::seconds((settings.budget_seconds - spent).max(0.0).round()),
+            loadstone_units::seconds((settings.budget_seconds - spent).max(0.0).round() + self.request.ramp_seconds),
             if self.probes.is_empty() {
                 String::new()
             } else {

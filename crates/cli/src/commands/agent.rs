@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use loadstone_fleet::{EndRequest, NatsServer};
+use loadstone_fleet::{EndRequest, NatsServer, PublicFleetKey};
 
 use crate::context::CommandContext;
 use crate::exit::Exit;
@@ -30,6 +30,10 @@ pub(crate) struct AgentArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
+    /// Public key of a controller that may lead this agent, as `loadstone fleet key FILE` prints it. Can be repeated.  [default: every controller at the
+    /// server]
+    #[arg(long = "controller-key", value_name = "KEY", env = "LOADSTONE_CONTROLLER_KEY", hide_env_values = true, value_delimiter = ',')]
+    controllers: Vec<PublicFleetKey>,
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -71,6 +75,7 @@ impl AgentArgs {
         })?;
         let settings = AgentSettings {
             server: NatsServer::new(&self.join, authorities("--ca", self.ca.as_deref())?),
+            controllers: self.controllers.clone(),
             name: self.name.as_deref(),
             workers: self.workers.unwrap_or_else(loadstone_session::cores).max(1),
             labels: self.labels.iter().flatten().cloned().collect(),

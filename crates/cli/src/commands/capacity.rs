@@ -20,7 +20,7 @@ use crate::comparison::ConcludedRun;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
-use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
+use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs};
 use crate::objective;
 use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
@@ -32,6 +32,9 @@ use crate::watched::WatchedArgs;
 const LOAD_FACTOR_MAX: f64 = 64.0;
 /// Multiple of the minimum sample count of a percentile from which its interval has two ends.
 const PERCENTILE_SAMPLES_FACTOR: f64 = 3.0;
+/// Minimum length of the ramp that looks for the cause, and the budget from which there is one, as a multiple of its length.
+const RAMP_SECONDS_MIN: f64 = 30.0;
+const BUDGET_RAMPS_MIN: f64 = 4.0;
 /// Length of a bracketing probe as a share of a full probe.
 const LADDER_PROBE_SHARE: f64 = 0.4;
 
@@ -123,11 +126,12 @@ impl CapacityArgs {
         let source = if what.contains("://") {
             self.of_url(what)?
         } else {
-            argument::check_test(Path::new(what))?;
+            let remedy = "run a ramping-arrival-rate scenario with `loadstone run`, then `loadstone capacity --of-run latest`";
+            argument::check_own_test(Path::new(what), "capacity", remedy)?;
             if let Some(flag) = self.url.first_set() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
-            self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..inputs(&self.params.params)? })
+            self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..self.params.inputs()? })
         };
         self.search(source, &SearchPace::USUAL, context)
     }
@@ -149,7 +153,15 @@ impl CapacityArgs {
     }
 
     fn of_script<'a>(&'a self, path: &'a Path, shown: &'a str, inputs: Inputs) -> RunSource<'a> {
-        RunSource::Script(ScriptRun { path, shown, inputs, workers: self.workers(), tags: &[], network: &self.network, fleet: None })
+        RunSource::Script(Box::new(ScriptRun {
+            path,
+            shown,
+            inputs,
+            workers: self.workers(),
+            tags: &[],
+            network: &self.network,
+            fleet: None,
+        }))
     }
 
     fn workers(&self) -> u32 {
@@ -191,7 +203,9 @@ impl CapacityArgs {
         let (plan, script) = source.plan()?;
         let load = TestLoad::of(&plan)?;
         let objectives = self.objectives(&plan.thresholds)?;
-        let settings = self.settings(&load, &objectives, pace)?;
+        let mut settings = self.settings(&load, &objectives, pace)?;
+        let ramp_seconds = ramp_seconds(&settings);
+        settings.budget_seconds -= ramp_seconds;
         let mut options = loadstone_protocol::NetworkOptions::default();
         self.network.apply(&mut options, plan.options.seed);
         check_network(&options)?;
@@ -200,6 +214,7 @@ impl CapacityArgs {
             objectives,
             settings,
             load,
+            ramp_seconds,
             test: plan.name.clone(),
             script,
             tags: self.tags.clone(),
@@ -307,6 +322,12 @@ impl CapacityArgs {
             budget_seconds,
         })
     }
+}
+
+/// The part of the budget that is reserved for a ramp. A short budget has none.
+fn ramp_seconds(settings: &CapacitySettings) -> f64 {
+    let seconds = settings.probe_seconds.max(RAMP_SECONDS_MIN);
+    if settings.budget_seconds >= seconds * BUDGET_RAMPS_MIN { seconds } else { 0.0 }
 }
 
 const DEFAULT_PRECISION: &str = "3%";

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use loadstone_report::comparison::ShownNumbers;
 use loadstone_report::terminal::Style;
 
 use crate::comparison::{self, ConcludedRun};
@@ -32,6 +33,9 @@ pub(crate) struct CompareArgs {
     /// Show the numbers of runs that cannot be compared, such as those of different tests.
     #[arg(long)]
     anyway: bool,
+    /// Show all numbers, not only those that changed.
+    #[arg(long)]
+    all: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -61,7 +65,8 @@ impl CompareArgs {
         let text = if self.json {
             loadstone_report::comparison::json(&compared)
         } else {
-            loadstone_report::comparison::terminal(&compared, self.anyway, &Style::detect(context.color, out.is_terminal()))
+            let shown = ShownNumbers { all: self.all, anyway: self.anyway };
+            loadstone_report::comparison::terminal(&compared, shown, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
         comparison::write_markdown(&compared, self.markdown.as_deref())?;

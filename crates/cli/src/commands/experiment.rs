@@ -96,7 +96,8 @@ impl ExperimentArgs {
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
         if self.file != DEMO || Path::new(DEMO).exists() {
-            argument::check_test(Path::new(&self.file))?;
+            let remedy = "run it with `loadstone run` before and after the change, then use `loadstone compare`";
+            argument::check_own_test(Path::new(&self.file), "experiment", remedy)?;
             return self.perform_file(context, Path::new(&self.file), &self.file, inputs);
         }
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;

@@ -12,7 +12,7 @@ use self::collect::CollectArgs;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::fleet::kubernetes::{FleetInCluster, FleetState, KINDS, Kubectl, NatsElsewhere, yaml};
-use crate::fleet::{authorities, parse_address, parse_label};
+use crate::fleet::{authorities, key_file, parse_address, parse_label};
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetCommandArgs {
@@ -28,8 +28,18 @@ enum FleetCommand {
     Status(ClusterArgs),
     /// Delete the objects that `fleet up` created.
     Down(ClusterArgs),
+    /// Create a key for controllers, and print its public key for `loadstone agent --controller-key`.
+    Key(KeyArgs),
     /// Complete a run whose controller was killed, from the data that its agents stored.
     Collect(CollectArgs),
+}
+
+/// Where a new key is written.
+#[derive(Debug, Args)]
+struct KeyArgs {
+    /// File for the private key, which must not exist.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 /// Selects a fleet in a cluster.
@@ -96,6 +106,10 @@ impl FleetCommandArgs {
             FleetCommand::Up(up) => up.perform(),
             FleetCommand::Status(cluster) => cluster.status(),
             FleetCommand::Down(cluster) => cluster.down(),
+            FleetCommand::Key(key) => {
+                writeln!(std::io::stdout(), "{}", key_file::create(&key.file)?)?;
+                Ok(Exit::Passed)
+            }
             FleetCommand::Collect(collect) => collect.perform(),
         }
     }

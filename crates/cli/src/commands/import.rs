@@ -1,4 +1,4 @@
-//! `loadstone import`: generates a test from a recording, description or script of another tool.
+//! `loadstone import`: generates a test from a recording, description or plan of another tool.
 
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -42,16 +42,18 @@ pub(crate) struct ImportArgs {
 enum FormatName {
     /// A recording by a browser or proxy (HAR 1.1, 1.2).
     Har,
-    /// OpenAPI 3.0 or 3.1, JSON or YAML.
+    /// OpenAPI 3.0 or 3.1, Swagger 2.0, JSON or YAML.
     Openapi,
     /// A Postman collection, v2.0 or v2.1.
     Postman,
     /// Command lines of curl.
     Curl,
-    /// A k6 script.
+    /// Not imported: `loadstone run script.js` runs k6 scripts unchanged.
     K6,
     /// A simulation written by Gatling's recorder, in Scala, Java, Kotlin or JavaScript.
     GatlingRecorder,
+    /// A test plan of JMeter (.jmx).
+    Jmeter,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
@@ -62,6 +64,7 @@ enum ReportFormat {
 
 impl ImportArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let format = self.format.format().ok_or_else(|| UsageError(runs_unchanged(&self.file)))?;
         let text = self.read()?;
         let output = self.output();
         let to_stdout = output.as_os_str() == "-";
@@ -80,24 +83,16 @@ impl ImportArgs {
             read: &read,
             choices: Choices { pauses: !self.no_pauses, assets: !self.no_assets, all_hosts: self.all_hosts },
         };
-        let imported = loadstone_import::import(self.format.into(), &input).map_err(|error| UsageError(error.to_string()))?;
+        let imported = loadstone_import::import(format, &input).map_err(|error| UsageError(error.to_string()))?;
         let mut written = Vec::new();
         if to_stdout {
             write!(std::io::stdout(), "{}", imported.text)?;
         } else {
-            for (path, _) in &imported.modules {
-                self.is_free(&to.join(path))?;
-            }
             write_file(&output, &imported.text)?;
             written.push(output.display().to_string());
-            for (path, text) in &imported.modules {
-                let path = to.join(path);
-                write_file(&path, text)?;
-                written.push(path.display().to_string());
-            }
         }
         self.report(&imported, &written)?;
-        Ok(Exit::Passed)
+        Ok(if imported.is_complete() { Exit::Passed } else { Exit::Incomplete })
     }
 
     fn is_free(&self, path: &Path) -> anyhow::Result<()> {
@@ -135,7 +130,9 @@ impl ImportArgs {
         for path in written {
             writeln!(err, "  written  {path}")?;
         }
-        for (kind, title) in [(NoteKind::LeftOut, "Left out"), (NoteKind::Changed, "To know")] {
+        for (kind, title) in
+            [(NoteKind::Lost, "Not translated, so the test is incomplete"), (NoteKind::LeftOut, "Left out"), (NoteKind::Changed, "To know")]
+        {
             let notes: Vec<_> = imported.notes.iter().filter(|note| note.kind == kind).collect();
             if !notes.is_empty() {
                 writeln!(err, "\n{title}:")?;
@@ -152,17 +149,27 @@ impl ImportArgs {
     }
 }
 
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Har => Self::Har,
-            FormatName::Openapi => Self::OpenApi,
-            FormatName::Postman => Self::Postman,
-            FormatName::Curl => Self::Curl,
-            FormatName::K6 => Self::K6,
-            FormatName::GatlingRecorder => Self::GatlingRecorder,
-        }
+impl FormatName {
+    /// The format of the importer; none for k6 scripts.
+    fn format(self) -> Option<Format> {
+        Some(match self {
+            Self::Har => Format::Har,
+            Self::Openapi => Format::OpenApi,
+            Self::Postman => Format::Postman,
+            Self::Curl => Format::Curl,
+            Self::K6 => return None,
+            Self::GatlingRecorder => Format::GatlingRecorder,
+            Self::Jmeter => Format::Jmeter,
+        })
     }
+}
+
+fn runs_unchanged(file: &Path) -> String {
+    let file = file.display();
+    format!(
+        "k6 scripts are not imported, because Loadstone runs them unchanged\n  help: loadstone run {file}\n  help: docs/from-k6.md has Loadstone's \
+         equivalent of each member, for a test that you write yourself"
+    )
 }
 
 fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {

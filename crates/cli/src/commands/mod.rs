@@ -10,11 +10,11 @@ pub(crate) mod experiment;
 mod export;
 mod fleet;
 mod import;
-mod init;
+pub(crate) mod init;
 mod inspect;
 mod man;
 mod report;
-mod run;
+pub(crate) mod run;
 mod runs;
 mod show;
 mod stub;
@@ -55,7 +55,7 @@ commands! {
     Init(init::InitArgs),
     /// Write the types of gRPC services for your editor, from `.proto` files.
     Types(types::TypesArgs),
-    /// Generate a test from a recording, an API description, a collection, curl commands or a k6 script.
+    /// Generate a test from a recording, an API description, a collection or curl commands.
     Import(import::ImportArgs),
     /// Show the resolved plan and parameters of a test as JSON. Generates no load.
     Inspect(inspect::InspectArgs),

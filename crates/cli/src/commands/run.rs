@@ -7,6 +7,8 @@ use std::path::Path;
 use clap::Args;
 use loadstone_session::Session;
 
+use loadstone_k6::K6Inputs;
+
 use crate::argument;
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
@@ -16,7 +18,7 @@ use crate::fleet::FleetArgs;
 use crate::k6_run::{K6Args, K6Run};
 use crate::script_run::ScriptRun;
 use crate::url_run::UrlRun;
-pub(super) use url_load::UrlArgs;
+pub(crate) use url_load::UrlArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -65,6 +67,9 @@ impl RunArgs {
             let problem = format!("-p {param}: parameters belong to scripts; a URL takes flags, see `loadstone run --help`");
             return Err(UsageError(problem).into());
         }
+        if let Some(flag) = self.params.permissions.first_set() {
+            return Err(UsageError(format!("{flag} is for scripts; a URL runs no code")).into());
+        }
         if self.fleet.resolve(self.workers)?.is_some() {
             return Err(UsageError("--fleet runs scripts only: put the request in a test (`loadstone init` creates one)".to_owned()).into());
         }
@@ -78,7 +83,13 @@ impl RunArgs {
         check_network(&network)?;
         let session = url.session(url.plan.clone(), &network, &self.tags, self.output.runs.clone());
         let session = Session { finds_early: self.output.live, ..session };
-        let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color, summarize: None };
+        let run = CommandRun {
+            output: &self.output,
+            stops_with_stdin: self.stop_with_stdin,
+            color: context.color,
+            summarize: None,
+            exit_codes: None,
+        };
         run.perform(session, url.users(&network, &url.plan.options))
     }
 
@@ -116,14 +127,20 @@ impl RunArgs {
         if let Some(flag) = self.url.first_set_except_body() {
             return wrong(format!("{flag} is for a URL without a script; a k6 script takes the flags of k6: -u, -d, -i, -s, -e"));
         }
-        if let Some(param) = self.params.params.first() {
+        if let Some(param) = self.params.params.first().filter(|_| !self.k6.has_system()) {
             return wrong(format!("-p {param}: parameters belong to Loadstone tests; set a variable of a k6 script with -e"));
         }
         if self.fleet.resolve(self.workers)?.is_some() {
             return wrong("--fleet does not run k6 scripts yet: run the script on one machine".to_owned());
         }
-        let inputs = self.k6.inputs(self.url.body(), self.seed)?;
+        self.k6.check_files(&self.output.runs)?;
+        let inputs = K6Inputs {
+            permissions: self.params.permissions.permissions(),
+            ..self.k6.inputs(Path::new(&self.what), self.url.body(), self.seed)?
+        };
         let run = K6Run {
+            k6: &self.k6,
+            system_inputs: self.params.inputs()?,
             path: Path::new(&self.what),
             shown: &self.what,
             inputs,

@@ -50,7 +50,11 @@ pub(crate) struct TryArgs {
 
 impl TryArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        argument::check_test(&self.file)?;
+        argument::check_own_test(
+            &self.file,
+            "try",
+            "run one iteration with `loadstone run SCRIPT -i 1 --no-save`, and print responses with console.log",
+        )?;
         let mut loaded = loadstone_script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         let secrets = loaded.plan.all_secrets();

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::Exit;
-use crate::flags::RunsFolderArgs;
+use crate::flags::{PermissionArgs, RunsFolderArgs};
 use crate::ui;
 
 #[derive(Debug, Args)]
@@ -17,6 +17,8 @@ pub(crate) struct UiArgs {
     folder: PathBuf,
     #[command(flatten)]
     runs: RunsFolderArgs,
+    #[command(flatten)]
+    permissions: PermissionArgs,
     /// Address to serve the page on. Port 0 picks a free port. Anyone who can reach it can read; changes need the token in the address shown.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580", value_parser = argument::listen)]
     listen: std::net::SocketAddr,
@@ -24,6 +26,6 @@ pub(crate) struct UiArgs {
 
 impl UiArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
-        ui::serve(&self.folder, &self.runs.runs, self.listen)
+        ui::serve(&self.folder, &self.runs.runs, self.listen, &self.permissions)
     }
 }

@@ -61,7 +61,7 @@ impl ExperimentRun<'_> {
         let record = ExperimentRecord::create(&self.runs, &self.loaded.plan.name, &self.knob.name)?;
         let guardian = self.puts_back.as_ref().map(|arguments| Guardian::start(arguments)).transpose()?;
         let mut turned = TurnedKnob::new(self.knob.clone(), self.loaded.folder().to_owned(), proxies, secrets)?;
-        let source = RunSource::Script(self.script.clone());
+        let source = RunSource::Script(Box::new(self.script.clone()));
         let series = Series { source: &source, folder: record.directory().to_owned(), interrupts: interrupts.clone() };
         let mut blocks = Blocks {
             asked: &self,
@@ -233,9 +233,7 @@ impl Blocks<'_> {
         let experiment = self.trial.experiment(None);
         record.write(&experiment)?;
         self.progress.round(next.round + 1, &experiment.contrasts, &self.trial, block_seconds * values as f64);
-        let decides =
-            || experiment.contrasts.iter().flat_map(|contrast| &contrast.subjects).flat_map(|subject| &subject.rows).any(|row| row.decides);
-        if let (Some((metric, name)), false) = (&self.asked.measure, experiment.contrasts.is_empty() || decides()) {
+        if let (Some((metric, name)), true) = (&self.asked.measure, self.trial.lacks_measure()) {
             let of = name.as_ref().map_or_else(String::new, |name| format!(" of \"{name}\""));
             return Err(UsageError(format!("--measure: the blocks contain no {}{of}", metric.name())).into());
         }

@@ -3,12 +3,16 @@
 use clap::Args;
 use loadstone_script::{Inputs, ScriptError};
 
+use super::permissions::PermissionArgs;
+
 /// Parameters of a script, for every command that takes one.
 #[derive(Debug, Args)]
 pub(crate) struct ParameterArgs {
     /// Set a parameter of the test. The environment variable LOADSTONE_NAME works too.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     pub(crate) params: Vec<String>,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
 }
 
 impl ParameterArgs {
@@ -17,7 +21,7 @@ impl ParameterArgs {
     /// # Errors
     /// A parameter without a name or a value.
     pub(crate) fn inputs(&self) -> Result<Inputs, ScriptError> {
-        inputs(&self.params)
+        Ok(Inputs { permissions: self.permissions.permissions(), ..inputs(&self.params)? })
     }
 }
 

@@ -15,7 +15,7 @@ use super::host_message::HostMessage;
 use super::local::LocalFleet;
 use super::share_flag::{WrittenShare, parse_share, shares};
 use super::test::FleetTest;
-use super::{authorities, unique_id};
+use super::{authorities, key_file, unique_id};
 use crate::exit::UsageError;
 
 /// How long to wait for agents.
@@ -40,6 +40,10 @@ pub(crate) struct FleetArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", requires = "fleet")]
     fleet_ca: Option<PathBuf>,
+    /// Private key (PEM) that signs what the controller sends, from `loadstone fleet key FILE`. Agents with --controller-key obey no other.  [default: a
+    /// new key for this run]
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    fleet_key: Option<PathBuf>,
     /// Use a NATS server on another machine that asks for no password. Everyone who reaches it can read the test and lead its agents.
     #[arg(long, requires = "fleet")]
     insecure_bus: bool,
@@ -91,6 +95,7 @@ impl FleetArgs {
         };
         let authorities = authorities("--fleet-ca", self.fleet_ca.as_deref())?;
         let shares = shares(&self.fleet_share)?;
+        let key = self.fleet_key.clone();
         Ok(match (&self.fleet, self.agents, workers) {
             (None, ..) => None,
             (Some(FleetPlace::Local(_)), Some(_), _) => {
@@ -104,7 +109,7 @@ impl FleetArgs {
             }
             (Some(FleetPlace::Local(agents)), None, workers) => {
                 let workers = workers.unwrap_or(loadstone_session::cores() / agents).max(1);
-                Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, shares })
+                Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, key, shares })
             }
             (Some(FleetPlace::Server(address)), ..) if !self.insecure_bus && is_open(address) => {
                 return Err(open_bus("--fleet", address));
@@ -115,7 +120,9 @@ impl FleetArgs {
             (Some(FleetPlace::Server(_)), Some(_), Some(_)) => {
                 return Err(UsageError("--workers: each agent sets its own number of threads (`loadstone agent --workers`)".to_owned()));
             }
-            (Some(place), Some(agents), None) => Some(FleetRun { place: place.clone(), agents, workers: 0, policy, authorities, shares }),
+            (Some(place), Some(agents), None) => {
+                Some(FleetRun { place: place.clone(), agents, workers: 0, policy, authorities, key, shares })
+            }
         })
     }
 }
@@ -129,6 +136,8 @@ pub(crate) struct FleetRun {
     workers: u32,
     policy: LossPolicy,
     authorities: Option<PathBuf>,
+    /// File of the controller's key. `None`: a new key.
+    key: Option<PathBuf>,
     shares: Vec<LabelShare>,
 }
 
@@ -166,8 +175,9 @@ impl FleetRun {
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<Result<FinishedRun, SessionError>> {
         let test = FleetTest::of(loaded, inputs)?.to_json()?;
+        let key = key_file::read_or_generate("--fleet-key", self.key.as_deref())?;
         let local = match self.place {
-            FleetPlace::Local(agents) => Some(LocalFleet::start(agents, self.workers)?),
+            FleetPlace::Local(agents) => Some(LocalFleet::start(agents, self.workers, key.public())?),
             FleetPlace::Server(_) => None,
         };
         let address = match (&local, &self.place) {
@@ -177,7 +187,7 @@ impl FleetRun {
         };
         let id = unique_id();
         let mut fleet =
-            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_TIMEOUT)?;
+            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), key, &id, self.agents as usize, GATHER_TIMEOUT)?;
         if !self.shares.is_empty() {
             fleet.divide(&self.shares).map_err(|problem| UsageError(format!("--fleet-share: {problem}")))?;
         }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use loadstone_fleet::PublicFleetKey;
 
 use crate::exit::UsageError;
 use crate::scratch::{ScratchFolder, scratch_folder};
@@ -30,7 +31,7 @@ pub(super) struct LocalFleet {
 impl LocalFleet {
     /// # Errors
     /// nats-server is not installed, or a process does not start.
-    pub(super) fn start(agents: u32, workers: u32) -> anyhow::Result<Self> {
+    pub(super) fn start(agents: u32, workers: u32, controller: PublicFleetKey) -> anyhow::Result<Self> {
         let folder = scratch_folder()?;
         let passwords = Passwords::random().context("cannot read /dev/urandom")?;
         // Not on the command line, which other users can read. The folder is readable by this user only.
@@ -55,7 +56,7 @@ impl LocalFleet {
         for number in 1..=agents {
             let mut agent = tied_to_this_process(&binary);
             agent.args(["agent", "--quiet", "--stop-with-stdin", "--name", &format!("local-{number}")]);
-            agent.env("LOADSTONE_FLEET", &for_agents);
+            agent.env("LOADSTONE_FLEET", &for_agents).env("LOADSTONE_CONTROLLER_KEY", controller.to_string());
             agent.args(["--workers", &workers.to_string()]);
             fleet.agents.push(agent.spawn().context("cannot start an agent")?);
         }
@@ -144,20 +145,21 @@ fn is_on_path(program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use loadstone_fleet::{NatsBus, NatsServer, without_password};
+    use loadstone_fleet::{FleetKey, NatsBus, NatsServer, without_password};
 
     use super::*;
 
     #[test]
     fn only_this_runs_own_processes_may_use_its_bus() {
         // The test binary is no agent: it ends at once, which this test does not need to know.
-        let fleet = LocalFleet::start(1, 1).unwrap();
+        let key = FleetKey::generate().unwrap().public();
+        let fleet = LocalFleet::start(1, 1, key).unwrap();
         let anybody = without_password(&fleet.address);
         for address in [anybody.clone(), anybody.replace("://", "://agent:guess@"), anybody.replace("://", "://agent:@")] {
             assert!(NatsBus::connect(&NatsServer::new(address.clone(), None), Vec::new()).is_err(), "{address}");
         }
         assert!(NatsBus::connect(&NatsServer::new(fleet.address.clone(), None), vec!["loadstone.announce".to_owned()]).is_ok());
-        let other = LocalFleet::start(1, 1).unwrap();
+        let other = LocalFleet::start(1, 1, key).unwrap();
         assert_ne!(other.address.rsplit_once('@').unwrap().0, fleet.address.rsplit_once('@').unwrap().0);
     }
 }

@@ -4,6 +4,7 @@
 //! machine, `kubernetes` a fleet in a cluster.
 
 mod host_message;
+pub(crate) mod key_file;
 pub(crate) mod kubernetes;
 mod lead;
 mod local;

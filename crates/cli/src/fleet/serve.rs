@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
-use loadstone_fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, EndRequest, HostListeners, NatsServer, NumberSource};
+use loadstone_fleet::{
+    AgentFacts, AgentLink, AgentNumbers, Assignment, EndRequest, HostListeners, NatsServer, NumberSource, PublicFleetKey,
+};
 use loadstone_metrics::Snapshot;
 use loadstone_script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
 use loadstone_secrets::Secrets;
@@ -22,6 +24,8 @@ use crate::script_run::console_text;
 /// Settings of an agent.
 pub(crate) struct AgentSettings<'a> {
     pub(crate) server: NatsServer,
+    /// Public keys of the controllers that may lead it. Empty: every controller.
+    pub(crate) controllers: Vec<PublicFleetKey>,
     pub(crate) name: Option<&'a str>,
     pub(crate) workers: u32,
     pub(crate) labels: BTreeMap<String, String>,
@@ -54,7 +58,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::R
             link.report(AgentReport::Broke(format!("{error:#}")));
         }
     });
-    loadstone_fleet::serve(&settings.server, unique_id(), facts, run_test, end, &say)?;
+    loadstone_fleet::serve(&settings.server, settings.controllers.clone(), unique_id(), facts, run_test, end, &say)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use loadstone_script::{Inputs, Loaded};
+use loadstone_script::{Inputs, Loaded, Permissions};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::UsageError;
@@ -21,6 +21,8 @@ pub(super) struct FleetTest {
     files: Vec<SentFile>,
     parameters: Vec<(String, String)>,
     environment: Vec<(String, String)>,
+    /// Hosts of `--allow-net`.
+    allowed_hosts: Vec<String>,
     seed: u64,
     /// Addresses of its stubs, on the controller's machine.
     stub_urls: Vec<String>,
@@ -62,6 +64,7 @@ impl FleetTest {
             files: sent,
             parameters: inputs.parameters.clone(),
             environment: inputs.environment.iter().filter(|(name, _)| declared.contains(name)).cloned().collect(),
+            allowed_hosts: inputs.permissions.net.iter().map(ToString::to_string).collect(),
             seed: loaded.plan.options.seed,
             stub_urls: loaded.stub_urls(),
             digest: loaded.digest(),
@@ -98,6 +101,7 @@ impl FleetTest {
             parameters: self.parameters.clone(),
             environment: self.environment.clone(),
             seed: Some(self.seed),
+            permissions: self.permissions(folder)?,
             stub_urls: Some(self.stub_urls.clone()),
             check_observer: Some(loadstone_session::check_observer),
             ..Inputs::default()
@@ -110,6 +114,14 @@ impl FleetTest {
             bail!("the test's plan differs from the controller's: its load must not depend on the time, the machine or randomness");
         }
         Ok(loaded)
+    }
+}
+
+impl FleetTest {
+    /// The test may read all files that were sent with it. The controller writes the files that it collects, and checks their paths.
+    fn permissions(&self, folder: &Path) -> anyhow::Result<Permissions> {
+        let net = self.allowed_hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>()?;
+        Ok(Permissions { read: vec![folder.to_owned()], write: vec!["/".into()], net })
     }
 }
 
@@ -153,7 +165,8 @@ mod tests {
                const buy = scenario(name, async (user) => { await user.post(`/${rows.next().id}`, { body: template("body.txt") }); });
                export default test({ target: "http://127.0.0.1:1", load: buy.run(arrivals(rate).for("1s")) });"#,
         );
-        let inputs = Inputs { parameters: vec![("rate".to_owned(), "7".to_owned())], ..Inputs::default() };
+        let permissions = Permissions { read: vec![here.path().join("lib")], ..Permissions::default() };
+        let inputs = Inputs { parameters: vec![("rate".to_owned(), "7".to_owned())], permissions, ..Inputs::default() };
         let loaded = loadstone_script::load(&here.path().join("tests/shop.load.ts"), &inputs).unwrap();
         let sent = FleetTest::of(&loaded, &inputs).unwrap();
         let mut paths: Vec<String> = sent.files.iter().map(|file| file.path.display().to_string()).collect();
@@ -173,6 +186,7 @@ mod tests {
                 files: vec![file(path)],
                 parameters: Vec::new(),
                 environment: Vec::new(),
+                allowed_hosts: Vec::new(),
                 seed: 1,
                 stub_urls: Vec::new(),
                 digest: String::new(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use loadstone_plan::{ParameterKind, ParameterOrigin};
-use loadstone_script::{Inputs, Missing, ScriptError};
+use loadstone_script::{Inputs, Missing, Permissions, ScriptError};
 use loadstone_secrets::Secrets;
 use serde::Serialize;
 
@@ -79,6 +79,8 @@ pub(crate) struct TestCatalogue {
     folder: PathBuf,
     /// Changes during tests, and contains no tests.
     runs: PathBuf,
+    /// Of all tests.
+    permissions: Permissions,
     seen: Mutex<SeenTests>,
     /// Secrets of its tests: from the scripts, the environment, and the forms.
     secrets: Secrets,
@@ -92,13 +94,22 @@ struct SeenTests {
 }
 
 impl TestCatalogue {
-    pub(crate) fn new(folder: &Path, runs: &Path) -> Self {
-        Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
+    pub(crate) fn new(folder: &Path, runs: &Path, permissions: Permissions) -> Self {
+        Self { permissions, folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Secrets that must not appear in notes and tags.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
+    }
+
+    /// What the tests may do in addition to the default.
+    pub(crate) fn permissions(&self) -> &Permissions {
+        &self.permissions
     }
 
     /// Stores the secrets of a started run.
@@ -167,6 +178,7 @@ impl TestCatalogue {
         // Only a command-line parameter can have invalid syntax, and there is none.
         let inputs = Inputs {
             missing: Missing::StoodIn,
+            permissions: self.permissions.clone(),
             check_observer: Some(loadstone_session::check_observer),
             ..Inputs::from_process(&[]).unwrap_or_default()
         };

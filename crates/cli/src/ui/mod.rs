@@ -24,6 +24,7 @@ use anyhow::Context;
 use loadstone_report::access::{Loopback, Token};
 
 use crate::exit::{Exit, UsageError};
+use crate::flags::PermissionArgs;
 use crate::interrupt::StopSignals;
 use answers::AnswerArchive;
 use archive::RunArchive;
@@ -32,7 +33,7 @@ use queue::RunQueue;
 use run_process::LaunchOptions;
 
 /// Serves until Ctrl-C. It then stops a run in progress as Ctrl-C in a terminal would, and waits for it.
-pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
+pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr, permissions: &PermissionArgs) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         return Err(
             UsageError(format!("{}: there is no such folder; give the one that holds the tests (*.load.ts)", folder.display())).into()
@@ -40,7 +41,8 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     }
     let (listener, token) = (bind(listen)?, Token::random()?);
     let address = listener.local_addr()?;
-    let queue = Arc::new(RunQueue::new(LaunchOptions { binary: own_binary()?, runs: runs.to_owned() }));
+    let queue =
+        Arc::new(RunQueue::new(LaunchOptions { binary: own_binary()?, runs: runs.to_owned(), permissions: permissions.arguments() }));
     let worker = {
         let queue = Arc::clone(&queue);
         std::thread::Builder::new().name("queue".to_owned()).spawn(move || queue.work())?
@@ -48,7 +50,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     let shared = routes::UiState {
         token: token.clone(),
         loopback: Loopback(address.ip().is_loopback()),
-        catalogue: Arc::new(TestCatalogue::new(folder, runs)),
+        catalogue: Arc::new(TestCatalogue::new(folder, runs, permissions.permissions())),
         archive: Arc::new(RunArchive::new(runs)),
         answers: Arc::new(AnswerArchive::new(runs)),
         queue: Arc::clone(&queue),

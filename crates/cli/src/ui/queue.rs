@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn queue(binary: &str) -> RunQueue {
-        RunQueue::new(LaunchOptions { binary: binary.into(), runs: "runs".into() })
+        RunQueue::new(LaunchOptions { binary: binary.into(), runs: "runs".into(), permissions: Vec::new() })
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use crate::commands::init::write_first_test;
 use crate::flags::inputs;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -43,7 +44,7 @@ pub(crate) struct UiState {
 pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let api = Router::new()
-        .route("/tests", get(tests))
+        .route("/tests", get(tests).post(first_test))
         .route("/queue", get(queue).post(order))
         .route("/queue/{id}", delete(cancel))
         .route("/runs", get(runs))
@@ -127,6 +128,21 @@ async fn tests(State(shared): State<UiState>) -> Result<Response, ErrorResponse>
     Ok(Json(&*tests).into_response())
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FirstTestForm {
+    target: String,
+}
+
+/// Creates the test of `loadstone init` in the folder.
+async fn first_test(State(shared): State<UiState>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
+    let form: FirstTestForm = read(&body)?;
+    let target = form.target.trim().to_owned();
+    let work = move || write_first_test(shared.catalogue.folder(), Some(target.as_str()).filter(|target| !target.is_empty()));
+    aside(work).await?.map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, format!("{problem:#}").replace("--target: ", "")))?;
+    Ok(StatusCode::CREATED)
+}
+
 async fn queue(State(shared): State<UiState>) -> Response {
     Json(shared.queue.list()).into_response()
 }
@@ -164,9 +180,15 @@ async fn order(State(shared): State<UiState>, body: Bytes) -> Result<Response, E
 }
 
 fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, CatalogueError> {
+    if let OrderedWork::Url { .. } = form.work {
+        form.work.check_url(&form.file).map_err(CatalogueError::Refused)?;
+        let (path, name) = (form.file.clone().into(), form.file.clone());
+        return Ok(RunOrder { file: form.file, path, name, parameters: BTreeMap::new(), secret: Vec::new(), work: form.work });
+    }
     let (path, test) = catalogue.find(&form.file)?;
     test.check(&form.parameters)?;
     let mut inputs = inputs(&[])?;
+    inputs.permissions = catalogue.permissions().clone();
     inputs.parameters = form.parameters.clone().into_iter().collect();
     let loaded = loadstone_script::load(&path, &inputs)?;
     catalogue.hide(&loaded.plan.secrets);

@@ -1,6 +1,7 @@
 //! Runs each run as a process of this binary. A crash does not affect the page, and a run measures as it would alone.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader, Read};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -25,6 +26,8 @@ pub(super) struct LaunchOptions {
     pub(super) binary: PathBuf,
     /// Folder of run directories.
     pub(super) runs: PathBuf,
+    /// Flags for the permissions of the tests.
+    pub(super) permissions: Vec<OsString>,
 }
 
 /// A run to start.
@@ -72,8 +75,11 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
     let pipe = format!("/dev/fd/{}", announcing.as_raw_fd());
     let mut command = Command::new(&launch.binary);
     command.arg(order.work.command()).arg(&order.path).arg("--runs").arg(&launch.runs).args(["--quiet", "--color", "never"]);
+    command.args(&launch.permissions);
     match order.work {
-        OrderedWork::Run => command.args(["--live", "--stop-with-stdin", "--live-address", &pipe]),
+        OrderedWork::Run | OrderedWork::Url { .. } => {
+            command.args(order.work.flags()).args(["--live", "--stop-with-stdin", "--live-address", &pipe])
+        }
         OrderedWork::Experiment { .. } | OrderedWork::Capacity { .. } => command.args(order.work.flags()).args(["--progress-to", &pipe]),
     };
     for (name, value) in &order.parameters {

@@ -11,7 +11,7 @@ use super::routes::RefusedFields;
 
 #[test]
 fn the_page_has_the_types_of_the_server() {
-    let own = PageTypes::default().with::<TestFile>().with::<QueueRow>().with::<AnswerRow>().with::<RefusedFields>();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/ui.ts");
-    own.compare(&file, Some((&PageTypes::report(), "./report"))).unwrap();
+    let types = PageTypes::report().module("ui").with::<TestFile>().with::<QueueRow>().with::<AnswerRow>().with::<RefusedFields>();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated");
+    types.compare(&folder, &["ui"]).unwrap();
 }

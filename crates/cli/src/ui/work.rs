@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::capacity::CapacityArgs;
 use crate::commands::experiment::ExperimentArgs;
+use crate::commands::run::UrlArgs;
 
 /// The request of the page. An empty string selects the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,13 @@ use crate::commands::experiment::ExperimentArgs;
 pub(crate) enum OrderedWork {
     #[default]
     Run,
+    /// A run of a URL without a test.
+    Url {
+        #[serde(default)]
+        rate: String,
+        #[serde(default)]
+        duration: String,
+    },
     Experiment {
         knob: String,
         #[serde(default)]
@@ -45,7 +53,7 @@ impl OrderedWork {
     /// The command that performs it.
     pub(crate) fn command(&self) -> &'static str {
         match self {
-            OrderedWork::Run => "run",
+            OrderedWork::Run | OrderedWork::Url { .. } => "run",
             OrderedWork::Experiment { .. } => "experiment",
             OrderedWork::Capacity { .. } => "capacity",
         }
@@ -61,6 +69,10 @@ impl OrderedWork {
         };
         match self {
             OrderedWork::Run => {}
+            OrderedWork::Url { rate, duration } => {
+                give("rate", rate);
+                give("for", duration);
+            }
             OrderedWork::Experiment { knob, block, rounds, effect, measure } => {
                 let fields = [("knob", knob), ("block", block), ("rounds", rounds), ("effect", effect), ("measure", measure)];
                 fields.iter().for_each(|(flag, text)| give(flag, text));
@@ -80,10 +92,22 @@ impl OrderedWork {
     pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), String> {
         let checked = match self {
             OrderedWork::Run => Ok(()),
+            OrderedWork::Url { .. } => return self.check_url(file),
             OrderedWork::Experiment { .. } => self.read::<ExperimentArgs>(file)?.check(loaded),
             OrderedWork::Capacity { .. } => self.read::<CapacityArgs>(file)?.check(&loaded.plan),
         };
         checked.map_err(|problem| for_a_form(&format!("{problem:#}")))
+    }
+
+    /// Checks whether the URL can be loaded. A password would be visible to other users of the machine.
+    pub(crate) fn check_url(&self, url: &str) -> Result<(), String> {
+        let words = CommandWords::<UrlArgs>::try_parse_from(self.flags()).map(|words| words.arguments);
+        let load = words.map_err(|problem| for_a_form(problem.to_string().lines().next().unwrap_or_default()))?;
+        let request = load.request(url).map_err(|problem| for_a_form(&problem.to_string()))?;
+        if !request.url.username().is_empty() || request.url.password().is_some() {
+            return Err("URL: credentials belong in a test, as a secret parameter".to_owned());
+        }
+        load.plan(&request, 1).map(drop).map_err(|problem| for_a_form(&problem.to_string()))
     }
 
     fn read<A: Args>(&self, file: &str) -> Result<A, String> {
@@ -128,6 +152,22 @@ mod tests {
             ("no objective: give --objective 'p99 < 300ms'", "no objective: give an objective 'p99 < 300ms'"),
         ] {
             assert_eq!(for_a_form(of_command), of_form);
+        }
+    }
+
+    #[test]
+    fn a_url_is_checked_before_it_is_queued() {
+        let work = |rate: &str| OrderedWork::Url { rate: rate.to_owned(), duration: "30s".to_owned() };
+        assert_eq!((work("50").command(), work("50").flags()), ("run", vec!["--rate=50".to_owned(), "--for=30s".to_owned()]));
+        assert_eq!(work("50").check_url("http://127.0.0.1:8080/"), Ok(()));
+        for (rate, url, why) in [
+            ("many", "http://127.0.0.1/", "many"),
+            ("50", "ftp://127.0.0.1/", "only http:// and https://"),
+            ("50", "--runs=/", "URL"),
+            ("50", "http://user:word@127.0.0.1/", "credentials belong in a test"),
+        ] {
+            let problem = work(rate).check_url(url).unwrap_err();
+            assert!(problem.contains(why), "{problem}");
         }
     }
 

@@ -96,12 +96,32 @@ fn a_request_that_cannot_be_sent_is_not_the_targets() {
         await user.get("/", { name: "A" });
         try { await user.get("/", { name: "A", headers: { "x a": "1" } }); } catch { user.check("refused", true); }
     }"#;
-    let ended =
-        once(server::nginx(), body).code(4).says("5 requests not sent, because the generator refused them").says("header name \"x a\"");
+    let ended = once(server::nginx(), body).code(4).says("the generator refused to send 5 requests").says("header name \"x a\"");
     let summary = ended.summary();
     assert_eq!((&summary["totals"]["requests"], &summary["totals"]["requests_failed"]), (&5.into(), &0.into()), "{}", ended.everything());
     assert_eq!((ended.outcomes("passed"), ended.outcomes("unsendable")), (5, 5), "{}", ended.everything());
     ended.does_not_say("turned away");
+}
+
+/// In every protocol, also if the script catches the error.
+#[test]
+fn calls_that_cannot_be_sent_make_the_run_invalid() {
+    let body = r#"await user.get("/");
+    const nothing: any = undefined;
+    const refused = async (work: () => unknown) => { try { await work(); user.fail("sent"); } catch { user.check("refused", true); } };
+    const redis = user.redis("redis://127.0.0.1:1"), sql = user.sql("postgres://u@127.0.0.1:1/d"), kafka = user.kafka("kafka://127.0.0.1:1");
+    const udp = await user.udp("127.0.0.1:9");
+    await refused(() => redis.command("SET", "k", nothing ?? {}, undefined));
+    await refused(() => sql.query("SELECT $1", [undefined]));
+    await refused(() => kafka.produce("orders", { value: nothing ?? {} } as any));
+    await refused(() => udp.send("x".repeat(65_508)));
+    await refused(() => user.events("/", { headers: { "x a": "1" } }));
+    await refused(() => user.get("/", { timeout: nothing ?? 5 } as any));"#;
+    let ended = once(server::nginx(), body).code(4).says("the generator refused to send 6 requests");
+    let summary = ended.summary();
+    assert_eq!((&summary["totals"]["requests"], &summary["totals"]["requests_failed"]), (&1.into(), &0.into()), "{}", ended.everything());
+    assert_eq!((ended.outcomes("passed"), ended.outcomes("unsendable")), (1, 6), "{}", ended.everything());
+    assert_eq!(summary["totals"]["checks_passed"], 6, "{}", ended.everything());
 }
 
 #[test]

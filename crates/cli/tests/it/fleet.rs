@@ -61,10 +61,20 @@ const read = scenario("Read", async (user) => {
   await user.post("/", { body: file(`part-${user.number}.txt`) });
 });
 export default test({ target: "http://127.0.0.1:9", load: read.run(once()) });"#;
-    let folder = Folder::new().file("a.load.ts", text).file("part-0.txt", "x");
-    let refused = folder.run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
-    refused.says("agents have no copy of a file whose path is computed").says("a.load.ts:3:32").says("read the files at the top level");
-    assert!(folder.runs().is_empty());
+    // In a function of another module, which the scenario uses.
+    let by_helper = r#"import { test, scenario, once } from "loadstone";
+import { part } from "./parts";
+const read = scenario("Read", async (user) => {
+  await user.post("/", { body: part(user.number) });
+});
+export default test({ target: "http://127.0.0.1:9", load: read.run(once()) });"#;
+    let helper = "import { file } from \"loadstone\";\nexport const part = (number: number) => file(`part-${number}.txt`);\n";
+    for (test, place) in [(text, "a.load.ts:3:32"), (by_helper, "parts.ts:2:41")] {
+        let folder = Folder::new().file("a.load.ts", test).file("parts.ts", helper).file("part-0.txt", "x");
+        let refused = folder.run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
+        refused.says("agents have no copy of a file whose path is computed").says(place).says("read the files at the top level");
+        assert!(folder.runs().is_empty());
+    }
 }
 
 #[test]

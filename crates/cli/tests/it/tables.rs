@@ -37,7 +37,7 @@ fn too_few_workers_are_reported_with_the_number_needed() {
         folder.start_command(command).ended()
     };
     refused(320, &["--users", "600", "--workers", "2"]).code(2).says("run with --workers 3, or raise the limit (`ulimit -n 400`");
-    refused(64, &["--users", "10", "--workers", "2"]).code(2).says("may open only 64 files");
+    refused(64, &["--users", "10", "--workers", "2"]).code(2).says("may open only 64: raise the limit (`ulimit -n 105`");
     // The number of users of open load is not known in advance.
     refused(64, &["--rate", "20", "--workers", "2"]).passes();
 }

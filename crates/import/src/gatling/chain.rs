@@ -143,7 +143,7 @@ impl<'s, 'i> ChainReader<'s, 'i> {
     }
 
     fn comment(&mut self, call: &ChainCall, reason: &str) {
-        self.simulation.notes.push(Note { line: Some(call.line), ..Note::left_out(format!("`{}`: {reason}", call.name)) });
+        self.simulation.notes.push(Note { line: Some(call.line), ..Note::lost(format!("`{}`: {reason}", call.name)) });
         let text = format!("Left out (line {}): `{}`, {reason}.", call.line, call.name);
         if self.steps.is_empty() {
             self.steps.push(Step { name: "Begin".into(), is_group: false, actions: Vec::new(), pause: 0.0 });

@@ -46,7 +46,7 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
         ..Journey::default()
     };
     if !journey.steps.iter().any(|step| step.actions.iter().any(|action| !matches!(action, Action::Comment(_)))) {
-        let first = simulation.notes.iter().find(|note| note.kind == NoteKind::LeftOut);
+        let first = simulation.notes.iter().find(|note| note.kind == NoteKind::Lost);
         let why = first.map_or(String::new(), |note| format!(": {}", note.text));
         return Err(ImportError::new(
             input.name,
@@ -63,5 +63,5 @@ pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
     for parameter in &journey.parameters {
         notes.push(Note::changed(format!("a credential became the secret parameter `{}`", parameter.name)));
     }
-    Ok(ImportedTest { text: write(&journey), modules: Vec::new(), notes })
+    Ok(ImportedTest { text: write(&journey), notes })
 }

@@ -4,7 +4,7 @@ use super::expressions::{ChainCall, Expression};
 use super::simulation::{Simulation, saved};
 use crate::imported::Note;
 use crate::sent::{keeps, name_of, relative, set_body, set_header};
-use crate::steps::{Body, PlannedRequest};
+use crate::steps::{Body, FormPart, PlannedRequest};
 use crate::text::quoted;
 
 /// Reads one request.
@@ -48,11 +48,11 @@ impl RequestReader<'_, '_> {
                     _ => self.left(call, "its value is computed at run time"),
                 },
                 "formParam" => match (text(0), text(1)) {
-                    (Some(name), Some(value)) => fields.push((name, value, false)),
+                    (Some(name), Some(value)) => fields.push(FormPart::text(name, value)),
                     _ => self.left(call, "its value is computed at run time"),
                 },
                 "formUpload" => match (text(0), text(1)) {
-                    (Some(name), Some(path)) => fields.push((name, path, true)),
+                    (Some(name), Some(path)) => fields.push(FormPart::file(name, path)),
                     _ => self.left(call, "its value is computed at run time"),
                 },
                 "queryParam" => match (text(0), text(1)) {
@@ -80,7 +80,7 @@ impl RequestReader<'_, '_> {
         &mut self,
         mut request: PlannedRequest,
         name: Option<String>,
-        fields: Vec<(String, String, bool)>,
+        fields: Vec<FormPart>,
         query: Vec<(String, String)>,
         body: Option<Expression>,
     ) -> PlannedRequest {
@@ -95,8 +95,8 @@ impl RequestReader<'_, '_> {
         request.url = relative(&request.url, self.simulation.protocol.base.as_deref());
         match body {
             Some(body) => self.body(&mut request, &body),
-            None if fields.iter().any(|(_, _, is_file)| *is_file) => request.body = Body::Multipart(fields),
-            None if !fields.is_empty() => request.body = Body::Form(fields.into_iter().map(|(name, value, _)| (name, value)).collect()),
+            None if fields.iter().any(|part| part.is_file) => request.body = Body::Multipart(fields),
+            None if !fields.is_empty() => request.body = Body::Form(fields.into_iter().map(|part| (part.name, part.content)).collect()),
             None => {}
         }
         if !matches!(request.body, Body::Json(_) | Body::Text(_)) {
@@ -119,7 +119,7 @@ impl RequestReader<'_, '_> {
                         None => {
                             let reason =
                                 format!("the body of line {}: {path} was not found next to the simulation or in `resources`", self.line);
-                            return self.simulation.notes.push(Note { line: Some(self.line), ..Note::left_out(reason) });
+                            return self.simulation.notes.push(Note { line: Some(self.line), ..Note::lost(reason) });
                         }
                     },
                     _ => return self.no_body(),
@@ -135,7 +135,7 @@ impl RequestReader<'_, '_> {
 
     fn no_body(&mut self) {
         let reason = "a body that is computed at run time: use `body` or `json` of a request".to_owned();
-        self.simulation.notes.push(Note { line: Some(self.line), ..Note::left_out(reason) });
+        self.simulation.notes.push(Note { line: Some(self.line), ..Note::lost(reason) });
     }
 
     /// Where Gatling looks for it: among the resources of the project, or in the folder of bodies of older versions.
@@ -185,7 +185,7 @@ impl RequestReader<'_, '_> {
     }
 
     fn left(&mut self, call: &ChainCall, reason: &str) {
-        self.simulation.notes.push(Note { line: Some(call.line), ..Note::left_out(format!("`{}`: {reason}", call.name)) });
+        self.simulation.notes.push(Note { line: Some(call.line), ..Note::lost(format!("`{}`: {reason}", call.name)) });
     }
 }
 

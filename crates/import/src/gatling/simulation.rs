@@ -48,7 +48,7 @@ impl Simulation<'_> {
             found.extend(chains.into_iter().find_map(|chain| named(chain)));
         }
         for (name, _) in found.iter().skip(1) {
-            self.notes.push(Note::left_out(format!("scenario {name:?}: only the first scenario is imported")));
+            self.notes.push(Note::lost(format!("scenario {name:?}: only the first scenario is imported")));
         }
         found.into_iter().next()
     }
@@ -61,7 +61,7 @@ impl Simulation<'_> {
         };
         if !call.arguments.as_deref().unwrap_or_default().iter().all(one) {
             let text = "the injection profile: write it as `load` (see docs/from-gatling.md)".to_owned();
-            self.notes.push(Note { line: Some(call.line), ..Note::left_out(text) });
+            self.notes.push(Note { line: Some(call.line), ..Note::lost(text) });
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod correlation;
 mod gatling;
-mod k6;
+mod jmeter;
 mod sources;
 
 use loadstone_import::{Choices, Format, ImportError, ImportedTest, Input};

@@ -53,10 +53,24 @@ export const instance = {
   get vusInitialized(): number { return missing("instance.vusInitialized"); },
 };
 
+/** As k6 shows options: a load without scenarios is the scenario `default`. */
+const consolidated = (options: any): any => {
+  if (options.scenarios) return options;
+  const { vus, iterations, duration, stages, ...rest } = options;
+  const scenario = stages
+    ? { executor: "ramping-vus", startVUs: vus, stages }
+    : iterations !== undefined
+      ? { executor: "shared-iterations", vus, iterations, maxDuration: duration }
+      : duration !== undefined
+        ? { executor: "constant-vus", vus, duration }
+        : { executor: "per-vu-iterations", vus: 1, iterations: 1 };
+  return { ...rest, scenarios: { default: scenario } };
+};
+
 export const test = {
   abort: (message?: string) => k6.abort(message === undefined ? "test aborted" : String(message)),
-  fail: (_message?: string): never => missing("test.fail"),
-  get options() { return JSON.parse(k6.options); },
+  fail: (message?: string) => k6.fail(message === undefined ? "exec.test.fail()" : String(message)),
+  get options() { return consolidated(JSON.parse(k6.options)); },
 };
 
 export default { vu, scenario, instance, test, started };

@@ -1,4 +1,6 @@
 // The module "k6/http".
+import type { Selection } from "k6/html";
+
 declare const globalThis: any;
 const k6 = globalThis.__k6;
 
@@ -127,15 +129,17 @@ const milliseconds = (timeout: any): number => {
 /** The call in the form of the native function. */
 function prepared(method: string, address: any, body: any, params: any): any {
   const options = params ?? {};
-  for (const name of ["compression"]) {
-    if (options[name]) throw new Error(`Loadstone does not support the parameter \`${name}\` of requests: see docs/k6-compatibility.md`);
-  }
   if (options.auth && options.auth !== "basic")
     throw new Error(`Loadstone does not support the authentication "${options.auth}": see docs/k6-compatibility.md`);
   if (options.jar && !(options.jar instanceof VuJar)) throw new Error("Loadstone supports http.cookieJar() as `jar` only: see docs/k6-compatibility.md");
   const named = typeof address === "object" && address !== null && "url" in address ? address : { url: String(address) };
   const sent = encoded(body);
   const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value)]);
+  if (options.compression && sent.body !== null) {
+    const kinds = String(options.compression).split(",").map((kind) => kind.trim());
+    for (const kind of kinds) sent.body = k6.compress(sent.body, kind);
+    headers.push(["Content-Encoding", kinds.join(", ")]);
+  }
   const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted);
   if (sent.contentType && !has("content-type")) headers.push(["Content-Type", sent.contentType]);
   const cookies = Object.entries(options.cookies ?? {}).map(([name, value]: [string, any]) => `${name}=${value?.value ?? value}`);
@@ -159,25 +163,86 @@ function prepared(method: string, address: any, body: any, params: any): any {
   };
 }
 
-// A subset of gjson's paths: names, indices, `#` for the length or for each element.
-function select(value: any, path: string): any {
-  const parts = path.split(/(?<!\\)\./).map((part) => part.replace(/\\\./g, "."));
+// gjson's paths without modifiers and multipaths: names, wildcards, indices, `#`, and queries such as `#(age>4).name`.
+const wildcard = (pattern: string) =>
+  new RegExp(`^${pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, "[\\s\\S]*").replace(/\?/g, "[\\s\\S]")}$`);
+
+/** Parts of a path. Dots inside a query or after a backslash do not separate. */
+function partsOf(path: string): string[] {
+  const parts: string[] = [];
+  let [part, depth]: [string, number] = ["", 0];
+  for (let at = 0; at < path.length; at++) {
+    const c = path[at];
+    if (c === "\\" && depth === 0) part += path[++at] ?? "";
+    else if (c === "." && depth === 0) {
+      parts.push(part);
+      part = "";
+    } else {
+      if (c === "(" || c === "[") depth++;
+      if (c === ")" || c === "]") depth--;
+      part += c;
+    }
+  }
+  return [...parts, part];
+}
+
+/** Whether an element satisfies a query: `name=="x"`, `>4`, `tags.#(=="a")`, or `name` for one that exists. */
+function satisfies(element: any, query: string, whole: string): boolean {
+  const [, path, operator, written] = /^(.*?)\s*(?:(==|!=|<=|>=|<|>|=|!%|%)\s*([\s\S]*))?$/.exec(query.trim()) as any;
+  const found = path === "" ? element : select(element, path, whole);
+  if (operator === undefined) return found !== undefined;
+  if (found === undefined) return false;
+  let wanted: any;
+  try {
+    wanted = JSON.parse(written);
+  } catch {
+    wanted = written;
+  }
+  switch (operator) {
+    case "=": case "==": return found === wanted;
+    case "!=": return found !== wanted;
+    case "%": return wildcard(String(wanted)).test(String(found));
+    case "!%": return !wildcard(String(wanted)).test(String(found));
+    default:
+      if (typeof found !== typeof wanted) return false;
+      return operator === "<" ? found < wanted : operator === "<=" ? found <= wanted : operator === ">" ? found > wanted : found >= wanted;
+  }
+}
+
+function select(value: any, path: string, whole = path): any {
+  const parts = partsOf(path);
   const walk = (at: any, index: number): any => {
     if (index === parts.length || at === undefined || at === null) return at;
     const part = parts[index];
-    if (part === "#" && Array.isArray(at)) {
-      return index + 1 === parts.length ? at.length : at.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
+    const rest = (elements: any[]) => elements.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
+    if (part === "#" && Array.isArray(at)) return index + 1 === parts.length ? at.length : rest(at);
+    const query = /^#\(([\s\S]*)\)(#?)$/.exec(part) ?? /^#\[([\s\S]*)\](#?)$/.exec(part);
+    if (query && Array.isArray(at)) {
+      if (query[2]) return rest(at.filter((element) => satisfies(element, query[1], whole)));
+      return walk(at.find((element) => satisfies(element, query[1], whole)), index + 1);
     }
-    if (/[*?|@!{}()=<>%]/.test(part)) throw new Error(`Loadstone does not support "${part}" in the path "${path}" of json(): see docs/k6-compatibility.md`);
-    return walk(typeof at === "object" ? at[part] : undefined, index + 1);
+    if (/^[@!]|[|{}]/.test(part)) {
+      throw new Error(`Loadstone does not support "${part}" in the path "${whole}": see docs/k6-compatibility.md`);
+    }
+    if (typeof at !== "object") return undefined;
+    if (/[*?]/.test(part) && !Array.isArray(at)) {
+      const matches = wildcard(part);
+      const name = Object.keys(at).find((key) => matches.test(key));
+      return name === undefined ? undefined : walk(at[name], index + 1);
+    }
+    return walk(at[part], index + 1);
   };
   return walk(value, 0);
 }
 
+// What k6 shows for a cookie that does not expire.
+const NO_EXPIRY = -6795364578871;
+
 const cookieOf = (line: string) => {
   const [pair, ...attributes] = line.split(";").map((part) => part.trim());
   const at = pair.indexOf("=");
-  const cookie: any = { name: pair.slice(0, at), value: pair.slice(at + 1), domain: "", path: "", http_only: false, secure: false, max_age: 0, expires: 0 };
+  const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
+  const cookie: any = { name, value, domain: "", path: "", http_only: false, secure: false, max_age: 0, expires: NO_EXPIRY };
   for (const attribute of attributes) {
     const [key, value = ""] = attribute.split("=");
     switch (key.toLowerCase()) {
@@ -186,7 +251,7 @@ const cookieOf = (line: string) => {
       case "httponly": cookie.http_only = true; break;
       case "secure": cookie.secure = true; break;
       case "max-age": cookie.max_age = Number(value); break;
-      case "expires": cookie.expires = Date.parse(attribute.slice(8)) || 0; break;
+      case "expires": cookie.expires = Date.parse(attribute.slice(8)) || NO_EXPIRY; break;
     }
   }
   return cookie;
@@ -195,7 +260,13 @@ const cookieOf = (line: string) => {
 const REASONS: Record<number, string> = {
   200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
   304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-  405: "Method Not Allowed", 409: "Conflict", 410: "Gone", 415: "Unsupported Media Type", 422: "Unprocessable Entity", 429: "Too Many Requests",
+  402: "Payment Required", 405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout",
+  409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Request Entity Too Large", 414: "Request URI Too Long",
+  415: "Unsupported Media Type", 416: "Requested Range Not Satisfiable", 417: "Expectation Failed", 418: "I'm a teapot", 421: "Misdirected Request",
+  422: "Unprocessable Entity", 423: "Locked", 424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required", 428: "Precondition Required",
+  429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons", 501: "Not Implemented",
+  203: "Non-Authoritative Information", 205: "Reset Content", 207: "Multi-Status", 300: "Multiple Choices", 305: "Use Proxy",
+  505: "HTTP Version Not Supported", 507: "Insufficient Storage", 511: "Network Authentication Required",
   500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
 };
 
@@ -248,15 +319,47 @@ export class Response {
       try {
         this.#parsed = { value: JSON.parse(text) };
       } catch (error: any) {
+        // As in k6, a path into something else than JSON finds nothing.
+        if (path !== undefined) return undefined;
         throw new Error(`cannot parse json due to an error: ${error.message}`);
       }
     }
     return path === undefined ? this.#parsed.value : select(this.#parsed.value, String(path));
   }
 
-  html(_selector?: string): any { return unsupported("html()"); }
-  submitForm(_params?: any): any { return unsupported("submitForm()"); }
-  clickLink(_params?: any): any { return unsupported("clickLink()"); }
+  html(selector?: string): Selection {
+    if (this.body === null || this.body === undefined) {
+      throw new Error("the body is null, so it cannot be parsed: the request failed, or the body was discarded");
+    }
+    if (k6.parseHTML === undefined) k6.loadHtml();
+    const page = k6.parseHTML(typeof this.body === "string" ? this.body : k6.text(this.body), this.url);
+    return selector === undefined ? page : page.find(selector);
+  }
+
+  /** Sends a form of the page. */
+  submitForm({ formSelector = "form", submitSelector = '[type="submit"]', fields = {}, params = {} }: any = {}): Response {
+    const form = this.html(formSelector);
+    if (form.size() === 0) throw new Error(`no form found for selector '${formSelector}' in response '${this.url}'`);
+    const values: Record<string, any> = form.serializeObject();
+    const submit = form.find(submitSelector).first();
+    if (submit.val() !== undefined && submit.attr("name")) values[submit.attr("name") as string] = submit.val();
+    Object.assign(values, fields);
+    const address = k6.resolveUrl(form.attr("action") ?? "", this.url);
+    const method = (form.attr("method") ?? "get").toUpperCase();
+    if (method !== "GET") return request(method, address, values, params);
+    const query = encoded(values).body;
+    const [plain, fragment] = address.split("#");
+    return request("GET", `${plain.split("?")[0]}${query ? `?${query}` : ""}${fragment ? `#${fragment}` : ""}`, null, params);
+  }
+
+  /** Follows a link of the page. */
+  clickLink({ selector = "a[href]", params = {} }: any = {}): Response {
+    const link = this.html(selector).first();
+    if (link.size() === 0) throw new Error(`no element found for selector '${selector}' in response '${this.url}'`);
+    const target = link.attr("href");
+    if (target === undefined) throw new Error(`no valid href attribute value found on element '${selector}' in response '${this.url}'`);
+    return request("GET", k6.resolveUrl(target, this.url), null, params);
+  }
 }
 
 function received(raw: any, params: any): Response {
@@ -356,9 +459,8 @@ export function CookieJar() {
 }
 
 export const [TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3] = ["tls1.0", "tls1.1", "tls1.2", "tls1.3"];
-export const [AUTH_BASIC, AUTH_DIGEST, AUTH_NTLM] = ["basic", "digest", "ntlm"];
 
 export default {
   request, get, head, post, put, patch, del, options, asyncRequest, batch, file, url, expectedStatuses, setResponseCallback, cookieJar, CookieJar, Response,
-  TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3, AUTH_BASIC, AUTH_DIGEST, AUTH_NTLM,
+  TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3,
 };

@@ -12,7 +12,7 @@ class Metric {
   }
 
   add(value: any, tags?: any) {
-    const number = Number(value);
+    const number = value === null ? NaN : Number(value);
     if (!Number.isFinite(number)) {
       console.warn(`the metric ${this.name} was given ${value}, which is not a number: nothing is recorded`);
       return false;

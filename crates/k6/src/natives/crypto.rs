@@ -18,7 +18,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
 }
 
 /// The bytes of a string, an ArrayBuffer or a typed array.
-pub(super) fn bytes_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
+pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
     if let Some(text) = value.as_string() {
         return Ok(text.to_string()?.into_bytes());
     }

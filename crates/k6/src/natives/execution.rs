@@ -1,6 +1,7 @@
 //! `k6/execution`: where the running code is in the test.
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use rquickjs::{Ctx, Function, IntoJs, Object, Value};
 
@@ -13,7 +14,8 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
     native.set("position", Function::new(ctx.clone(), position)?)?;
     native.set("tags", Function::new(ctx.clone(), tags)?)?;
     native.set("tag", Function::new(ctx.clone(), tag)?)?;
-    native.set("abort", Function::new(ctx.clone(), abort)?)
+    native.set("abort", Function::new(ctx.clone(), abort)?)?;
+    native.set("fail", Function::new(ctx.clone(), fail)?)
 }
 
 /// The running iteration, as an object.
@@ -51,6 +53,7 @@ fn tags<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
     if let Some(scenario) = turn.vu().scenario() {
         object.set("scenario", scenario.name.as_str())?;
     }
+    object.set("group", turn.group_path())?;
     object.into_js(&ctx)
 }
 
@@ -62,6 +65,18 @@ fn tag(ctx: Ctx<'_>, name: String, value: Option<String>) -> rquickjs::Result<()
         Some(value) => tags.insert(name, value),
         None => tags.remove(&name),
     };
+    Ok(())
+}
+
+/// Marks the run as failed. It goes on.
+fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+    let turn = Turn::of(&ctx)?;
+    let worker = &turn.vu().worker;
+    if !worker.test.shared.marked_failed.swap(true, Ordering::Relaxed)
+        && let Some(console) = &worker.sinks.console
+    {
+        console(&format!("the script marked the run as failed: {message}"));
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadstone_script::running_place;
+use loadstone_script::{AccessKind, SETTINGS_BYTES_MAX, hosts_in, read_regular, running_place};
 use rquickjs::context::EvalOptions;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 
@@ -12,7 +12,8 @@ use crate::realm_inputs::RealmInputs;
 use crate::turn::Turn;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
-    let program = Arc::clone(&world.program);
+    let (program, access) = (Arc::clone(&world.program), world.access.clone());
+    let opened_hosts = world.metrics.is_none().then(|| Rc::clone(&world.opened_hosts));
     let open = move |ctx: Ctx<'js>, path: String, binary: bool| -> rquickjs::Result<Value<'js>> {
         if Turn::is_running(&ctx) {
             return Err(Exception::throw_message(
@@ -23,8 +24,16 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
         let caller = running_place(&ctx, &program).map(|place| program.folder_path().join(&*place.file));
         let folder = caller.as_deref().and_then(Path::parent).unwrap_or(program.folder_path());
         let file = folder.join(path.strip_prefix("file://").unwrap_or(&path));
-        let bytes = std::fs::read(&file).map_err(|error| Exception::throw_message(&ctx, &format!("open(\"{path}\"): {error}")))?;
-        if binary { ArrayBuffer::new(ctx, bytes).map(ArrayBuffer::into_value) } else { String::from_utf8_lossy(&bytes).into_js(&ctx) }
+        access.check(AccessKind::Read, &file).map_err(|refused| Exception::throw_message(&ctx, &refused.to_string()))?;
+        let bytes = read_regular(&file).map_err(|error| Exception::throw_message(&ctx, &format!("open(\"{path}\"): {error}")))?;
+        if binary {
+            return ArrayBuffer::new(ctx, bytes).map(ArrayBuffer::into_value);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some(hosts) = opened_hosts.as_ref().filter(|_| text.len() <= SETTINGS_BYTES_MAX) {
+            hosts.borrow_mut().extend(hosts_in(&text));
+        }
+        text.into_js(&ctx)
     };
     native.set("open", Function::new(ctx.clone(), open)?)?;
     let console = Rc::clone(&world.console);
@@ -39,6 +48,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
             Ok::<_, rquickjs::Error>(())
         })?,
     )?;
+    native.set("installUrl", Function::new(ctx.clone(), |ctx: Ctx<'_>| loadstone_script::install_url(&ctx))?)?;
     let variables = Object::new(ctx.clone())?;
     for (name, value) in world.variables.iter() {
         variables.set(name.as_str(), value.as_str())?;

@@ -1,8 +1,11 @@
 //! `k6/http`: requests, recorded by Loadstone's definitions and by those of k6, and the cookie jar.
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::rc::Rc;
 
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
 use futures_util::stream;
 use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
@@ -22,7 +25,27 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     native.set("asyncRequest", Function::new(ctx.clone(), send_async)?)?;
     native.set("cookies", Function::new(ctx.clone(), cookies)?)?;
     native.set("setCookie", Function::new(ctx.clone(), set_cookie)?)?;
+    native.set("resolveUrl", Function::new(ctx.clone(), resolve_url)?)?;
+    native.set("compress", Function::new(ctx.clone(), compress)?)?;
     native.set("throws", Function::new(ctx.clone(), throws)?)
+}
+
+/// k6's codes for a URL that has no scheme of HTTP, and for one that cannot be parsed.
+const UNSUPPORTED_SCHEME_CODE: u32 = 1000;
+const UNPARSABLE_URL_CODE: u32 = 1020;
+
+/// A URL to which nothing is sent.
+#[derive(Debug)]
+struct InvalidUrl {
+    message: String,
+    /// k6's `error_code`.
+    code: u32,
+}
+
+impl InvalidUrl {
+    fn scheme(scheme: &str) -> Self {
+        Self { message: format!("unsupported protocol scheme \"{scheme}\""), code: UNSUPPORTED_SCHEME_CODE }
+    }
 }
 
 /// Which statuses are expected.
@@ -79,10 +102,36 @@ fn batch<'js>(ctx: Ctx<'js>, calls: Vec<Object<'js>>) -> rquickjs::Result<Vec<Va
 /// A request whose promise `__k6.complete(id, response)` settles.
 fn send_async<'js>(ctx: Ctx<'js>, id: u32, call: Object<'js>) -> rquickjs::Result<()> {
     let turn = Turn::running(&ctx, "requests")?;
-    let call = HttpCall::read(&ctx, &turn, &call)?.map_err(|problem| Exception::throw_message(&ctx, &problem))?;
+    let call = HttpCall::read(&ctx, &turn, &call)?.map_err(|problem| Exception::throw_message(&ctx, &problem.message))?;
     let vu = turn.shared();
     turn.vu().operations().borrow_mut().push(Box::pin(async move { (id, Some(call.perform(vu).await)) }));
     Ok(())
+}
+
+/// A link, relative to the address of its page.
+fn resolve_url(ctx: Ctx<'_>, link: String, base: String) -> rquickjs::Result<String> {
+    let resolved = Url::parse(&base).and_then(|base| base.join(&link));
+    resolved.map(String::from).map_err(|error| Exception::throw_message(&ctx, &format!("\"{link}\": {error}")))
+}
+
+/// A compressed body, for the parameter `compression`.
+fn compress<'js>(ctx: Ctx<'js>, body: Value<'js>, kind: String) -> rquickjs::Result<ArrayBuffer<'js>> {
+    let bytes = bytes_of(&ctx, &body)?;
+    let compressed = match kind.as_str() {
+        "gzip" => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&bytes).and_then(|()| encoder.finish())
+        }
+        "deflate" => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&bytes).and_then(|()| encoder.finish())
+        }
+        other => {
+            let problem = format!("Loadstone does not support the compression \"{other}\" of requests: see docs/k6-compatibility.md");
+            return Err(Exception::throw_message(&ctx, &problem));
+        }
+    };
+    ArrayBuffer::new(ctx.clone(), compressed.map_err(|error| Exception::throw_message(&ctx, &error.to_string()))?)
 }
 
 /// The script's option `throw`.
@@ -103,22 +152,39 @@ fn set_cookie(ctx: Ctx<'_>, url: String, line: String) -> rquickjs::Result<()> {
 }
 
 /// The response to a request with an invalid URL, which k6 does not send either.
-fn invalid<'js>(ctx: &Ctx<'js>, problem: &str) -> rquickjs::Result<Value<'js>> {
+fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<'js>> {
+    if problem.code != UNPARSABLE_URL_CODE {
+        record_invalid(&Turn::running(ctx, "requests")?);
+    }
     let response = Object::new(ctx.clone())?;
     response.set("status", 0)?;
-    response.set("error", problem)?;
-    response.set("error_code", 1020)?;
+    response.set("error", problem.message.as_str())?;
+    response.set("error_code", problem.code)?;
     Ok(response.into_value())
+}
+
+/// k6 counts it as a failed request that took no time.
+fn record_invalid(turn: &Turn) {
+    let of_call = [("expected_response", "false".into()), ("error_code", UNSUPPORTED_SCHEME_CODE.to_string().into())];
+    let tag = turn.vu().tag_of(&of_call);
+    let mut recorder = turn.recorder();
+    let mut own = |name: &str, value: f64| turn.vu().worker.record_own(&mut recorder, name, value, &tag);
+    own("http_reqs", 1.0);
+    own("http_req_failed", 1.0);
+    for part in ["duration", "blocked", "connecting", "tls_handshaking", "sending", "waiting", "receiving"] {
+        own(&format!("http_req_{part}"), 0.0);
+    }
 }
 
 impl HttpCall {
     /// The inner error is an invalid URL.
-    fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, String>> {
+    fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, InvalidUrl>> {
         let written: String = call.get("url")?;
         let url = match Url::parse(written.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-            Ok(url) => return Ok(Err(format!("invalid URL \"{written}\": the scheme {} is not http or https", url.scheme()))),
-            Err(error) => return Ok(Err(format!("invalid URL \"{written}\": {error}"))),
+            Ok(url) => return Ok(Err(InvalidUrl::scheme(url.scheme()))),
+            Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => return Ok(Err(InvalidUrl::scheme(""))),
+            Err(error) => return Ok(Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE })),
         };
         let method: String = call.get("method")?;
         let vu = turn.vu();
@@ -168,7 +234,7 @@ impl HttpCall {
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
         let Self { request, redirects, tags, expected, response_type, series, due, group } = self;
         if vu.worker.network.limits_connections() {
-            vu.session.client().admit(&request.origin).await;
+            vu.session.client().admit(&request).await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let hops = vu.session.send(request, redirects).await;
@@ -349,24 +415,24 @@ impl CompletedRequest {
     /// The response, without the members that `http.ts` derives.
     pub(crate) fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let Self { hops, response_type } = self;
-        let Hop { request, exchange } = hops.last;
+        let Hops { last: Hop { request: last, exchange }, before } = hops;
+        let first = before.into_iter().next().map(|hop| hop.request);
         let (error_code, error) = error_of(&exchange);
         let object = Object::new(ctx.clone())?;
+        object.set("url", last.url().map(String::from).unwrap_or_default())?;
+        let request = first.unwrap_or(last);
         let url = request.url().map(String::from).unwrap_or_default();
-        object.set("url", url.as_str())?;
         object.set("proto", proto(&exchange))?;
         object.set("error", error)?;
         object.set("error_code", error_code)?;
         let sent = Object::new(ctx.clone())?;
         sent.set("method", &*request.method)?;
         sent.set("url", url)?;
-        sent.set(
-            "headers",
-            headers(
-                ctx,
-                request.headers.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.as_str(), value.as_str())),
-            )?,
-        )?;
+        let lines = Object::new(ctx.clone())?;
+        for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            lines.set(canonical(name), vec![value.as_str()])?;
+        }
+        sent.set("headers", lines)?;
         sent.set("body", String::from_utf8_lossy(&request.body.to_vec()).into_owned())?;
         object.set("request", sent)?;
         object.set("timings", timings(ctx, &exchange)?)?;

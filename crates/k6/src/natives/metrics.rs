@@ -18,8 +18,9 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
             _ => MetricKind::Rate,
         };
         if !is_valid(&name) {
-            let problem =
-                format!("\"{name}\" is not a metric name: use letters, digits and underscores, and begin with a letter or an underscore");
+            let problem = format!(
+                "\"{name}\" is not a metric name: use 2 to 128 letters, digits and underscores, and begin with a letter or an underscore"
+            );
             return Err(Exception::throw_message(&ctx, &problem));
         }
         if let Some(planned) = &planned {
@@ -51,7 +52,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
 fn is_valid(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && name.len() <= 128
+        && (2..=128).contains(&name.len())
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 

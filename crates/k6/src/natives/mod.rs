@@ -4,10 +4,12 @@ mod crypto;
 mod data;
 mod execution;
 mod files;
+mod html;
 mod http;
 mod metrics;
 mod steps;
 
+pub(crate) use crypto::bytes_of;
 use rquickjs::{Ctx, Object};
 
 use crate::realm_inputs::RealmInputs;
@@ -19,6 +21,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     data::install(ctx, &native, world)?;
     execution::install(ctx, &native, world)?;
     files::install(ctx, &native, world)?;
+    html::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     metrics::install(ctx, &native, world)?;
     steps::install(ctx, &native)?;

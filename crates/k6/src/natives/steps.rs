@@ -48,6 +48,7 @@ fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js
     if !passed {
         recorder.error(series, Outcome::Expect, now, "the check failed");
     }
+    worker.count_steps(|steps| steps.check(&turn.group_path(), &name, passed));
     worker.record_own(&mut recorder, "checks", f64::from(u8::from(passed)), &tag);
     Ok(())
 }

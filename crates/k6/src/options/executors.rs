@@ -60,7 +60,7 @@ pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<K6Scenario>,
             let help = "add `duration`, `iterations` or `stages`, or set --duration or --iterations";
             return Err(wrong("vus", "`vus` alone defines no load: k6 ignores it and runs one iteration", help));
         }
-        "shared-iterations"
+        "per-vu-iterations"
     };
     shortcut.insert("executor".to_owned(), executor.into());
     Ok(vec![scenario("default", &shortcut, 0)?])
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn shortcuts_are_executors() {
-        let once = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::Shared, duration_max_ns: Some(600 * S) };
+        let once = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(600 * S) };
         assert_eq!(profile_of(json!({})), once);
         assert_eq!(profile_of(json!({ "vus": 3, "duration": "2s" })), LoadProfile::users(3, 2 * S));
         let shared = LoadProfile::Iterations { users: 2, count: 6, split: IterationSplit::Shared, duration_max_ns: Some(5 * S) };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub(crate) use executors::{K6Scenario, scenarios};
-pub(crate) use thresholds::{Planned, PlannedMetric, thresholds};
+pub(crate) use thresholds::{Planned, PlannedMetric, SubMetric, thresholds};
 
 /// A problem with an option: its name in the source, what is wrong, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub(crate) struct K6Settings {
     pub(crate) teardown_timeout_ns: u64,
     pub(crate) runs_setup: bool,
     pub(crate) runs_teardown: bool,
+    pub(crate) runs_summary: bool,
+    /// Columns of trends in the summary: `avg`, `p(95)`.
+    pub(crate) trend_stats: Vec<String>,
+    pub(crate) time_unit: String,
     /// Options that change nothing in Loadstone, with the reason.
     pub(crate) notes: Vec<String>,
 }
@@ -50,18 +54,15 @@ pub(crate) struct K6Settings {
 /// Options of the load.
 const OF_LOAD: [&str; 6] = ["vus", "duration", "iterations", "stages", "scenarios", "thresholds"];
 /// Options that configure outputs or services of k6, and change neither load nor verdict.
-const WITHOUT_EFFECT: [(&str, &str); 11] = [
+const WITHOUT_EFFECT: [(&str, &str); 8] = [
     ("ext", "settings of k6 extensions and of Grafana Cloud"),
     ("cloud", "settings of Grafana Cloud"),
-    ("summaryTrendStats", "Loadstone's summary has its own columns: --columns"),
-    ("summaryTimeUnit", "Loadstone's summary chooses units itself"),
     ("systemTags", "Loadstone records the tags that thresholds refer to"),
     ("noUsageReport", "Loadstone sends no usage report"),
     ("httpDebug", "`loadstone try` shows requests and responses"),
     ("paused", "Loadstone starts at once"),
     ("linger", "Loadstone ends after the load"),
-    ("noSummary", "use --quiet"),
-    ("summaryExport", "use --summary-json"),
+    ("summaryExport", "use the flag --summary-export"),
 ];
 /// Options that Loadstone does not support yet, with the remedy.
 const REFUSED: [(&str, &str); 11] = [
@@ -130,6 +131,23 @@ pub(crate) fn strings(option: &str, value: &Value) -> Result<BTreeMap<String, St
     Ok(object.iter().map(|(name, value)| (name.clone(), text(value))).collect())
 }
 
+/// The share of a percentile that is written as `p(95)`.
+pub(crate) fn percentile(stat: &str) -> Option<f64> {
+    let number: f64 = stat.strip_prefix("p(")?.strip_suffix(')')?.parse().ok()?;
+    (0.0..=100.0).contains(&number).then_some(number / 100.0)
+}
+
+fn trend_stats(option: &str, value: &Value) -> Result<Vec<String>, OptionError> {
+    let help = "write a list such as [\"avg\", \"p(99)\", \"count\"]";
+    let refuse = |what: &Value| wrong(option, format!("{option}: {what} is not a statistic of trends"), help);
+    let list = value.as_array().ok_or_else(|| refuse(value))?;
+    let stat = |written: &Value| match written.as_str() {
+        Some(stat) if ["avg", "min", "med", "max", "count"].contains(&stat) || percentile(stat).is_some() => Ok(stat.to_owned()),
+        _ => Err(refuse(written)),
+    };
+    list.iter().map(stat).collect()
+}
+
 impl K6Settings {
     /// Reads them. Unknown names are notes, since k6 ignores them with a warning.
     pub(crate) fn read(options: &Map<String, Value>) -> Result<Self, OptionError> {
@@ -150,6 +168,9 @@ impl K6Settings {
             teardown_timeout_ns: 60_000_000_000,
             runs_setup: true,
             runs_teardown: true,
+            runs_summary: true,
+            trend_stats: ["avg", "min", "med", "max", "p(90)", "p(95)"].map(str::to_owned).to_vec(),
+            time_unit: String::new(),
             notes: Vec::new(),
         };
         for (name, value) in options.iter().filter(|(name, _)| !OF_LOAD.contains(&name.as_str())) {
@@ -179,6 +200,12 @@ impl K6Settings {
             "teardownTimeout" => self.teardown_timeout_ns = duration(name, value)?,
             "noSetup" => self.runs_setup = !boolean(name, value)?,
             "noTeardown" => self.runs_teardown = !boolean(name, value)?,
+            "noSummary" => self.runs_summary = !boolean(name, value)?,
+            "summaryTrendStats" => self.trend_stats = trend_stats(name, value)?,
+            "summaryTimeUnit" => match value.as_str() {
+                Some(unit @ ("" | "s" | "ms" | "us")) => unit.clone_into(&mut self.time_unit),
+                _ => return Err(wrong(name, format!("{name}: {value} is not a unit"), "write \"s\", \"ms\" or \"us\"")),
+            },
             "noThresholds" => {
                 boolean(name, value)?;
             }

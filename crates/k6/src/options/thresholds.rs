@@ -14,11 +14,20 @@ pub(crate) struct PlannedMetric {
     pub(crate) tags: Vec<String>,
 }
 
+/// The part of a metric that a key such as `http_req_duration{name:Orders}` selects.
+#[derive(Debug, Clone)]
+pub(crate) struct SubMetric {
+    pub(crate) key: String,
+    pub(crate) metric: String,
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
 /// Thresholds and metrics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Planned {
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) metrics: Vec<PlannedMetric>,
+    pub(crate) sub_metrics: Vec<SubMetric>,
 }
 
 /// k6's own metrics that Loadstone records.
@@ -50,7 +59,7 @@ const FIRST_EVALUATION_SECONDS: u32 = 2;
 /// `declared`: the script's metrics, as name, kind and unit.
 pub(crate) fn thresholds(options: &Map<String, Value>, declared: &[DeclaredMetric]) -> Result<Planned, OptionError> {
     let metrics = declared.iter().map(|declared| PlannedMetric { declared: declared.clone(), tags: Vec::new() }).collect();
-    let mut planned = Planned { thresholds: Vec::new(), metrics };
+    let mut planned = Planned { metrics, ..Planned::default() };
     if options.get("noThresholds").and_then(Value::as_bool) == Some(true) {
         return Ok(planned);
     }
@@ -60,10 +69,8 @@ pub(crate) fn thresholds(options: &Map<String, Value>, declared: &[DeclaredMetri
     for (key, list) in written {
         let (name, tags) = key_of(key)?;
         let metric = planned.metric(name, key)?;
-        for tag in tags.keys() {
-            if !planned.metrics[metric].tags.contains(tag) {
-                planned.metrics[metric].tags.push(tag.clone());
-            }
+        if !tags.is_empty() {
+            planned.select(metric, key, &tags);
         }
         let one = std::slice::from_ref(list);
         for expression in list.as_array().map_or(one, Vec::as_slice) {
@@ -75,6 +82,29 @@ pub(crate) fn thresholds(options: &Map<String, Value>, declared: &[DeclaredMetri
 }
 
 impl Planned {
+    /// Adds k6's own metrics, for the end-of-test summary.
+    pub(crate) fn add_summary_metrics(&mut self) {
+        for (name, kind, unit) in OWN.iter().filter(|(name, ..)| !UNRECORDED.contains(name)) {
+            if !self.metrics.iter().any(|metric| metric.declared.name == *name) {
+                let declared = DeclaredMetric { name: (*name).to_owned(), kind: *kind, unit: (*unit).to_owned() };
+                self.metrics.push(PlannedMetric { declared, tags: Vec::new() });
+            }
+        }
+        let key = "http_req_duration{expected_response:true}";
+        if let Some(durations) = self.metrics.iter().position(|metric| metric.declared.name == "http_req_duration")
+            && !self.sub_metrics.iter().any(|part| part.key == key)
+        {
+            self.select(durations, key, &[("expected_response".to_owned(), "true".to_owned())].into());
+        }
+    }
+
+    /// Keeps the values of a metric apart by these tags.
+    fn select(&mut self, metric: usize, key: &str, tags: &BTreeMap<String, String>) {
+        let PlannedMetric { declared, tags: known } = &mut self.metrics[metric];
+        known.extend(tags.keys().filter(|tag| !known.contains(tag)).cloned().collect::<Vec<_>>());
+        self.sub_metrics.push(SubMetric { key: key.to_owned(), metric: declared.name.clone(), tags: tags.clone() });
+    }
+
     /// The index of a metric, which is added if it is k6's own.
     fn metric(&mut self, name: &str, key: &str) -> Result<usize, OptionError> {
         if let Some(index) = self.metrics.iter().position(|metric| metric.declared.name == name) {
@@ -134,17 +164,13 @@ fn threshold(key: &str, metric: &DeclaredMetric, tags: &BTreeMap<String, String>
     };
     let (aggregate, bound) = parse(key, metric.kind, expression)?;
     let delay_seconds = (delay_ns.div_ceil(1_000_000_000)).min(u64::from(u32::MAX)) as u32;
+    let of = Metric::Own { name: metric.name.clone(), kind: metric.kind, unit: metric.unit.clone() };
     Ok(Threshold {
-        metric: Metric::Own { name: metric.name.clone(), kind: metric.kind, unit: metric.unit.clone() },
         selector: Selector { tags: tags.clone(), ..Selector::default() },
-        aggregate,
-        bound,
-        window: Default::default(),
-        after_seconds: 0,
         abort,
         abort_while_failing_after: abort.then(|| delay_seconds.max(FIRST_EVALUATION_SECONDS)),
         passes_without_data: true,
-        label: format!("{key}: {}", expression.trim()),
+        ..Threshold::new(format!("{key}: {}", expression.trim()), of, aggregate, bound.comparison, bound.value)
     })
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 pub(crate) fn loaded(folder: &Path, inputs: &K6Inputs) -> Result<K6Test, ScriptError> {
-    load(&folder.join("script.js"), inputs)
+    load(&folder.join("script.js"), inputs).map_err(|error| error.error)
 }
 
 /// The error of a script that cannot be loaded.

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod harness;
+mod html;
 mod interruptions;
+mod libraries;
 mod requests;
 mod scripts;
 mod stacks;

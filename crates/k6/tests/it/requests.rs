@@ -49,6 +49,11 @@ fn serve(mut stream: TcpStream, received: &Mutex<Vec<String>>) {
         let answer = match path.as_str() {
             "/never" => continue,
             "/redirect" => "HTTP/1.1 302 Found\r\nLocation: /target\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            "/page/forms" => {
+                let body = "<form action='../sent' method='post'><input name='user' value='ann'><input type='submit' name='go' value='Go'></form>\
+                            <form id='search' action='/find?old=1'><input name='q' value='a b'></form><a href='next?p=2'>next</a>";
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            }
             "/failing" => "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n".to_owned(),
             _ => {
                 let body = r#"{"id": 7, "list": [{"n": 1}, {"n": 2}]}"#;
@@ -236,8 +241,8 @@ fn responses_report_failures_as_k6_does() {
         None,
     )
     .passed();
-    assert_eq!(ran.printed, ["500 \"\" 1500 0", "0 true 1212 null", "0 1020", "thrown"]);
-    assert_eq!(ran.metric("http_req_failed"), (4, 3.0));
+    assert_eq!(ran.printed, ["500 \"\" 1500 0", "0 true 1212 null", "0 1000", "thrown"]);
+    assert_eq!(ran.metric("http_req_failed"), (5, 4.0));
 }
 
 #[test]
@@ -268,4 +273,20 @@ fn an_interrupted_request_is_recorded_and_the_vu_continues() {
     let never = ran.snapshot.series.iter().find(|series| &*series.key.name == "Never" && series.key.kind == SeriesKind::Request).unwrap();
     assert_eq!((never.count, never.censored.count()), (0, 1));
     assert_eq!(ran.received.iter().filter(|request| request.starts_with("GET /next")).count(), 1);
+}
+
+#[test]
+fn forms_and_links_of_pages_are_followed() {
+    let ran = run(
+        "export default function () { const page = http.get(`${B}/page/forms`);
+           page.submitForm({ fields: { user: 'bob' } }); page.submitForm({ formSelector: '#search' }); page.clickLink();
+           console.log(page.html('a').text()); try { page.clickLink({ selector: 'b' }); } catch (error) { console.log(error.message); } }",
+        1,
+        None,
+    )
+    .passed();
+    let sent = |index: usize| ran.received[index].split("\r\n").next().unwrap().to_owned();
+    assert_eq!([sent(1), sent(2), sent(3)], ["POST /sent HTTP/1.1", "GET /find?q=a+b HTTP/1.1", "GET /page/next?p=2 HTTP/1.1"]);
+    assert!(ran.received[1].ends_with("\r\n\r\ngo=Go&q=a+b&user=bob"), "{}", ran.received[1]);
+    assert!(ran.printed[0] == "next" && ran.printed[1].starts_with("no element found for selector 'b'"), "{:?}", ran.printed);
 }

@@ -32,6 +32,21 @@ pub struct SignalNotice {
     pub kind: NoticeKind,
     /// The message for users.
     pub message: String,
+    /// Of a source that cannot read: the reason alone, as a part of a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl SignalNotice {
+    pub fn new(observer: &Arc<str>, at: Nanos, kind: NoticeKind, message: String) -> Self {
+        Self { observer: Arc::clone(observer), at, kind, message, reason: String::new() }
+    }
+
+    /// The source cannot read. `kind` is [`NoticeKind::Failed`] or [`NoticeKind::TimedOut`].
+    pub fn silence(observer: &Arc<str>, at: Nanos, kind: NoticeKind, reason: String) -> Self {
+        let message = format!("{observer} cannot read: {reason}");
+        Self { reason, ..Self::new(observer, at, kind, message) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +54,8 @@ pub struct SignalNotice {
 pub enum NoticeKind {
     /// The source could not read, and a gap begins. Sent once per gap.
     Failed,
+    /// The same, because the source did not respond in time. On a machine without free cores, the observer itself may have been late.
+    TimedOut,
     /// The source reads again. The gap began at `since`.
     Recovered { since: Nanos },
     /// Some readings were dropped: too many series, or the channel was full.

@@ -4,8 +4,10 @@
 //! readings from a source to their recorder. Deliberately absent: how a source reads them (`observe`), and conclusions from them (`analysis`).
 
 mod batch;
+pub mod function_labels;
 mod pool_members;
 mod role;
+pub mod stub_observer;
 mod time_series;
 pub mod unit;
 

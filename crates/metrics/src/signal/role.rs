@@ -92,6 +92,8 @@ pub enum Role {
     PoolUseTime,
     /// Members acquired per second.
     PoolAcquisitions,
+    /// Requests per second that had to wait for a member. Some exporters declare the total as a gauge.
+    PoolWaits,
 
     // A database's sessions. Each session is in one state at a time.
     /// Sessions with a statement that runs or waits.
@@ -136,6 +138,10 @@ pub enum Role {
     // A queue. Part: its name.
     /// Jobs or messages that wait.
     QueueLength,
+    /// Those that workers have taken and not finished. Without a part: from all queues of the observer.
+    QueueTaken,
+    /// Workers that take jobs from the queues of the observer.
+    QueueWorkers,
 
     // A language runtime.
     /// Delay of a task in seconds because the event loop is busy.
@@ -171,6 +177,9 @@ pub enum Role {
     /// Heap in use after a collection, in bytes.
     HeapUsed,
     HeapMax,
+
+    /// Time of one question of the observer and its answer, over its own connection. Seconds.
+    RoundTrip,
 
     // Dependencies that the system calls: a stub of the test file.
     /// Calls that arrived, per second.
@@ -208,6 +217,7 @@ impl Role {
                 | Role::PoolWaitTime
                 | Role::PoolUseTime
                 | Role::PoolAcquisitions
+                | Role::PoolWaits
         )
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Role, unit};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionAddr, RedisError};
@@ -50,6 +51,9 @@ const FIELDS: [(&str, MetricSpec<'_>); 15] = [
     ("used_cpu_user", MetricSpec::counter("cpu_user", unit::SECONDS, "CPU time in user mode")),
     ("used_cpu_sys", MetricSpec::counter("cpu_system", unit::SECONDS, "CPU time in the kernel")),
 ];
+
+const ROUND_TRIP: MetricSpec<'_> =
+    MetricSpec::gauge("round_trip", unit::SECONDS, "Time until the server answered the observer's `INFO`").role(Role::RoundTrip);
 
 const KEYS: MetricSpec<'_> = MetricSpec::gauge("keys", unit::COUNT, "Keys in all databases");
 
@@ -147,7 +151,9 @@ impl Redis {
                 self.connection.insert(connected.map_err(RedisReadError::Connect)?).clone()
             }
         };
+        let asked = Monotonic::start();
         let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(RedisReadError::Info)?;
+        out.put(ROUND_TRIP, asked.now() as f64 / 1e9);
         put_info(&info, self.own_misses, out);
         for ((command, metric), keys) in LENGTHS.into_iter().zip(&self.keys) {
             for key in keys {

@@ -16,8 +16,8 @@ use crate::collector::{MetricSpec, SignalCollector, label};
 const NAMES_MAX: usize = 64;
 
 const QUEUE: MetricSpec<'_> = MetricSpec::gauge("sidekiq_queue", unit::COUNT, "Jobs that wait in the queue").role(Role::QueueLength);
-const BUSY: MetricSpec<'_> = MetricSpec::gauge("sidekiq_busy", unit::COUNT, "Workers that have a job");
-const WORKERS: MetricSpec<'_> = MetricSpec::gauge("sidekiq_workers", unit::COUNT, "Workers of all processes");
+const BUSY: MetricSpec<'_> = MetricSpec::gauge("sidekiq_busy", unit::COUNT, "Workers that have a job").role(Role::QueueTaken);
+const WORKERS: MetricSpec<'_> = MetricSpec::gauge("sidekiq_workers", unit::COUNT, "Workers of all processes").role(Role::QueueWorkers);
 const PROCESSED: MetricSpec<'_> = MetricSpec::counter("sidekiq_processed", unit::COUNT, "Jobs that ended");
 const FAILED: MetricSpec<'_> = MetricSpec::counter("sidekiq_failed", unit::COUNT, "Jobs that failed");
 
@@ -107,7 +107,7 @@ const BULLMQ: [(&[(&str, &str)], MetricSpec<'_>); 4] = [
         &[("LLEN", "wait"), ("ZCARD", "prioritized")],
         MetricSpec::gauge("bullmq_waiting", unit::COUNT, "Jobs that wait for a worker").role(Role::QueueLength),
     ),
-    (&[("LLEN", "active")], MetricSpec::gauge("bullmq_active", unit::COUNT, "Jobs that a worker has")),
+    (&[("LLEN", "active")], MetricSpec::gauge("bullmq_active", unit::COUNT, "Jobs that a worker has").role(Role::QueueTaken)),
     (&[("ZCARD", "delayed")], MetricSpec::gauge("bullmq_delayed", unit::COUNT, "Jobs for later")),
     (&[("ZCARD", "failed")], MetricSpec::gauge("bullmq_failed", unit::COUNT, "Jobs that failed for good and are kept")),
 ];
@@ -135,7 +135,8 @@ pub(super) async fn bullmq(connection: &mut MultiplexedConnection, queues: &[Str
 }
 
 const CELERY: MetricSpec<'_> = MetricSpec::gauge("celery_waiting", unit::COUNT, "Tasks that no worker has taken").role(Role::QueueLength);
-const UNACKED: MetricSpec<'_> = MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not finished");
+const UNACKED: MetricSpec<'_> =
+    MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not finished").role(Role::QueueTaken);
 
 /// A queue has a separate list for each of the priorities 0, 3, 6 and 9. One hash holds the tasks that workers have taken from any queue (Kombu's
 /// `transport/redis.py`).
@@ -161,7 +162,8 @@ pub(super) async fn celery(connection: &mut MultiplexedConnection, queues: &[Str
 }
 
 const PENDING: MetricSpec<'_> =
-    MetricSpec::gauge("stream_pending", unit::COUNT, "Entries delivered to the group's consumers and not acknowledged");
+    MetricSpec::gauge("stream_pending", unit::COUNT, "Entries delivered to the group's consumers and not acknowledged")
+        .role(Role::QueueTaken);
 const LAG: MetricSpec<'_> = MetricSpec::gauge("stream_lag", unit::COUNT, "Entries that the group has yet to read").role(Role::QueueLength);
 
 /// Consumer groups of a stream; reports nothing if the stream is missing or has no groups.

@@ -60,6 +60,7 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("in_use_connections", Role::PoolInUse),
             ("idle_connections", Role::PoolIdle),
             ("max_open_connections", Role::PoolSizeMax),
+            ("wait_count_total", Role::PoolWaits),
             ("wait_duration_seconds_total", Role::PoolWaitTime),
         ],
     },
@@ -81,6 +82,25 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("config_max", Role::PoolSizeMax),
             ("jobs", Role::PoolWaiting),
         ],
+    },
+    // Jetty, by the QueuedThreadPool collectors of the Prometheus Java client. Its current threads include idle ones.
+    PoolFamily {
+        prefixes: &["jetty_queued_thread_pool_"],
+        members: PoolMembers::Threads,
+        labels: &["unit"],
+        metrics: &[
+            ("threads", Role::PoolSize),
+            ("threads_idle", Role::PoolIdle),
+            ("threads_max", Role::PoolSizeMax),
+            ("jobs", Role::PoolWaiting),
+        ],
+    },
+    // Tomcat, by the JMX exporter.
+    PoolFamily {
+        prefixes: &["tomcat_threadpool_"],
+        members: PoolMembers::Threads,
+        labels: &["name", "port", "protocol"],
+        metrics: &[("currentthreadsbusy", Role::PoolInUse), ("currentthreadcount", Role::PoolSize), ("maxthreads", Role::PoolSizeMax)],
     },
     PoolFamily {
         prefixes: &["executor_"],
@@ -121,6 +141,32 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("num_active_objects", Role::PoolInUse),
             ("num_idle_objects", Role::PoolIdle),
             ("num_waiters_threads", Role::PoolWaiting),
+        ],
+    },
+    // c3p0, by Metabase. A label names the database.
+    PoolFamily {
+        prefixes: &["c3p0_"],
+        members: PoolMembers::Connections,
+        labels: &["database"],
+        metrics: &[
+            ("num_connections", Role::PoolSize),
+            ("num_busy_connections", Role::PoolInUse),
+            ("num_idle_connections", Role::PoolIdle),
+            ("num_threads_awaiting_checkout_default_user", Role::PoolWaiting),
+            ("max_pool_size", Role::PoolSizeMax),
+        ],
+    },
+    // pg-pool of Node, by node-postgres-prometheus-exporter.
+    PoolFamily {
+        prefixes: &["pg_pool_"],
+        members: PoolMembers::Connections,
+        labels: &["host", "database"],
+        metrics: &[
+            ("size", Role::PoolSize),
+            ("max", Role::PoolSizeMax),
+            ("active_connections", Role::PoolInUse),
+            ("idle_connections", Role::PoolIdle),
+            ("waiting_connections", Role::PoolWaiting),
         ],
     },
     // Spring Boot's binder for r2dbc-pool.
@@ -200,12 +246,26 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("request_backlog_total", Role::PoolWaiting),
         ],
     },
-    // Sidekiq's processes, by prometheus_exporter.
+    // uWSGI, by uwsgi_exporter and by its own exporter plugin: a series for each worker, whose sum is the number of busy workers. Its statistics server
+    // calls the length of the socket's queue by different names.
     PoolFamily {
-        prefixes: &["sidekiq_process_", "ruby_sidekiq_process_"],
+        prefixes: &["uwsgi_"],
         members: PoolMembers::Threads,
-        labels: &["hostname", "identity"],
-        metrics: &[("busy", Role::PoolInUse), ("concurrency", Role::PoolSizeMax)],
+        labels: &[],
+        metrics: &[
+            ("worker_busy", Role::PoolInUse),
+            ("workers", Role::PoolSize),
+            ("listen_queue", Role::PoolWaiting),
+            ("listen_queue_length", Role::PoolWaiting),
+            ("listen_queue_requests", Role::PoolWaiting),
+        ],
+    },
+    // gunicorn reports its workers and, from version 26, the queue of its sockets (StatsD), but not how many workers are busy.
+    PoolFamily {
+        prefixes: &["gunicorn_", "gunicorn."],
+        members: PoolMembers::Threads,
+        labels: &["app"],
+        metrics: &[("workers", Role::PoolSize), ("backlog", Role::PoolWaiting)],
     },
     // PHP-FPM's own status as OpenMetrics, and php-fpm_exporter.
     PoolFamily {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadstone_metrics::function_labels::OTHER;
 use loadstone_metrics::{Role, unit};
 
 use super::position::Position;
@@ -102,7 +103,7 @@ impl FunctionSamples {
             let is_known = self.reported.contains(&function);
             let is_proven = is_known || self.proof.as_mut().is_none_or(|proof| proof.has(&function, seconds));
             let has_room = is_proven && cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
-            let other = || Position { at: "(other)".to_owned(), under: String::new() };
+            let other = || Position { at: OTHER.to_owned(), under: String::new() };
             *reports.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
             if has_room {
                 self.reported.insert(function);

@@ -1,5 +1,7 @@
 //! The position of a stack: the library call, and the function of the system's own code that called it.
 
+use loadstone_metrics::function_labels::under;
+
 use crate::collector::label;
 
 /// Functions of the service's code that a position names, innermost first.
@@ -51,7 +53,7 @@ fn own(callers: &[Frame], at: &str) -> String {
             names.push(&frame.function);
         }
     }
-    shortened(&names.join(" ← "))
+    shortened(&under(&names))
 }
 
 fn shortened(text: &str) -> String {

@@ -164,7 +164,7 @@ fn lock_waits_blockers_and_totals() {
     watch.until("the end of the waits", |watch| {
         watch.latest.iter().filter(|(name, _)| name.starts_with("postgres/sessions{wait=Lock:")).all(|(_, value)| *value == 0.0)
     });
-    assert!(watch.value("postgres/observer_seconds") > 0.0);
+    assert!(watch.value("postgres/observer_seconds") > 0.0 && watch.value("postgres/round_trip") > 0.0);
     assert!(watch.notices().is_empty(), "{:?}", watch.notices());
 }
 

@@ -23,7 +23,7 @@ fn lengths_and_totals() {
     servers::redis_says(redis.port, "LPOP jobs\r\nGET x\r\nGET x\r\n");
     watch.more("redis", 1);
     assert_eq!((watch.value("redis/list{key=jobs}"), watch.value("redis/misses")), (2.0, 2.0));
-    assert!(watch.value("redis/commands") > 5.0);
+    assert!(watch.value("redis/commands") > 5.0 && watch.value("redis/round_trip") > 0.0);
 }
 
 /// What a Sidekiq with two queues and one process of ten workers writes.

@@ -9,7 +9,7 @@ use super::request::PreparedGrpcCall;
 use super::status::{GrpcStatus, check_content_type, of_response};
 use super::stream::{GrpcStreamOpening, open};
 use crate::failure::Failure;
-use crate::http::{Client, ClientOptions, Exchange, Origin, Response, Versions};
+use crate::http::{Client, ClientOptions, Exchange, Response, Versions};
 use crate::network::Network;
 
 /// One virtual user's gRPC client. All its calls to one origin share one HTTP/2 connection, or as many as the options allow, with TLS if the origin
@@ -44,8 +44,8 @@ impl GrpcClient {
     }
 
     /// Waits for permission to open a connection, like [`Client::admit`].
-    pub async fn admit(&self, origin: &Rc<Origin>) {
-        self.http.admit(origin).await;
+    pub async fn admit(&self, call: &PreparedGrpcCall) {
+        self.http.admit(&call.http).await;
     }
 
     /// Whether calls carry traces with ids that the network generates.

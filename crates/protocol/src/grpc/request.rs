@@ -1,6 +1,7 @@
 //! A call as an HTTP/2 request.
 
 use std::cell::OnceCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -25,6 +26,8 @@ pub struct GrpcRequest {
     /// Applies after decompression.
     pub message_bytes_max: u64,
     pub label: RequestLabel,
+    /// The local address of its connection. `None`: as the network's options say.
+    pub source: Option<IpAddr>,
 }
 
 /// A call in HTTP/2 form. It is created once, and reused for calls that differ only in their messages.
@@ -32,7 +35,7 @@ pub struct GrpcRequest {
 pub struct PreparedGrpcCall {
     pub(super) call: GrpcRequest,
     /// Without a body: the request does not declare the body's length.
-    http: Request,
+    pub(super) http: Request,
     head: OnceCell<Http2Head>,
 }
 
@@ -50,6 +53,7 @@ impl PreparedGrpcCall {
             body_use: BodyUse::Keep,
             body_bytes_max: call.message_bytes_max.saturating_add(PREFIX_BYTES),
             label: call.label,
+            source: call.source,
         };
         Self { call, http, head: OnceCell::new() }
     }

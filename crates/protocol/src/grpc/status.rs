@@ -34,6 +34,7 @@ impl GrpcStatus {
     pub const OK: Self = Self(0);
     pub const CANCELLED: Self = Self(1);
     const UNKNOWN: Self = Self(2);
+    pub const RESOURCE_EXHAUSTED: Self = Self(8);
     pub const UNIMPLEMENTED: Self = Self(12);
 
     /// All names, by code.

@@ -173,7 +173,7 @@ impl Client {
 
     /// Opens an HTTP/2 stream for a protocol that sends the body and reads the response itself. `None`: the exchange contains the reason.
     pub(crate) async fn open_stream(&self, outgoing: Http2Request<'_>) -> (Exchange, Option<OpenStream>) {
-        let pool = self.pool.to(&outgoing.request.origin);
+        let pool = self.pool.to(&outgoing.request.origin, outgoing.request.source);
         let mut exchange = begin_at(self.network.clock().now());
         let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
         let stream = h2::open(&self.shared(&pool, Http2Need::Protocol), outgoing, trace_choice, &mut exchange).await;
@@ -182,7 +182,7 @@ impl Client {
 
     /// Like [`Client::send`], for a protocol that only uses HTTP/2.
     pub(crate) async fn send_http2(&self, outgoing: Http2Request<'_>) -> Exchange {
-        let pool = self.pool.to(&outgoing.request.origin);
+        let pool = self.pool.to(&outgoing.request.origin, outgoing.request.source);
         let exchange = begin_at(self.network.clock().now());
         let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
         match h2::send(&self.shared(&pool, Http2Need::Protocol), outgoing, trace_choice, true, self.options.retry_idle_close, exchange)
@@ -197,9 +197,9 @@ impl Client {
         self.state.traces.is_some()
     }
 
-    /// Waits for permission to open a connection, if the network limits their rate and no connection to this origin is ready.
-    pub async fn admit(&self, origin: &Rc<Origin>) {
-        if self.network.limits_connections() && !self.pool_for(origin).is_ready(self.options.shared_connections_max) {
+    /// Waits for permission to open a connection, if the network limits their rate and no connection for this request is ready.
+    pub async fn admit(&self, request: &Request) {
+        if self.network.limits_connections() && !self.pool_for(request).is_ready(self.options.shared_connections_max) {
             self.network.admit().await;
         }
     }
@@ -215,10 +215,11 @@ impl Client {
     }
 
     /// The connections for a request. A proxy forwards plain requests to all origins over the same ones.
-    fn pool_for(&self, origin: &Rc<Origin>) -> Rc<OriginPool> {
+    fn pool_for(&self, request: &Request) -> Rc<OriginPool> {
+        let Request { origin, source, .. } = request;
         match &self.state.forwarder {
-            Some(proxy) if !self.tries_http2(origin) && self.network.route().forwards(origin).is_some() => self.pool.to(proxy),
-            _ => self.pool.to(origin),
+            Some(proxy) if !self.tries_http2(origin) && self.network.route().forwards(origin).is_some() => self.pool.to(proxy, *source),
+            _ => self.pool.to(origin, *source),
         }
     }
 
@@ -226,14 +227,23 @@ impl Client {
         SharedConnections { network: &self.network, pool, most: self.options.shared_connections_max, need }
     }
 
+    /// A proxy's connection may be open already, so no later check of the host would follow.
+    fn check_host_behind_proxy(&self, origin: &Origin) -> Result<(), Failure> {
+        if self.state.forwarder.is_some() { self.network.check_host(&origin.host, origin.port) } else { Ok(()) }
+    }
+
     async fn perform(&self, form: RequestForm<'_>, traits: Traits, now: Option<Nanos>) -> Exchange {
-        let pool = self.pool_for(form.origin());
+        let pool = self.pool_for(form.request());
         let mut exchange = begin_at(now.unwrap_or_else(|| self.network.clock().now()));
+        if let Err(failure) = self.check_host_behind_proxy(form.origin()) {
+            fail(&self.network, &mut exchange, failure);
+            return exchange;
+        }
         if self.tries_http2(form.origin()) {
             let always = self.versions == Versions::Http2Always;
             let request = form.request();
             let trace_choice = TraceChoice::by(request, self.state.traces.as_ref());
-            let over = self.shared(&pool, Http2Need::Chosen);
+            let over = self.shared(&pool, if always { Http2Need::Chosen } else { Http2Need::Negotiated });
             let built = OnceCell::new();
             let outgoing = Http2Request { request, body: request.body.pieces(), head: form.http2_head().unwrap_or(&built) };
             match Box::pin(h2::send(&over, outgoing, trace_choice, always, self.options.retry_idle_close, exchange)).await {
@@ -268,7 +278,7 @@ impl Client {
                     connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
                     connection
                 }
-                None => match Box::pin(open(&self.network, form.origin(), &traits, &mut exchange)).await {
+                None => match Box::pin(open(&self.network, form.request(), &traits, &mut exchange)).await {
                     Some(connection) => connection,
                     None => return exchange,
                 },

@@ -9,7 +9,7 @@ use loadstone_metrics::{Nanos, Outcome, Phases};
 use super::content;
 use super::headers::Headers;
 use super::in_flight::ExchangeTimes;
-use super::message::{Exchange, Origin, Response};
+use super::message::{Exchange, Origin, Request, Response};
 use super::wire::Traits;
 use crate::connect::{connect, within};
 use crate::connection::Connection;
@@ -76,13 +76,15 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
 }
 
 /// Opens a connection for an exchange. `None`: this failed, and so did the exchange.
-pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+pub(super) async fn open(network: &Rc<Network>, request: &Request, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+    let Request { origin, source, .. } = request;
     let target = ConnectTarget {
         host: &origin.host,
         port: origin.port,
         alpn: origin.tls.then_some(ALPN),
         tunnel: false,
         scheme: ProxiedScheme::of_http(origin.tls),
+        source: *source,
     };
     open_to(network, target, traits.timeout_ns, exchange).await
 }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::exchange::{QUEUE, decoded, fail, open_to, queue};
 use super::h2_head::{Http2Head, fields_bytes};
-use super::h2_peer::{Http2Need, PeerWatch, WatchedStream, chose_other};
+use super::h2_peer::{Http2Need, PeerWatch, WatchedStream};
 use super::headers::Headers;
 use super::message::{Exchange, Request, Response};
 use super::multiplex::{Multiplex, STREAMS_UNKNOWN, StreamPermit};
@@ -36,9 +36,12 @@ use crate::proxies::ProxiedScheme;
 use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
+use crate::tls_failure::NO_COMMON_PROTOCOL;
 
 /// HTTP/2 if the server supports it.
 const ALPN: Alpn = &["h2", "http/1.1"];
+/// Offered if nothing else is sent: a server that prefers HTTP/1.1 would choose it.
+const ALPN_ALONE: Alpn = &["h2"];
 
 /// Windows in bytes that let a body flow at the speed of a fast network.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -155,22 +158,21 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     let target = ConnectTarget {
         host: &origin.host,
         port: origin.port,
-        alpn: origin.tls.then_some(ALPN),
+        alpn: origin.tls.then_some(if always { ALPN_ALONE } else { ALPN }),
         tunnel: true,
         scheme: ProxiedScheme::of_http(origin.tls),
+        source: request.source,
     };
     let Some(connection) = open_to(network, target, traits.timeout_ns, exchange).await else {
+        if always && exchange.result.as_ref().is_err_and(|failure| failure.message == NO_COMMON_PROTOCOL) {
+            exchange.result = Err(need.failure("the server does not offer HTTP/2 in the TLS handshake (ALPN)"));
+        }
         return Joined::Failed;
     };
     if !always && connection.stream.alpn() != Some(b"h2") {
         *shared = SharedConnection::Http1;
         pool.keep(connection);
         return Joined::Http1;
-    }
-    if let Some(chosen) = connection.stream.alpn().filter(|chosen| *chosen != b"h2") {
-        let failure = chose_other(chosen, need);
-        fail(network, exchange, failure);
-        return Joined::Failed;
     }
     let Connection { stream, timer, counted, .. } = *connection;
     match shake_hands(stream, counted, &timer, need).await {

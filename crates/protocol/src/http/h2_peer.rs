@@ -29,6 +29,8 @@ const DEBUG_BYTES_MAX: usize = 200;
 pub(crate) enum Http2Need {
     /// The test says so. The server may well serve its requests over HTTP/1.1, so that nothing about the server was measured.
     Chosen,
+    /// The server chose it in the TLS handshake.
+    Negotiated,
     /// The protocol has no other transport.
     #[default]
     Protocol,
@@ -129,6 +131,7 @@ impl Http2Need {
     pub(super) fn failure(self, shown: &str) -> Failure {
         match self {
             Self::Chosen => Failure::unsendable(format!("{shown}: http2 \"only\" sends nothing else, so use \"auto\" or \"off\"")),
+            Self::Negotiated => Failure::protocol(format!("{shown}, which it chose in the TLS handshake (ALPN)")),
             // No HTTP/2 connection came about, so a run in which nothing else happens did not reach its target.
             Self::Protocol => Failure::new(Outcome::Connect, format!("{shown}, which gRPC needs")),
         }
@@ -176,11 +179,6 @@ impl PeerWatch {
         let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
         Failure::new(Outcome::Reset, format!("{what}: {reason}"))
     }
-}
-
-/// TLS negotiated another protocol (ALPN).
-pub(super) fn chose_other(chosen: &[u8], need: Http2Need) -> Failure {
-    need.failure(&format!("the server chose {} in the TLS handshake (ALPN), not HTTP/2", String::from_utf8_lossy(chosen)))
 }
 
 /// `ENHANCE_YOUR_CALM (11)`, the name of RFC 9113, section 7.

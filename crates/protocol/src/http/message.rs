@@ -1,5 +1,6 @@
 //! Outgoing requests, and their results.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -68,6 +69,8 @@ pub struct Request {
     pub body_bytes_max: u64,
     /// Identifies the request in its trace ids, if the network generates them.
     pub label: RequestLabel,
+    /// The local address of its connection. `None`: as the network's options say.
+    pub source: Option<IpAddr>,
 }
 
 impl Request {

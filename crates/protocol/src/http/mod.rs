@@ -46,6 +46,7 @@ pub use multipart::Multipart;
 pub(crate) use multiplex::StreamPermit;
 pub use raw_bytes::shown as header_shown;
 pub use request_trailers::RequestTrailers;
+pub(crate) use session::CookieUse;
 pub use session::{Hop, Hops, HttpSession, SessionOptions};
 pub use state::{HttpOptions, Versions};
 pub(crate) use takeover::{Purpose, Takeover, take_over};

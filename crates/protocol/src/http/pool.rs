@@ -1,6 +1,7 @@
-//! One user's kept-alive connections by origin, and which request may open or take one next.
+//! One user's kept-alive connections by origin and local address, and which request may open or take one next.
 
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use super::message::Origin;
@@ -29,10 +30,11 @@ pub(crate) enum SharedConnection {
     Http2(Vec<Rc<Multiplex>>),
 }
 
-/// The connections of one user to one origin.
+/// The connections of one user to one origin, from one local address if the requests name it.
 #[derive(Debug)]
 pub(crate) struct OriginPool {
     origin: Rc<Origin>,
+    source: Option<IpAddr>,
     #[expect(clippy::vec_box, reason = "connections move in and out of requests' futures, which should stay small")]
     idle: RefCell<Vec<Box<Connection>>>,
     places: Places,
@@ -41,10 +43,11 @@ pub(crate) struct OriginPool {
 }
 
 impl ConnectionPool {
-    /// The connections to an origin. Created if it is new.
-    pub(crate) fn to(&self, origin: &Rc<Origin>) -> Rc<OriginPool> {
+    /// The connections to an origin from a local address. Created if they are new.
+    pub(crate) fn to(&self, origin: &Rc<Origin>, source: Option<IpAddr>) -> Rc<OriginPool> {
         let mut origins = self.origins.borrow_mut();
-        if let Some(pool) = origins.iter().find(|pool| Rc::ptr_eq(&pool.origin, origin) || pool.origin == *origin) {
+        let is_same = |pool: &&Rc<OriginPool>| pool.source == source && (Rc::ptr_eq(&pool.origin, origin) || pool.origin == *origin);
+        if let Some(pool) = origins.iter().find(is_same) {
             return Rc::clone(pool);
         }
         if origins.len() >= ORIGINS_MAX
@@ -54,6 +57,7 @@ impl ConnectionPool {
         }
         let pool = Rc::new(OriginPool {
             origin: Rc::clone(origin),
+            source,
             idle: RefCell::default(),
             places: Places::default(),
             shared: tokio::sync::Mutex::default(),

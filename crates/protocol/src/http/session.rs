@@ -11,8 +11,9 @@ use super::body::SharedBody;
 use super::client::Client;
 use super::cookies::{CookieError, CookieJar};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::redirect::{is_host, is_redirect, redirected};
+use super::redirect::{is_redirect, redirected};
 use super::wire::PreparedRequest;
+use crate::allowed_hosts::AllowedHosts;
 use crate::credentials::basic_authorization;
 use crate::failure::Failure;
 
@@ -30,11 +31,12 @@ pub struct SessionOptions {
     pub timeout_ns: u64,
     pub body_use: BodyUse,
     pub body_bytes_max: u64,
-    /// Hosts to which a response may redirect, in addition to the host that it came from: names, or `*.` and a domain for all hosts below it. `None`:
-    /// any host.
-    pub redirect_hosts: Option<Rc<[String]>>,
+    /// Hosts to which a response may redirect, in addition to the host that it came from.
+    pub redirect_hosts: AllowedHosts,
     /// A redirect beyond the limit is the result, as in k6. Otherwise it is a failure.
     pub returns_excess_redirect: bool,
+    /// A request that follows a redirect names the address before it in `Referer`, as Go's client does.
+    pub sends_referer: bool,
 }
 
 impl Default for SessionOptions {
@@ -45,8 +47,9 @@ impl Default for SessionOptions {
             timeout_ns: 30_000_000_000,
             body_use: BodyUse::Keep,
             body_bytes_max: 64 << 20,
-            redirect_hosts: None,
+            redirect_hosts: AllowedHosts::default(),
             returns_excess_redirect: false,
+            sends_referer: false,
         }
     }
 }
@@ -58,6 +61,14 @@ pub struct HttpSession {
     options: SessionOptions,
     jar: CookieJar,
     origins: RefCell<Vec<Rc<Origin>>>,
+}
+
+/// Which cookies a request carries, in addition to those in its own headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CookieUse {
+    /// Those of the session. The session stores those of the responses.
+    Jar,
+    Nothing,
 }
 
 /// One request of a redirect chain, as sent, and its result.
@@ -120,19 +131,29 @@ impl HttpSession {
             body_use: self.options.body_use,
             body_bytes_max: self.options.body_bytes_max,
             label: RequestLabel::default(),
+            source: None,
         }
     }
 
     /// Sends a request and follows up to `redirects_max` redirects. With 0, it returns the first response.
     ///
     /// Redirects beyond the limit, or to a URL that is not http, are a failure of the last hop.
-    pub async fn send(&self, mut request: Request, redirects_max: u8) -> Hops {
-        let original_cookie = self.complete(&mut request);
+    pub async fn send(&self, request: Request, redirects_max: u8) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Jar).await
+    }
+
+    /// Like [`HttpSession::send`], but the session's cookies are not sent, and those of the responses are not stored.
+    pub async fn send_without_cookies(&self, request: Request, redirects_max: u8) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Nothing).await
+    }
+
+    async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse) -> Hops {
+        let original_cookie = self.complete(&mut request, cookie_use);
         let exchange = self.client.send(&request).await;
         if self.is_last(&exchange, redirects_max) {
             return Hops { last: Hop { request, exchange }, before: Vec::new() };
         }
-        Box::pin(self.follow(request, original_cookie, exchange, redirects_max)).await
+        Box::pin(self.follow(request, original_cookie, exchange, redirects_max, cookie_use)).await
     }
 
     /// A request with the session's header lines, ready for [`Client::send_prepared`]. This is the cheapest form as long as there are no cookies and
@@ -163,14 +184,21 @@ impl HttpSession {
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
         let request = prepared.request().clone();
         let original_cookie = own_cookie(&request).map(|position| request.headers[position].1.clone());
-        self.follow(request, original_cookie, first, redirects_max).await
+        self.follow(request, original_cookie, first, redirects_max, CookieUse::Jar).await
     }
 
     /// Continues from a first response: stores its cookies, and follows its redirects.
-    async fn follow(&self, mut request: Request, mut original_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
+    async fn follow(
+        &self,
+        mut request: Request,
+        mut original_cookie: Option<String>,
+        mut exchange: Exchange,
+        redirects_max: u8,
+        cookie_use: CookieUse,
+    ) -> Hops {
         let mut before = Vec::new();
         loop {
-            match self.next(&request, original_cookie, &exchange, before.len(), redirects_max) {
+            match self.next(&request, original_cookie, &exchange, (before.len(), redirects_max), cookie_use) {
                 None => return Hops { last: Hop { request, exchange }, before },
                 Some(Err(failure)) => {
                     exchange.fail_answered(failure);
@@ -192,11 +220,13 @@ impl HttpSession {
         request: &Request,
         original_cookie: Option<String>,
         exchange: &Exchange,
-        followed: usize,
-        redirects_max: u8,
+        (followed, redirects_max): (usize, u8),
+        cookie_use: CookieUse,
     ) -> Option<Result<NextHop, Failure>> {
         let response = exchange.result.as_ref().ok()?;
-        self.take_cookies(request, response);
+        if cookie_use == CookieUse::Jar {
+            self.take_cookies(request, response);
+        }
         if redirects_max == 0 {
             return None;
         }
@@ -213,20 +243,23 @@ impl HttpSession {
         if let Some(refused) = self.refuses(request, &url) {
             return Some(Err(refused));
         }
+        if self.options.sends_referer && !(followed == 0 && has_referer(request)) {
+            set_referer(&mut following, request, &url);
+        }
         following.origin = self.origin(&url);
-        let original_cookie = self.add_cookies(&mut following);
+        let original_cookie = self.add_cookies(&mut following, cookie_use);
         Some(Ok(NextHop { request: following, original_cookie }))
     }
 
     /// Load goes only to hosts that the test names.
     fn refuses(&self, request: &Request, to: &Url) -> Option<Failure> {
-        let hosts = self.options.redirect_hosts.as_ref()?;
-        let host = Origin::of(to).host;
-        if host.eq_ignore_ascii_case(&request.origin.host) || hosts.iter().any(|allowed| is_host(allowed, &host)) {
+        let Origin { host, port, .. } = Origin::of(to);
+        if host.eq_ignore_ascii_case(&request.origin.host) || self.options.redirect_hosts.permits(&host, port) {
             return None;
         }
         Some(Failure::protocol(format!(
-            "the response redirects to {host}, which the test does not name; to follow it, set the option `redirects: {{ hosts: [\"{host}\"] }}`"
+            "the response redirects to {host}, which the test does not name; to follow it, set the option `redirects: {{ hosts: [\"{host}\"] }}`, or add \
+             `--allow-net {host}`"
         )))
     }
 
@@ -273,9 +306,9 @@ impl HttpSession {
     }
 
     /// Adds the session's header lines and cookies, and returns the cookies that the request had before.
-    pub(crate) fn complete(&self, request: &mut Request) -> Option<String> {
+    pub(crate) fn complete(&self, request: &mut Request, cookie_use: CookieUse) -> Option<String> {
         self.add_headers(request);
-        self.add_cookies(request)
+        self.add_cookies(request, cookie_use)
     }
 
     fn add_headers(&self, request: &mut Request) {
@@ -287,10 +320,10 @@ impl HttpSession {
     }
 
     /// Adds the jar's cookies and returns the previous value.
-    fn add_cookies(&self, request: &mut Request) -> Option<String> {
+    fn add_cookies(&self, request: &mut Request, cookie_use: CookieUse) -> Option<String> {
         let position = own_cookie(request);
         let original = position.map(|position| request.headers[position].1.clone());
-        if self.jar.is_empty() {
+        if self.jar.is_empty() || cookie_use == CookieUse::Nothing {
             return original;
         }
         if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, original.as_deref())) {
@@ -315,4 +348,16 @@ impl HttpSession {
 /// The position of the caller's `Cookie` line.
 fn own_cookie(request: &Request) -> Option<usize> {
     request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+}
+
+fn has_referer(request: &Request) -> bool {
+    request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("referer"))
+}
+
+/// A page behind TLS is not named to one without.
+fn set_referer(following: &mut Request, before: &Request, to: &Url) {
+    following.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("referer"));
+    if let Some(from) = before.url().filter(|from| !(from.scheme() == "https" && to.scheme() == "http")) {
+        following.headers.push(("Referer".to_owned(), from.into()));
+    }
 }

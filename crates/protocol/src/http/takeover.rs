@@ -62,6 +62,7 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
         alpn: origin.tls.then_some(ALPN),
         tunnel: upgrade,
         scheme: ProxiedScheme::of_http(origin.tls),
+        source: request.source,
     };
     let Some(mut connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else { return (exchange, None) };
     let plan = ReadPlan {

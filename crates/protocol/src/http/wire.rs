@@ -307,6 +307,7 @@ mod tests {
             body_use: BodyUse::Keep,
             body_bytes_max: 1,
             label: RequestLabel::default(),
+            source: None,
         }
     }
 

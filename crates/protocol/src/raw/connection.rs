@@ -77,6 +77,7 @@ impl RawConnection {
             alpn: target.tls.then_some(NO_ALPN),
             tunnel: true,
             scheme: ProxiedScheme::Other,
+            source: None,
         };
         let opened = connect(network, to, &timer, &mut times.phases).await;
         times.ended = network.clock().now();
@@ -181,6 +182,11 @@ impl RawConnection {
     pub fn is_open(&self) -> bool {
         let state = self.state.borrow();
         state.connection.is_some() && !state.peer_closed
+    }
+
+    /// Whether it was closed on this side.
+    pub fn is_closed(&self) -> bool {
+        self.state.borrow().connection.is_none()
     }
 
     /// Whether it can no longer carry a request: the peer has closed it, or sent unexpected bytes. Costs no system call unless the kernel has

@@ -54,7 +54,8 @@ impl<'a> Iterator for RedisReplies<'a> {
 
     /// The next part. `None` after the last.
     fn next(&mut self) -> Option<RedisPart<'a>> {
-        let (part, next) = part(self.bytes, self.at).ok().flatten()?;
+        let at = past_pushes(self.bytes, self.at).ok().flatten()?;
+        let (part, next) = part(self.bytes, at).ok().flatten()?;
         self.at = next;
         Some(part)
     }
@@ -77,7 +78,8 @@ impl RedisScanner {
 impl AnswerFraming for RedisScanner {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         while self.left > 0 {
-            let Some((part, next)) = part(bytes, self.at)? else { return Ok(None) };
+            let Some(at) = past_pushes(bytes, self.at)? else { return Ok(None) };
+            let Some((part, next)) = part(bytes, at)? else { return Ok(None) };
             self.at = next;
             let (values, more) = match part {
                 RedisPart::List(values) => (1, Some(values)),
@@ -90,6 +92,21 @@ impl AnswerFraming for RedisScanner {
         }
         Ok(Some(self.at))
     }
+}
+
+/// The offset after pushes that answer no command: messages, and invalidated keys (RESP3, "Push type"). They come between replies. `None` while one
+/// is incomplete.
+fn past_pushes(bytes: &[u8], mut at: usize) -> Result<Option<usize>, Failure> {
+    while bytes.get(at) == Some(&b'>') {
+        let Some((RedisPart::List(count), first)) = part(bytes, at)? else { return Ok(None) };
+        let Some((kind, _)) = part(bytes, first)? else { return Ok(None) };
+        if !matches!(kind, RedisPart::Text(b"invalidate" | b"message" | b"pmessage" | b"smessage")) {
+            break;
+        }
+        let Some(end) = (RedisScanner { at: first, left: count }).whole(bytes)? else { return Ok(None) };
+        at = end;
+    }
+    Ok(Some(at))
 }
 
 /// The part that begins here, and the offset of the next one. `None` while it is incomplete.
@@ -276,6 +293,21 @@ mod tests {
             RedisPart::Null,
         ];
         assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn pushes_between_replies_are_no_replies() {
+        let invalidated = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+        let bytes = format!("{invalidated}+OK\r\n{invalidated}{invalidated}:7\r\n");
+        for end in 0..bytes.len() {
+            assert_eq!(RedisScanner::new(2).whole(&bytes.as_bytes()[..end]), Ok(None), "{end}");
+        }
+        assert_eq!(RedisScanner::new(2).whole(bytes.as_bytes()), Ok(Some(bytes.len())));
+        let parts: Vec<RedisPart<'_>> = RedisReplies::of(bytes.as_bytes()).collect();
+        assert_eq!(parts, [RedisPart::Status(b"OK"), RedisPart::Integer(7)]);
+        // In RESP3, the reply to SUBSCRIBE is a push.
+        let subscribed = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+        assert_eq!(RedisScanner::new(1).whole(subscribed.as_bytes()), Ok(Some(subscribed.len())));
     }
 
     #[test]

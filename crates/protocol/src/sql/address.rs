@@ -79,6 +79,8 @@ pub enum SqlAddressError {
     TlsMode(String),
     #[error("the setting {0} is not known: expected {1}")]
     Setting(String, &'static str),
+    #[error("one of its parts has a NUL character (%00), which logins cannot contain")]
+    Nul,
 }
 
 impl SqlAddress {
@@ -106,7 +108,16 @@ impl SqlAddress {
             prepare: true,
         };
         url.query_pairs().try_for_each(|(name, value)| address.set(&name, value.into_owned()))?;
+        // Both protocols end a string with NUL.
+        if address.texts().any(|text| text.contains('\0')) {
+            return Err(SqlAddressError::Nul);
+        }
         Ok(address)
+    }
+
+    /// The strings that a login sends.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        [&self.username, &self.database, &self.application_name].into_iter().chain(&self.password).chain(&self.options)
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), SqlAddressError> {

@@ -185,7 +185,7 @@ impl SqlClient {
         times: &mut RawTimes,
     ) -> Result<SqlAnswer, Failure> {
         if within.is_some_and(|id| !self.is_open(id)) {
-            return Err(Failure::new(Outcome::Closed, "the transaction has ended"));
+            return Err(Failure::new(Outcome::NotConnected, "the transaction has ended"));
         }
         let Limits { timeout_ns, due, bytes_max } = limits;
         let taken = self.connection.take();
@@ -202,7 +202,7 @@ impl SqlClient {
         };
         if within.is_some() && connection.has_lost_what_it_needs(statement) {
             *self.connection.borrow_mut() = Some(connection);
-            return Err(Failure::new(Outcome::Closed, "the transaction has ended: the server rolled it back"));
+            return Err(Failure::new(Outcome::NotConnected, "the transaction has ended: the server rolled it back"));
         }
         let answer = connection.run(statement, bytes_max, due, times).await?;
         // If closed in the meantime, its transaction ended with the iteration.
@@ -215,7 +215,7 @@ impl SqlClient {
 }
 
 fn left() -> Failure {
-    Failure::new(Outcome::Closed, "the transaction's connection was lost")
+    Failure::new(Outcome::NotConnected, "the transaction's connection was lost")
 }
 
 /// A transaction that is being ended. It has ended when this is dropped.

@@ -1,20 +1,20 @@
 //! Event streams of a session: with its header lines and cookies, and through redirects.
 
 use super::stream::{EventStream, EventStreamOpening, open};
-use crate::http::{Hop, Hops, HttpSession, Request};
+use crate::http::{CookieUse, Hop, Hops, HttpSession, Request};
 
 impl HttpSession {
     /// Opens an event stream with the session's header lines and cookies, starting after the event with this id. Empty: from now on. Redirects are
     /// followed as in [`HttpSession::send`].
     pub async fn open_events(&self, mut request: Request, last_id: &str, redirects_max: u8) -> (Hops, Option<EventStream>) {
-        let mut original_cookie = self.complete(&mut request);
+        let mut original_cookie = self.complete(&mut request, CookieUse::Jar);
         if !last_id.is_empty() {
             request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
         }
         let mut before = Vec::new();
         loop {
             let EventStreamOpening { mut exchange, stream } = open(self.client().network(), request.clone()).await;
-            match self.next(&request, original_cookie, &exchange, before.len(), redirects_max) {
+            match self.next(&request, original_cookie, &exchange, (before.len(), redirects_max), CookieUse::Jar) {
                 None => return (Hops { last: Hop { request, exchange }, before }, stream),
                 Some(Err(failure)) => {
                     exchange.fail_answered(failure);

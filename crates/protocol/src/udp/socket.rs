@@ -9,7 +9,7 @@ use loadstone_metrics::{Nanos, Outcome};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-use crate::connect::within;
+use crate::connect::{binding, within};
 use crate::failure::Failure;
 use crate::network::Network;
 
@@ -32,15 +32,18 @@ impl DatagramSocket {
     /// Looks the name up within the time limit and uses its first address. Nothing is sent.
     ///
     /// # Errors
-    /// The name has no address, or the machine has no route to it.
+    /// Users may not connect to this host, the name has no address, or the machine has no route to it.
     pub async fn open(network: &Rc<Network>, host: &str, port: u16, timeout_ns: u64) -> Result<Self, Failure> {
+        network.check_datagram_host(host, port)?;
         let timer = network.clock().timer();
         timer.reset(network.clock().now().saturating_add(timeout_ns));
         let addresses = within(&timer, "looking up the name", network.resolver.resolve(host)).await??;
-        let Some(address) = addresses.first().copied() else { return Err(Failure::new(Outcome::Dns, "the name has no address")) };
+        // An address for which there is no source address says nothing about the others.
+        let usable = addresses.iter().find(|address| network.source_for(**address, None).is_ok()).or(addresses.first());
+        let Some(address) = usable.copied() else { return Err(Failure::new(Outcome::Dns, "the name has no address")) };
         let nowhere = if address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        let from = SocketAddr::new(network.source_for(address)?.unwrap_or(nowhere), 0);
-        let socket = UdpSocket::bind(from).await.map_err(|error| Failure::connecting(&error))?;
+        let from = SocketAddr::new(network.source_for(address, None)?.unwrap_or(nowhere), 0);
+        let socket = UdpSocket::bind(from).await.map_err(binding)?;
         socket.connect(SocketAddr::new(address, port)).await.map_err(|error| Failure::connecting(&error))?;
         Ok(Self { network: Rc::clone(network), socket })
     }

@@ -1,14 +1,16 @@
 //! The connection that a request uses, and what happens to it.
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use loadstone_metrics::Outcome;
-use loadstone_protocol::http::{Client, ClientOptions, Multipart, Origin, PreparedRequest, Request};
+use loadstone_protocol::http::{Client, ClientOptions, Multipart, Origin, PreparedRequest, Request, Versions};
 use loadstone_protocol::{Network, NetworkOptions};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::support::{Peer, client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
 
@@ -349,7 +351,7 @@ fn a_dropped_request_frees_its_slot_and_closes_its_connection() {
 #[test]
 fn refusal_is_an_outcome() {
     run(|network| async move {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
         let exchange = client(&network).send(&get(address, "/")).await;
@@ -419,4 +421,57 @@ fn source_addresses_are_used_in_turn() {
         let exchange = client(&network).send(&get("127.0.0.1:9".parse().unwrap(), "/")).await;
         assert_eq!(failed(&exchange), (Outcome::Unsendable, "a source address is not an address of this machine"));
     });
+}
+
+/// Each local address has its own connections, over HTTP/1.1 and HTTP/2.
+#[test]
+fn requests_with_another_local_address_share_no_connection() {
+    let sources = ["127.0.0.2", "127.0.0.3"].map(|source| Some(source.parse().unwrap()));
+    run(|network| async move {
+        for versions in [Versions::Http1, Versions::Http2Always] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let peers: Rc<RefCell<Vec<IpAddr>>> = Rc::default();
+            let seen = Rc::clone(&peers);
+            tokio::task::spawn_local(async move {
+                loop {
+                    let (stream, peer) = listener.accept().await.unwrap();
+                    seen.borrow_mut().push(peer.ip());
+                    match versions {
+                        Versions::Http2Always => drop(tokio::task::spawn_local(super::http2::serve_connection(stream))),
+                        _ => drop(tokio::task::spawn_local(answer_all(stream))),
+                    }
+                }
+            });
+            let client = Client::new(Rc::clone(&network), ClientOptions::default()).with_versions(versions);
+            let connected = async |source| {
+                let exchange = client.send(&Request { source, ..get(address, "/") }).await;
+                passed(&exchange);
+                exchange.connected
+            };
+            for source in sources.into_iter().chain([None]) {
+                assert!(connected(source).await && !connected(source).await, "{versions:?} {source:?}");
+            }
+            assert!(!connected(sources[0]).await && !connected(sources[1]).await && !connected(None).await, "{versions:?}");
+            let expected: Vec<IpAddr> = ["127.0.0.2", "127.0.0.3", "127.0.0.1"].iter().map(|address| address.parse().unwrap()).collect();
+            assert_eq!(*peers.borrow(), expected, "{versions:?}");
+            let other = client.send(&Request { source: Some("::1".parse().unwrap()), ..get(address, "/") }).await;
+            let problem = "the target has an IPv4 address, but `source` is ::1, an IPv6 address: name one of IPv4";
+            assert_eq!(failed(&other), (Outcome::Unsendable, problem));
+            // TEST-NET-1 (RFC 5737) belongs to no machine.
+            let foreign = client.send(&Request { source: Some("192.0.2.7".parse().unwrap()), ..get(address, "/") }).await;
+            assert_eq!(failed(&foreign), (Outcome::Unsendable, "a source address is not an address of this machine"));
+        }
+    });
+}
+
+async fn answer_all(stream: TcpStream) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while stream.read_line(&mut line).await.unwrap_or(0) > 0 {
+        if line == "\r\n" {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        }
+        line.clear();
+    }
 }

@@ -86,6 +86,7 @@ fn request(host: &str, port: u16, tls: bool) -> GrpcRequest {
         gzip: false,
         message_bytes_max: 1000,
         label: RequestLabel::default(),
+        source: None,
     }
 }
 

@@ -494,7 +494,7 @@ fn the_code_and_the_debug_data_of_a_goaway_are_in_the_message() {
 }
 
 #[test]
-fn a_server_whose_tls_chose_http1_is_named() {
+fn a_server_without_http2_in_tls_is_named() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {
@@ -503,11 +503,50 @@ fn a_server_whose_tls_chose_http1_is_named() {
         let address = listener.local_addr().unwrap();
         tokio::task::spawn_local(async move {
             let (stream, _) = listener.accept().await.unwrap();
-            super::tls::answer_ok(acceptor.accept(stream).await.unwrap()).await;
+            assert!(acceptor.accept(stream).await.is_err());
         });
         let exchange = client(&network, Versions::Http2Always).send(&over_tls(address, "localhost")).await;
-        let message = "the server chose http/1.1 in the TLS handshake (ALPN), not HTTP/2: http2 \"only\" sends nothing else, so use \"auto\" or \"off\"";
+        let message =
+            "the server does not offer HTTP/2 in the TLS handshake (ALPN): http2 \"only\" sends nothing else, so use \"auto\" or \"off\"";
         assert_eq!(failed(&exchange), (Outcome::Unsendable, message));
+    });
+}
+
+/// HTTP/1.1 is not offered, so a server that prefers it cannot choose it.
+#[test]
+fn a_server_that_prefers_http1_serves_http2_if_nothing_else_is_sent() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &["http/1.1", "h2"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            serve_connection(acceptor.accept(stream).await.unwrap()).await;
+        });
+        let exchange = client(&network, Versions::Http2Always).send(&over_tls(address, "localhost")).await;
+        assert_eq!(passed(&exchange).status, 200);
+    });
+}
+
+#[test]
+fn a_server_that_chose_http2_and_speaks_http1_fails() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &["h2"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        });
+        let exchange = client(&network, Versions::Http2).send(&over_tls(address, "localhost")).await;
+        let message = "the server speaks HTTP/1.1, not HTTP/2, which it chose in the TLS handshake (ALPN)";
+        assert_eq!(failed(&exchange), (Outcome::Protocol, message));
     });
 }
 

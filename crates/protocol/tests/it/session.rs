@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use loadstone_metrics::Outcome;
 use loadstone_protocol::http::{Client, ClientOptions, Hops, HttpSession, SessionOptions, resolve};
+use loadstone_protocol::{AllowedHosts, HostPattern};
 use tokio::io::AsyncReadExt;
 use url::Url;
 
@@ -217,8 +218,8 @@ fn a_redirect_to_an_unnamed_host_fails_and_keeps_its_location() {
     run(|network| async move {
         let address = site().await;
         let elsewhere = format!("/to/302/http://localhost:{}/end", address.port());
-        for (hosts, follows) in [(vec![], false), (vec!["localhost".to_owned()], true)] {
-            let options = SessionOptions { redirect_hosts: Some(hosts.into()), ..SessionOptions::default() };
+        for (hosts, follows) in [(None, false), (Some(HostPattern::host("localhost")), true)] {
+            let options = SessionOptions { redirect_hosts: AllowedHosts::only(hosts), ..SessionOptions::default() };
             let session = HttpSession::new(Client::new(std::rc::Rc::clone(&network), ClientOptions::default()), options);
             let mut request = session.request("GET", &url(address, &elsewhere));
             request.headers.push(("X-Api-Key".to_owned(), "k3y".to_owned()));

@@ -151,6 +151,7 @@ pub(crate) fn request(method: &str, address: SocketAddr, path: &str, body: impl 
         body_use: BodyUse::Keep,
         body_bytes_max: 64 << 20,
         label: loadstone_metrics::span::RequestLabel::default(),
+        source: None,
     }
 }
 

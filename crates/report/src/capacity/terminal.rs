@@ -3,7 +3,7 @@
 use loadstone_analysis::Capacity;
 
 use super::cells;
-use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
 
 /// Width of the labels. Columns.
 const LABEL: usize = 13;
@@ -12,7 +12,7 @@ const LABEL: usize = 13;
 pub fn terminal(capacity: &Capacity, folder: &str, style: &Style) -> String {
     let (sign, word, paint) = cells::word(capacity.verdict);
     let lead = format!("{sign} {word}  ");
-    let mut out = hang(&style.paint(paint, &lead), lead.chars().count(), beyond(word, &capacity.headline), style.width);
+    let mut out = hang(&style.paint(paint, &lead), lead.chars().count(), &capacity.headline, style.width);
     for (title, text) in cells::limits(capacity) {
         out.push_str(&hang(&style.paint(Paint::Bold, &format!("{title:<LABEL$}")), LABEL, &text, style.width));
     }

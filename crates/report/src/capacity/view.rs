@@ -1,6 +1,6 @@
 //! The capacity as a page draws it: every string is formatted and every value has its position.
 
-use loadstone_analysis::{Capacity, CapacityProbe, ObjectiveReading, ProbeLean};
+use loadstone_analysis::{Capacity, CapacityProbe, CapacityVerdict, ObjectiveReading, ProbeLean};
 use serde::Serialize;
 
 use super::cells;
@@ -76,7 +76,7 @@ impl CapacityView {
         let facts = std::iter::once(("must hold".to_owned(), capacity.objectives.join(" and ")));
         Self {
             test: capacity.test.clone(),
-            word: word.to_owned(),
+            word: heading(capacity).unwrap_or_else(|| word.to_owned()),
             tone: paint.into(),
             headline: capacity.headline.clone(),
             facts: facts.chain(cells::limits(capacity).into_iter().map(|(title, text)| (title.to_owned(), text))).collect(),
@@ -87,6 +87,18 @@ impl CapacityView {
             probes: capacity.probes.iter().map(|one| probe(capacity, &axis, one)).collect(),
             objectives: (0..capacity.objectives.len()).filter_map(|which| objective(capacity, &axis, which)).collect(),
         }
+    }
+}
+
+/// The answer as a number: `95.9/s`, `about 95.9/s`, `at least 160/s`.
+fn heading(capacity: &Capacity) -> Option<String> {
+    let words = |load: f64| capacity.unit.words(load);
+    match capacity.verdict {
+        CapacityVerdict::Found => capacity.capacity.map(|of| words(of.value)),
+        CapacityVerdict::Rough => capacity.capacity.map(|of| format!("about {}", words(of.value))),
+        CapacityVerdict::AtLeast => capacity.highest_held.map(|load| format!("at least {}", words(load))),
+        CapacityVerdict::Below => capacity.lowest_failed.map(|load| format!("less than {}", words(load))),
+        CapacityVerdict::CannotTell => None,
     }
 }
 

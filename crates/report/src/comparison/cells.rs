@@ -156,6 +156,28 @@ pub(super) fn shown(comparison: &RunComparison) -> Vec<&ComparedSubject> {
     shown
 }
 
+/// The rows that became worse or better, worse ones first.
+pub(super) fn changed(comparison: &RunComparison) -> Vec<(&ComparedSubject, &ComparedRow)> {
+    let rows = shown(comparison).into_iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row)));
+    let mut changed: Vec<_> = rows.filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)).collect();
+    changed.sort_by_key(|(_, row)| row.verdict != RowVerdict::Worse);
+    changed
+}
+
+/// How many numbers without a decided change are not shown, and how to see them. If nothing changed, the first subject is shown.
+pub(super) fn folded(comparison: &RunComparison) -> Option<String> {
+    let subjects_shown = usize::from(changed(comparison).is_empty());
+    let rows = || shown(comparison).into_iter().skip(subjects_shown).flat_map(|subject| &subject.rows);
+    let count = |verdict| rows().filter(|row| row.verdict == verdict).count();
+    let (same, undecided) = (count(RowVerdict::Same), count(RowVerdict::CannotTell));
+    (same + undecided > 0).then(|| {
+        format!(
+            "{} without a decided change: {same} same, {undecided} undecided; `loadstone compare --all` shows them",
+            loadstone_units::counted((same + undecided) as u64, "more number")
+        )
+    })
+}
+
 pub(super) fn moved_signals(comparison: &RunComparison) -> impl Iterator<Item = (&ComparedSubject, &ComparedRow)> {
     comparison.rows().filter(|(subject, row)| subject.kind == SubjectKind::Signal && row.verdict == RowVerdict::Moved)
 }

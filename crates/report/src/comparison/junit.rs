@@ -21,7 +21,7 @@ pub(crate) fn suite(comparison: &RunComparison) -> TestSuite {
     suite.add_test_case(case("the two runs can be compared", forbidden.is_empty(), NonSuccessKind::Error, &forbidden.join("\n")));
     if comparison.gates.is_empty() && forbidden.is_empty() {
         let passed = !matches!(comparison.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Mixed);
-        suite.add_test_case(case("nothing is worse", passed, NonSuccessKind::Failure, &comparison.headline));
+        suite.add_test_case(case("nothing is worse", passed, NonSuccessKind::Failure, &comparison.sentence()));
     }
     comparison.gates.iter().for_each(|result| {
         suite.add_test_case(gate(result));

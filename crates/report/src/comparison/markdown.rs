@@ -24,7 +24,7 @@ pub fn markdown(comparison: &RunComparison) -> String {
         ComparisonVerdict::Worse | ComparisonVerdict::NotComparable => "❌",
         ComparisonVerdict::Mixed | ComparisonVerdict::CannotTell => "⚠️",
     };
-    line!(out, "### {icon} {}: {}\n", text(&comparison.candidate.test), text(&comparison.headline));
+    line!(out, "### {icon} {}: {}\n", text(&comparison.candidate.test), text(&comparison.sentence()));
     for result in &comparison.gates {
         let icon = match result.state {
             GateState::Held => "✅",
@@ -43,8 +43,7 @@ pub fn markdown(comparison: &RunComparison) -> String {
     out.push('\n');
     let shown = cells::shown(comparison);
     let rows = || shown.iter().flat_map(|subject| subject.rows.iter().map(move |row| (*subject, row)));
-    let different: Vec<_> = rows().filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)).collect();
-    table(&different, comparison, &mut out);
+    table(&cells::changed(comparison), comparison, &mut out);
     line!(out, "<details><summary>All compared numbers</summary>\n");
     table(&rows().collect::<Vec<_>>(), comparison, &mut out);
     table(&cells::moved_signals(comparison).take(SIGNALS_MAX).collect::<Vec<_>>(), comparison, &mut out);

@@ -12,7 +12,7 @@ use loadstone_analysis::RunComparison;
 pub use junit::junit;
 pub(crate) use junit::suite;
 pub use markdown::markdown;
-pub use terminal::terminal;
+pub use terminal::{ShownNumbers, terminal};
 
 /// The comparison as JSON, ending in a line break. docs/compare.md describes every field.
 pub fn json(comparison: &RunComparison) -> String {

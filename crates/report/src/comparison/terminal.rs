@@ -1,18 +1,29 @@
-//! The comparison on a terminal: the differences between the runs, the verdict, then the rows.
+//! The comparison on a terminal: the differences between the runs, the verdict, the changed rows, then the number of all others.
 
-use loadstone_analysis::{ComparisonVerdict, RowVerdict, RunComparison, Side};
+use loadstone_analysis::{ComparedRow, ComparisonVerdict, RowVerdict, RunComparison, Side};
 
 use super::cells;
-use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
 
-const SUBJECTS_MAX: usize = 12;
+/// Changed rows and signals that moved, without `--all`.
+const CHANGED_MAX: usize = 20;
 const SIGNALS_MAX: usize = 8;
 /// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 6] = [("", 0), ("Baseline", 2), ("Candidate", 0), ("Change", 0), ("95 % interval", 1), ("Verdict", 0)];
 
-/// The complete output, ending in a line break. Of runs that cannot be compared it shows the differences only, unless the numbers are wanted anyway.
-pub fn terminal(comparison: &RunComparison, anyway: bool, style: &Style) -> String {
-    if comparison.verdict == ComparisonVerdict::NotComparable && !anyway {
+/// The numbers that the terminal shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ShownNumbers {
+    /// Also those without a decided change.
+    pub all: bool,
+    /// Also those of runs that cannot be compared.
+    pub anyway: bool,
+}
+
+/// The complete output, ending in a line break. It shows the changed rows, worse ones first, and counts the others. Of runs that cannot be
+/// compared it shows the differences only.
+pub fn terminal(comparison: &RunComparison, shown: ShownNumbers, style: &Style) -> String {
+    if comparison.verdict == ComparisonVerdict::NotComparable && !shown.anyway {
         let more = hang("", 0, "`loadstone compare --anyway` shows the numbers of both runs.", style.width);
         let parts = [head(comparison, style), gates(comparison, style), more];
         return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
@@ -21,8 +32,8 @@ pub fn terminal(comparison: &RunComparison, anyway: bool, style: &Style) -> Stri
         head(comparison, style),
         gates(comparison, style),
         findings(comparison, style),
-        table(comparison, style),
-        foot(comparison, style),
+        table(comparison, shown.all, style),
+        foot(comparison, shown.all, style),
     ];
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
@@ -41,7 +52,7 @@ fn head(comparison: &RunComparison, style: &Style) -> String {
     let (sign, word, paint) = cells::word(comparison.verdict);
     let lead = format!("{sign} {word}  ");
     out.push('\n');
-    out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), beyond(word, &comparison.headline), style.width));
+    out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), &comparison.headline, style.width));
     out
 }
 
@@ -62,11 +73,12 @@ fn findings(comparison: &RunComparison, style: &Style) -> String {
     if lines.is_empty() { lines } else { format!("{}\n{lines}", style.paint(Paint::Dim, "Findings")) }
 }
 
-fn table(comparison: &RunComparison, style: &Style) -> String {
+/// The changed rows, worse ones first. If nothing changed: the rows of the first subject, which are all requests together or the only request.
+fn table(comparison: &RunComparison, all: bool, style: &Style) -> String {
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 || index == 5 });
     let mut table = TextTable { heads: heads.collect(), rows: Vec::new() };
     let shown = cells::shown(comparison);
-    let row = |name: String, row: &loadstone_analysis::ComparedRow| {
+    let row = |name: String, row: &ComparedRow| {
         let cell = |text: String| TextCell { text, paint: None };
         Row::Cells(vec![
             cell(name),
@@ -77,25 +89,38 @@ fn table(comparison: &RunComparison, style: &Style) -> String {
             TextCell { text: cells::verdict(row, comparison.effect), paint: cells::paint(row.verdict) },
         ])
     };
-    for subject in shown.iter().take(SUBJECTS_MAX) {
-        table.rows.push(Row::Heading(cells::title(subject)));
-        table.rows.extend(subject.rows.iter().map(|compared| row(format!("  {}", compared.metric.name()), compared)));
+    let changed = cells::changed(comparison);
+    let mut left = 0;
+    if all || changed.is_empty() {
+        let subjects_max = if all { usize::MAX } else { 1 };
+        for subject in shown.iter().take(subjects_max) {
+            table.rows.push(Row::Heading(cells::title(subject)));
+            table.rows.extend(subject.rows.iter().map(|compared| row(format!("  {}", compared.metric.name()), compared)));
+        }
+    } else {
+        for (subject, compared) in changed.iter().take(CHANGED_MAX) {
+            table.rows.push(row(format!("{} of {}", compared.metric.name(), cells::title(subject)), compared));
+        }
+        left += changed.len().saturating_sub(CHANGED_MAX);
     }
     let signals: Vec<_> = cells::moved_signals(comparison).collect();
     if !signals.is_empty() {
+        let signals_max = if all { usize::MAX } else { SIGNALS_MAX };
         table.rows.push(Row::Heading("Signals that moved".to_owned()));
-        table.rows.extend(signals.iter().take(SIGNALS_MAX).map(|(subject, compared)| row(format!("  {}", subject.name), compared)));
+        table.rows.extend(signals.iter().take(signals_max).map(|(subject, compared)| row(format!("  {}", subject.name), compared)));
+        left += signals.len().saturating_sub(signals_max);
     }
     let mut out = if table.rows.is_empty() { "Nothing was measured in both runs.\n".to_owned() } else { table.render(style) };
-    let left = shown.len().saturating_sub(SUBJECTS_MAX) + signals.len().saturating_sub(SIGNALS_MAX);
     if left > 0 {
-        out.push_str(&format!("… and {left} more with --json\n"));
+        out.push_str(&format!("… and {left} more with `loadstone compare --all`\n"));
     }
     out
 }
 
-fn foot(comparison: &RunComparison, style: &Style) -> String {
-    let notes = cells::reasons(comparison).into_iter().chain(cells::only_in_one(comparison));
+fn foot(comparison: &RunComparison, all: bool, style: &Style) -> String {
+    let folded = cells::folded(comparison).filter(|_| !all);
+    let reasons = if all { cells::reasons(comparison) } else { Vec::new() };
+    let notes = folded.into_iter().chain(reasons).chain(cells::only_in_one(comparison));
     let mut out: String = notes.map(|text| hang("- ", 2, &text, style.width)).collect();
     out.push_str(&hang("", 0, &cells::promise(comparison), style.width));
     out

@@ -23,6 +23,6 @@ pub use screen::{ProgressMode, Screen};
 pub use style::{ColorChoice, Style};
 pub use summary::{Closing, summary};
 
-pub(crate) use style::{Paint, beyond, hang, shorten, tame, width_of};
+pub(crate) use style::{Paint, hang, shorten, tame, width_of};
 pub(crate) use summary::grade_sign;
 pub(crate) use table::{ColumnHead, Row, TextCell, TextTable};

@@ -235,8 +235,8 @@ impl ThresholdProgress {
             _ if result.measured.is_some() => ThresholdStanding::Holding,
             _ => ThresholdStanding::Unmeasured,
         };
-        let value = if result.measured.is_some() { result.detail.split(';').next().unwrap_or_default() } else { "" };
-        Self { standing, label: result.threshold.label.clone(), value: value.to_owned() }
+        let value = if result.measured.is_some() { result.reading.clone() } else { String::new() };
+        Self { standing, label: result.threshold.label.clone(), value }
     }
 
     fn line(&self, style: &Style) -> String {

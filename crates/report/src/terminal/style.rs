@@ -177,12 +177,6 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The headline without the verdict's word at its start, which precedes it: `CANNOT TELL  the runs are too short`.
-pub(crate) fn beyond<'t>(word: &str, headline: &'t str) -> &'t str {
-    let (start, rest) = headline.split_once(": ").unwrap_or(("", headline));
-    if start.eq_ignore_ascii_case(word) { rest } else { headline }
-}
-
 /// Wrapped text: the first line follows `lead`, later lines are indented below its first word. `lead` may contain colour codes; `lead_columns` is its
 /// width.
 pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) -> String {
@@ -203,12 +197,6 @@ pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) ->
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_word_is_not_repeated() {
-        assert_eq!(beyond("CANNOT TELL", "cannot tell: the runs are too short"), "the runs are too short");
-        assert_eq!(beyond("WORSE", "p95 is longer: see below"), "p95 is longer: see below");
-    }
 
     #[test]
     fn colour_follows_the_flag_then_the_environment_then_the_stream() {

@@ -4,7 +4,7 @@ use loadstone_analysis::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
     GateState, Grade, RowVerdict, RuleId, RunComparison, RunDifference, Side, Subject, SubjectKind,
 };
-use loadstone_report::comparison::{json, junit, markdown, terminal};
+use loadstone_report::comparison::{ShownNumbers, json, junit, markdown, terminal};
 use loadstone_report::terminal::Style;
 
 fn row(metric: ComparedMetric, values: (f64, f64), change: (f64, f64, f64), verdict: RowVerdict) -> ComparedRow {
@@ -120,15 +120,26 @@ fn comparison() -> RunComparison {
 
 #[test]
 fn on_a_terminal() {
-    insta::assert_snapshot!(terminal(&comparison(), false, &Style::plain(110)));
+    insta::assert_snapshot!(terminal(&comparison(), ShownNumbers::default(), &Style::plain(110)));
+}
+
+#[test]
+fn all_numbers_are_shown_on_request() {
+    let text = terminal(&comparison(), ShownNumbers { all: true, anyway: false }, &Style::plain(110));
+    assert!(text.contains("cannot tell (needs 12 min)") && !text.contains("--all"), "{text}");
+    // Nothing changed: the numbers of the first subject are shown.
+    let mut same = comparison();
+    same.subjects.iter_mut().flat_map(|subject| &mut subject.rows).for_each(|row| row.verdict = RowVerdict::Same);
+    let text = terminal(&same, ShownNumbers::default(), &Style::plain(110));
+    assert!(text.contains("\nList\n") && !text.contains("Buy\n") && text.contains("same, 0 undecided"), "{text}");
 }
 
 #[test]
 fn runs_that_cannot_be_compared_show_only_their_differences() {
     let compared = RunComparison { verdict: ComparisonVerdict::NotComparable, ..comparison() };
-    let text = terminal(&compared, false, &Style::plain(110));
+    let text = terminal(&compared, ShownNumbers::default(), &Style::plain(110));
     assert!(text.contains("NOT COMPARABLE") && text.contains("--anyway") && !text.contains("95 % interval"), "{text}");
-    assert!(terminal(&compared, true, &Style::plain(110)).contains("95 % interval"));
+    assert!(terminal(&compared, ShownNumbers { anyway: true, all: true }, &Style::plain(110)).contains("95 % interval"));
 }
 
 #[test]
@@ -151,7 +162,7 @@ fn as_test_cases() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 140] {
-        let text = terminal(&comparison(), false, &Style::plain(width));
+        let text = terminal(&comparison(), ShownNumbers::default(), &Style::plain(width));
         let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
         assert!(width < 80 || long.is_empty(), "{long:?}");
     }

@@ -12,8 +12,8 @@ use loadstone_metrics::{
     SlowSample, Snapshot, Tags, TraceId,
 };
 use loadstone_plan::{
-    Aggregate, Bound, Comparison, Load, LoadProfile, Metric, MetricKind, Parameter, ParameterKind, ParameterOrigin, ScenarioId,
-    ScenarioRun, Selector, TestPlan, Threshold, Window,
+    Aggregate, Comparison, Load, LoadProfile, Metric, MetricKind, Parameter, ParameterKind, ParameterOrigin, ScenarioId, ScenarioRun,
+    TestPlan, Threshold,
 };
 use loadstone_run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
@@ -274,23 +274,13 @@ pub(crate) fn validity(grade: Grade) -> Validity {
 
 pub(crate) fn threshold(label: &str, state: ThresholdState, measured: Option<f64>, detail: &str) -> ThresholdResult {
     ThresholdResult {
-        threshold: Threshold {
-            metric: Metric::ResponseTime,
-            selector: Selector::default(),
-            aggregate: Aggregate::Quantile(0.99),
-            bound: Bound { comparison: Comparison::Below, value: 0.05 },
-            window: Window::WholeRun,
-            after_seconds: 0,
-            abort: false,
-            abort_while_failing_after: None,
-            passes_without_data: false,
-            label: label.to_owned(),
-        },
+        threshold: Threshold::new(label, Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 0.05),
         state,
         measured,
         at_seconds: None,
         failing: false,
         detail: detail.to_owned(),
+        reading: String::new(),
     }
 }
 

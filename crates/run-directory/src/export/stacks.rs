@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadstone_metrics::Role;
+use loadstone_metrics::function_labels::callers;
 
 use crate::SignalSeries;
 
@@ -40,7 +41,7 @@ fn lengths(functions: &[&SignalSeries]) -> BTreeMap<u64, f64> {
 
 fn stack(series: &SignalSeries) -> Vec<&str> {
     let label = |name: &str| series.signal.label_value(name).unwrap_or_default();
-    let callers = label("under").split(" ← ").filter(|caller| !caller.is_empty());
+    let callers = callers(label("under"));
     let mut frames: Vec<&str> = std::iter::once(label("function")).chain(callers).chain([series.signal.observer.as_str()]).collect();
     frames.reverse();
     frames

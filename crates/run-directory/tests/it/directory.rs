@@ -27,7 +27,7 @@ fn a_run_reads_back_as_it_was_written() {
     }
     writer.signals(&[signal("cpu", &[1, 2]), signal("memory", &[1])]).unwrap();
     writer.signals(&[signal("memory", &[3]), signal("cpu", &[3])]).unwrap();
-    let notice = |at, kind| SignalNotice { observer: "process:8080".into(), at, kind, message: "gone".to_owned() };
+    let notice = |at, kind| SignalNotice::silence(&"process:8080".into(), at, kind, "gone".to_owned());
     let notices = [notice(2, NoticeKind::Failed), notice(3, NoticeKind::Recovered { since: 2 })];
     notices.iter().for_each(|notice| writer.notice(notice).unwrap());
     writer.console("hello").unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loadstone_metrics::{Histogram, LeafChange, LeafSlice, Signal, SignalKind, SignalPoint, Snapshot};
-use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, TestPlan, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, Metric, TestPlan, Threshold, Window};
 use loadstone_run_directory::{Reader, RunEnd, SignalSeries, Writer};
 
 use crate::fixtures;
@@ -12,18 +12,8 @@ use crate::fixtures;
 const HOUR: u32 = 3600;
 
 fn threshold(window: Window, after_seconds: u32) -> Threshold {
-    Threshold {
-        label: "p95 below 1 s".to_owned(),
-        metric: Metric::ResponseTime,
-        selector: Selector::default(),
-        aggregate: Aggregate::Quantile(0.95),
-        bound: Bound { comparison: Comparison::Below, value: 1.0 },
-        window,
-        after_seconds,
-        abort: false,
-        abort_while_failing_after: None,
-        passes_without_data: false,
-    }
+    let p95 = Threshold::new("p95 below 1 s", Metric::ResponseTime, Aggregate::Quantile(0.95), Comparison::Below, 1.0);
+    Threshold { window, after_seconds, ..p95 }
 }
 
 fn plan(thresholds: Vec<Threshold>) -> TestPlan {

@@ -4,38 +4,52 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use super::commonjs::{body, body_id, facade, json_module};
-use super::guest::{GuestModules, require_prelude};
+use super::guest::{GuestModules, RemoteModules, require_prelude};
 use super::program::{CompiledModule, ModuleForm, Program};
 use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
 use super::transpile::{Import, SourceDialect, Transpiled, transpile};
 use crate::error::ScriptError;
 use crate::known_verbs::{CheckedLater, KnownVerbs};
+use crate::permissions::{AccessKind, AccessRefused, FileAccess, Permissions};
 
 /// Maximum number of files in one test, so that a wrong import ends with a message.
 const FILES_MAX: usize = 5_000;
 
 /// Compiles the test file at `path` and all its imports. `own` are Loadstone's modules, by id. `verbs` are the functions of users.
-pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownVerbs) -> Result<Program, ScriptError> {
-    compile_with(path, own, verbs, None)
+pub(crate) fn compile(
+    path: &Path,
+    own: &[(&'static str, String)],
+    verbs: KnownVerbs,
+    permissions: &Permissions,
+) -> Result<Program, ScriptError> {
+    compile_with(path, own, verbs, None, permissions)
 }
 
 /// Compiles a script of another tool, whose modules are `guest`.
-pub(crate) fn compile_guest(path: &Path, guest: &GuestModules) -> Result<Program, ScriptError> {
+pub(crate) fn compile_guest(
+    path: &Path,
+    guest: &GuestModules,
+    remote: &dyn RemoteModules,
+    permissions: &Permissions,
+) -> Result<Program, ScriptError> {
     let own: Vec<_> = guest.own.iter().map(|(id, text)| (*id, (*text).to_owned())).collect();
-    compile_with(path, &own, KnownVerbs::default(), Some(*guest))
+    compile_with(path, &own, KnownVerbs::default(), Some((*guest, remote)), permissions)
 }
 
 fn compile_with(
     path: &Path,
     own: &[(&'static str, String)],
     verbs: KnownVerbs,
-    guest: Option<GuestModules>,
+    guest: Option<(GuestModules, &dyn RemoteModules)>,
+    permissions: &Permissions,
 ) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
     let (resolvers, files, waiting) = (Resolvers::new(), HashMap::new(), VecDeque::new());
-    let mut graph = Graph { folder: folder.clone(), resolvers, files, waiting, verbs, guest };
+    let (guest, remote) = guest.unzip();
+    let access = FileAccess::new(&folder, permissions);
+    let mut graph = Graph { folder: folder.clone(), access, resolvers, files, waiting, verbs, guest, remote };
     graph.add_own(own)?;
     let entry = graph.id_of(&entry);
     graph.waiting.push_back((entry.clone(), folder.join(&entry)));
@@ -64,16 +78,19 @@ struct File {
     json: bool,
 }
 
-struct Graph {
+struct Graph<'r> {
     folder: PathBuf,
+    access: FileAccess,
     resolvers: Resolvers,
     files: HashMap<String, File>,
     waiting: VecDeque<(String, PathBuf)>,
     verbs: KnownVerbs,
     guest: Option<GuestModules>,
+    /// Finds imports by URL. The id of such a file is its URL.
+    remote: Option<&'r dyn RemoteModules>,
 }
 
-impl Graph {
+impl Graph<'_> {
     /// The path for messages, relative to the test's folder.
     fn id_of(&self, path: &Path) -> String {
         let mut base = self.folder.as_path();
@@ -118,9 +135,19 @@ impl Graph {
                 imports.insert(import.specifier.clone(), id);
                 continue;
             }
+            if let Some((url, remote)) = url_of(&id, &import.specifier).zip(self.remote) {
+                let file = remote
+                    .file(&url)
+                    .map_err(|(message, help)| ScriptError::new(message).at(source.place_of(import.offset, import.length)).help(help))?;
+                self.waiting.push_back((url.clone(), file));
+                imports.insert(import.specifier.clone(), url);
+                continue;
+            }
             let target = match self.resolvers.resolve(path, &import.specifier, import.by_require) {
                 Ok(ResolvedImport::Builtin) => "loadstone".to_owned(),
                 Ok(ResolvedImport::File(file)) => {
+                    self.check_data(&file)
+                        .map_err(|refused| ScriptError::new(refused.to_string()).at(source.place_of(import.offset, import.length)))?;
                     let target = self.id_of(&file);
                     self.waiting.push_back((target.clone(), file));
                     target
@@ -141,6 +168,15 @@ impl Graph {
         }
         self.files.insert(id, File { source: Some(source), compiled, imports, json });
         Ok(())
+    }
+
+    /// Code may be imported from anywhere. JSON is data, so it needs the permission to read it, except in a package.
+    fn check_data(&self, file: &Path) -> Result<(), AccessRefused> {
+        let is_code = file.extension().is_none_or(|extension| extension != "json");
+        if is_code || file.components().any(|part| part.as_os_str() == "node_modules") {
+            return Ok(());
+        }
+        self.access.check(AccessKind::Read, file)
     }
 
     /// Adds to the guest's modules the names that files import and no module has, so that they link. They fail when they are used.
@@ -302,6 +338,16 @@ impl Graph {
         }
         modules
     }
+}
+
+/// The URL that a specifier names in a file. `None`: it names a local file or a package.
+fn url_of(importer: &str, specifier: &str) -> Option<String> {
+    let is_url = |text: &str| text.starts_with("https://") || text.starts_with("http://");
+    if is_url(specifier) {
+        return Some(specifier.to_owned());
+    }
+    let base = url::Url::parse(importer).ok().filter(|_| is_url(importer))?;
+    specifier.starts_with(['.', '/']).then(|| base.join(specifier).ok()).flatten().map(String::from)
 }
 
 fn json_file(source: &SourceText) -> Result<Transpiled, ScriptError> {

@@ -1,6 +1,7 @@
 //! Scripts of other tools: their modules take the place of the `"loadstone"` module.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::commonjs::quoted;
 
@@ -13,6 +14,15 @@ pub struct GuestModules {
     pub id_of: fn(&str) -> Option<String>,
     /// TypeScript that exports these names, which the module of this id does not have. The names fail when they are used.
     pub missing: fn(id: &str, names: &[&str]) -> String,
+}
+
+/// Modules that are imported by URL.
+pub trait RemoteModules: std::fmt::Debug {
+    /// The local file with the module's code.
+    ///
+    /// # Errors
+    /// What is wrong, and the remedy.
+    fn file(&self, url: &str) -> Result<PathBuf, (String, String)>;
 }
 
 /// Declares `require` in an ES module, on one line. `required`: specifier to id.

@@ -5,6 +5,7 @@
 
 mod call_place;
 mod commonjs;
+mod computed_reads;
 mod constants;
 mod graph;
 mod guest;
@@ -19,7 +20,7 @@ mod user_calls;
 use std::sync::Arc;
 
 pub(crate) use graph::{compile, compile_guest};
-pub use guest::GuestModules;
+pub use guest::{GuestModules, RemoteModules};
 pub(crate) use program::ModuleForm;
 pub use program::Program;
 

@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use loadstone_protocol::HostPattern;
 use sha2::{Digest, Sha256};
 
-use super::call_place::{place_of_call, place_of_computed_path};
+use super::call_place::place_of_call;
+use super::computed_reads::place_of_computed_read;
 use super::members::place_of_member;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
 use crate::known_verbs::CheckedLater;
+use crate::named_hosts;
 
 /// The form in which the loader receives a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +92,21 @@ impl Program {
         self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))
     }
 
-    /// Where a function that generates load reads a file whose path is computed.
+    /// The hosts that the text of its files names. Imported JSON may hold the settings of an environment.
+    pub(crate) fn named_hosts(&self) -> impl Iterator<Item = HostPattern> {
+        let of_code =
+            self.modules.values().filter_map(|module| module.source.as_ref()).flat_map(|source| named_hosts::in_source(&source.text));
+        let settings = self.modules.iter().filter(|(id, module)| {
+            module.source.is_none() && id.ends_with(".json") && module.code.len() <= named_hosts::SETTINGS_BYTES_MAX
+        });
+        // The compiled module has the JSON as a string literal.
+        let of_settings = settings.flat_map(|(_, module)| named_hosts::in_source(&module.code.replace("\\\"", "\"")).collect::<Vec<_>>());
+        of_code.chain(of_settings)
+    }
+
+    /// Where a function that generates load, or a function that it uses, reads a file whose path is computed.
     pub(crate) fn computed_path(&self) -> Option<SourcePlace> {
-        self.modules.values().filter_map(|module| module.source.as_ref()).find_map(place_of_computed_path)
+        place_of_computed_read(self.modules.values().filter_map(|module| module.source.as_ref()))
     }
 
     /// The first call in the test of Loadstone's export `name`. The test file has priority over other files.

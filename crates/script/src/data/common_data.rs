@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::collection::CollectError;
 use super::elsewhere::{RowsSent, SharedAnswer, SharedChange, SharedNews, SharedQuestion};
 use super::store::Store;
+use crate::permissions::AccessKind;
 
 /// Shared values and collected rows, for users of other machines.
 pub struct CommonData {
@@ -46,7 +47,9 @@ impl CommonData {
     /// They cannot be written, or their columns differ from those of earlier rows.
     pub fn take(&self, text: &str) -> Result<(), crate::ScriptError> {
         let Ok(RowsSent { path, header, lines }) = serde_json::from_str::<RowsSent>(text) else { return Ok(()) };
-        let file = self.store.collections().declare(&self.folder.join(path));
+        let path = self.folder.join(path);
+        self.store.access().check(AccessKind::Write, &path).map_err(|refused| crate::ScriptError::new(refused.to_string()))?;
+        let file = self.store.collections().declare(&path);
         let added: Result<(), CollectError> = lines.iter().try_for_each(|line| file.add(&header, line));
         added.map_err(|error| crate::ScriptError::new(error.to_string()))
     }
@@ -70,6 +73,8 @@ mod tests {
     use super::*;
     use crate::data::elsewhere::CommonHome;
     use crate::data::shared::SharedValues;
+    use crate::permissions::{FileAccess, Permissions};
+    use std::path::Path;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -95,7 +100,8 @@ mod tests {
 
     /// Two machines, and the notifications that are in transit to them.
     fn machines() -> (Arc<Mutex<CommonData>>, [Machine; 2]) {
-        let data = Arc::new(Mutex::new(CommonData::new(Store::new(1), PathBuf::new())));
+        let data =
+            Arc::new(Mutex::new(CommonData::new(Store::new(1, FileAccess::new(Path::new("/"), &Permissions::default())), PathBuf::new())));
         let machine = |machine| {
             let home = Arc::new(Direct { machine, data: Arc::clone(&data), asked: AtomicU64::new(0) });
             let values = SharedValues::default();

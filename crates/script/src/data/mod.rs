@@ -11,7 +11,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod feeder;
 pub(crate) mod files;
 pub(crate) mod protos;
-mod rows;
+pub(crate) mod rows;
 mod shared;
 pub(crate) mod store;
 mod template;

@@ -132,7 +132,11 @@ impl RowTable {
                 return Err(line_error(
                     path,
                     line(),
-                    &format!("{found} values, but there are {columns} columns ({})", table.columns.join(", ")),
+                    &format!(
+                        "{}, but there are {columns} columns ({})",
+                        loadstone_units::counted(found as u64, "value"),
+                        table.columns.join(", ")
+                    ),
                 ));
             }
             for field in &record {
@@ -169,8 +173,11 @@ fn read(path: &Path) -> Result<Vec<u8>, DataError> {
     read_regular(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
 }
 
-/// Reads a file. Devices and pipes may never end, so that they would fill the memory.
-pub(super) fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Reads a file.
+///
+/// # Errors
+/// It cannot be read, or is not a regular file. Devices and pipes may never end, so that they would fill the memory.
+pub fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.is_file() { std::fs::read(path) } else { Err(std::io::Error::other("it is not a regular file")) }
 }
 
@@ -303,12 +310,12 @@ mod tests {
         for (content, message) in [
             (&b""[..], "FILE: has no rows: a feeder needs at least one"),
             (b"a,b\n", "FILE: has no rows: a feeder needs at least one"),
-            (b"a,b\n1,2\n3\n", "FILE:3: 1 values, but there are 2 columns (a, b)"),
+            (b"a,b\n1,2\n3\n", "FILE:3: 1 value, but there are 2 columns (a, b)"),
             (b"a,b\n1,2,3\n", "FILE:2: 3 values, but there are 2 columns (a, b)"),
             (b"a,\n1,2\n", "FILE:1: column 2 has no name"),
             (b"a,a\n1,2\n", "FILE:1: two columns are both named \"a\""),
             (b"a,b\n1,\xff\n", "FILE:2: not UTF-8: save the file in that encoding"),
-            (b"a,b\n\n\r\n1,2\n\n3\n", "FILE:6: 1 values, but there are 2 columns (a, b)"),
+            (b"a,b\n\n\r\n1,2\n\n3\n", "FILE:6: 1 value, but there are 2 columns (a, b)"),
             (b"\n\na,a\n", "FILE:3: two columns are both named \"a\""),
             (b"\xef\xbb\xbfa,b\n1,2\n3,\"4\n5,6\n", "FILE:3: a quoted value begins here, and its closing quote is missing"),
             (b"a,b\n\n1,\"a \"\"b\"\"\n", "FILE:3: a quoted value begins here, and its closing quote is missing"),

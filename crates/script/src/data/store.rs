@@ -21,6 +21,7 @@ use super::rows::{CsvOptions, DataError, Rows};
 use super::shared::SharedValues;
 use super::template::{TemplateError, TextTemplate};
 use super::unique::RunMark;
+use crate::permissions::FileAccess;
 
 /// How a data file is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,6 +48,7 @@ pub(crate) struct FeederKey {
 /// Files, feeders and values that all realms of a process share.
 pub(crate) struct Store {
     seed: u64,
+    access: FileAccess,
     mark: RunMark,
     realms: AtomicU64,
     rows: CreatedOnce<(PathBuf, RowsFormat), Rows>,
@@ -83,10 +85,11 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// `seed`: the run's seed, for shuffled and random rows.
-    pub(crate) fn new(seed: u64) -> Arc<Self> {
+    /// `seed`: the run's seed, for shuffled and random rows. `access`: the files that the test may use.
+    pub(crate) fn new(seed: u64, access: FileAccess) -> Arc<Self> {
         Arc::new(Self {
             seed,
+            access,
             mark: RunMark::new(),
             realms: AtomicU64::new(0),
             rows: CreatedOnce::default(),
@@ -104,6 +107,11 @@ impl Store {
 
     pub(crate) fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// The files that the test may use. Its functions check it before they call the store.
+    pub(crate) fn access(&self) -> &FileAccess {
+        &self.access
     }
 
     pub(crate) fn mark(&self) -> &RunMark {
@@ -221,13 +229,18 @@ impl<K: Eq + Hash + Clone, V> CreatedOnce<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permissions::Permissions;
+
+    fn new_store() -> Arc<Store> {
+        Store::new(1, FileAccess::new(Path::new("/"), &Permissions::default()))
+    }
 
     #[test]
     fn a_file_is_read_once_for_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "a\n1\n2\n").unwrap();
-        let store = Store::new(1);
+        let store = new_store();
         let format = RowsFormat::Csv(CsvOptions::default());
         let first = store.rows(&path, &format).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -237,7 +250,7 @@ mod tests {
 
     #[test]
     fn equal_declarations_share_a_position_and_others_do_not() {
-        let store = Store::new(1);
+        let store = new_store();
         let key = FeederKey { order: 0, path: "a.csv".into(), rows: 3, strategy: Strategy::Queue };
         assert_eq!(store.feeder(&key).take(), Some(0));
         assert_eq!(store.feeder(&key).take(), Some(1));
@@ -249,10 +262,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, "x\n{{").unwrap();
-        let store = Store::new(1);
+        let store = new_store();
         assert!(store.template(&path).unwrap_err().to_string().contains("t.txt:2: {{ without }}"));
         assert!(store.template(&folder.path().join("no.txt")).unwrap_err().to_string().contains("no.txt: cannot be read"));
         std::fs::write(&path, b"\xff").unwrap();
-        assert!(Store::new(1).template(&path).unwrap_err().to_string().contains("not UTF-8"));
+        assert!(new_store().template(&path).unwrap_err().to_string().contains("not UTF-8"));
     }
 }

@@ -91,7 +91,7 @@ fn is_html(body: &str, content_type: Option<&str>) -> bool {
 }
 
 /// Parses HTML as browsers do. For each tag, the parser searches the open elements, so that deep pages take quadratic time.
-fn html(body: &str, effort: &Effort) -> Result<Html, ExtractError> {
+pub(crate) fn html(body: &str, effort: &Effort) -> Result<Html, ExtractError> {
     let mut parser = parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
     let mut rest = body;
     while !rest.is_empty() {

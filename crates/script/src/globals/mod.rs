@@ -11,7 +11,7 @@ pub(crate) mod console;
 mod crypto;
 mod encoding;
 mod half;
-mod url;
+pub(crate) mod url;
 
 use rquickjs::{Ctx, Object, Result};
 

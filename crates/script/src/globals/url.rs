@@ -5,7 +5,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Result};
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>) -> Result<()> {
     let native = Object::new(ctx.clone())?;
     native.set("parse", Func::from(|url: String, base: Opt<Option<String>>| parse(&url, base.0.flatten().as_deref())))?;
     native.set("set", Func::from(|href: String, part: String, value: String| set(&href, &part, &value)))?;

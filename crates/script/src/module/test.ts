@@ -3,7 +3,7 @@ import { consumers } from "loadstone:consumers";
 import { Flow, flows } from "loadstone:flows";
 import { knobs } from "loadstone:knobs";
 import { stubs } from "loadstone:answers";
-import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { AUTH, around, aroundRun, loadTree, numbered, once, scenario, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
 import { nameServers } from "loadstone:names";
 import { proxies } from "loadstone:proxies";
@@ -210,6 +210,16 @@ export function test(definition: any): Test {
 
 /** The whole plan as JSON; called by the host once the file has been evaluated. */
 __loadstone.describe = (exported: unknown, file: string) => (exported instanceof Test ? JSON.stringify(exported.plan(file)) : undefined);
+
+const SYSTEM = ["observe", "thresholds", "stubs"];
+
+/** The same for the file of `--with`, which describes the system for a script of another tool: the load of this plan never runs. */
+__loadstone.describeSystem = (exported: any, file: string) => {
+  if (exported === null || typeof exported !== "object" || exported instanceof Test) return undefined;
+  known(exported, SYSTEM, "the default export of the file of --with");
+  const { observe, thresholds } = exported;
+  return JSON.stringify(test({ observe, thresholds, load: scenario("system", () => {}).run(once()) }).plan(file));
+};
 /** The function of a scenario, or a function that its users run around it; called by the host in every realm. */
 __loadstone.scenario = (name: string, part?: "onStart" | "onEnd") => {
   const scenario = scenarios.find((scenario) => scenario.name === name);

@@ -1,5 +1,6 @@
 //! Converts a JavaScript error to an error in the coordinates of the source.
 
+use loadstone_metrics::ErrorCause;
 use loadstone_units::text::stored;
 use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
@@ -21,6 +22,7 @@ pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'j
     if interrupted {
         error = ScriptError::new("the script ran without yielding and was interrupted")
             .help("a loop must end, or await something (`await user.pause(…)`), so that the other users can run");
+        error.cause = Some(ErrorCause::Unyielding);
     } else if name == "InternalError" && message == "out of memory" {
         error = error.help("the script has reached its memory limit: store less at the top level of the file and in `user.state`");
     }
@@ -48,13 +50,20 @@ pub(crate) fn caught<'js>(ctx: &Ctx<'js>, program: &Program, error: rquickjs::Er
     }
 }
 
+/// JavaScript strings are UTF-16 and may contain half of a character.
+const HALF_PAIR: &str = "a string has half of a surrogate pair, such as \"\\ud800\", which UTF-8 cannot represent";
+
 /// The value thrown by a call into JavaScript.
 pub(crate) fn thrown<'js>(ctx: &Ctx<'js>, error: rquickjs::Error) -> Value<'js> {
     match CaughtError::from_error(ctx, error) {
         CaughtError::Exception(exception) => exception.into_value(),
         CaughtError::Value(value) => value,
         CaughtError::Error(error) => {
-            let exception = Exception::from_message(ctx.clone(), &error.to_string());
+            let message = match error {
+                rquickjs::Error::Utf8(_) => HALF_PAIR.to_owned(),
+                error => error.to_string(),
+            };
+            let exception = Exception::from_message(ctx.clone(), &message);
             exception.map_or_else(|_| Value::new_undefined(ctx.clone()), Exception::into_value)
         }
     }

@@ -15,6 +15,7 @@ pub(crate) mod parts;
 mod pausing;
 pub(crate) mod promise;
 pub(crate) mod realm;
+pub(crate) mod refusal;
 pub(crate) mod scenario;
 pub(crate) mod step;
 pub(crate) mod user;

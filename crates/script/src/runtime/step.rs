@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind, TaggedId, Tags};
+use loadstone_metrics::{ErrorText, FailureSample, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind, TaggedId, Tags};
+use loadstone_protocol::Failure;
 use rquickjs::Ctx;
 
 use super::group::Group;
@@ -115,6 +116,15 @@ impl MeasuredStep {
         user.refuse(format!("\"{}\": {problem}{place}", self.name(user)));
     }
 
+    /// Records the failure of a step that is no request: in the list of errors of its connection. A refusal of the generator is recorded as such.
+    pub(crate) fn record_unnamed(user: &UserState, connection: SeriesId, at: Nanos, failure: &Failure) {
+        if failure.outcome == Outcome::Unsendable {
+            return Self::of_series(user, user.group(), connection).record_refused(user, &failure.message);
+        }
+        user.worker.recorder.borrow_mut().error(connection, failure.outcome, at, &failure.message);
+        user.note_failure(failure.outcome, user.epoch(), user.group().as_ref());
+    }
+
     /// Records a step that the generator refuses to send, before it began.
     pub(crate) fn record_refused(&self, user: &UserState, problem: &str) {
         let now = user.now();
@@ -149,7 +159,13 @@ impl MeasuredStep {
     }
 
     /// Records one that failed although it was answered. The first few of a kind are stored with their answer.
-    pub(crate) fn record_failed(&self, user: &UserState, sample: &Sample, failure: &str, answer: impl FnOnce() -> FailureSample) {
+    pub(crate) fn record_failed<'m>(
+        &self,
+        user: &UserState,
+        sample: &Sample,
+        failure: impl Into<ErrorText<'m>>,
+        answer: impl FnOnce() -> FailureSample,
+    ) {
         let mut recorder = user.worker.recorder.borrow_mut();
         self.count(&mut recorder, sample);
         recorder.failed_with(self.series, sample, failure, answer);

@@ -12,6 +12,8 @@ use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Error, Exception, Object, Value, qjs};
 
 use super::object::UserObject;
+use super::refusal::own_name;
+use super::step::MeasuredStep;
 
 /// A function of the user object.
 pub(crate) trait Verb: 'static {
@@ -20,6 +22,12 @@ pub(crate) trait Verb: 'static {
     const ARGUMENTS: usize;
     /// It neither changes nor stores its options, so they may be constants: see `compile::constants`.
     const TAKES_CONSTANTS: bool = false;
+
+    /// The name in reports of a call that cannot be sent because of its arguments, unless its options, the last argument, have one. `None`: the
+    /// verb sends nothing.
+    fn refused_name(_arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        None
+    }
 
     /// # Errors
     /// The error that it throws.
@@ -85,7 +93,14 @@ unsafe extern "C" fn call<V: Verb>(
         let user = Class::<UserObject>::from_value(&this)?;
         let count = usize::try_from(count).unwrap_or(0).max(V::ARGUMENTS);
         let arguments = VerbArguments { ctx: &ctx, values: arguments, count, borrowed: PhantomData };
-        V::call(&ctx, &user.borrow(), &arguments)
+        let user = user.borrow();
+        V::call(&ctx, &user, &arguments).map_err(|error| match V::refused_name(&arguments) {
+            None => error,
+            Some(name) => {
+                let name = own_name(Some(&arguments.get(V::ARGUMENTS - 1))).unwrap_or(name);
+                user.state.refused_call(&ctx, || MeasuredStep::named(&user.state, user.group(), &name), error)
+            }
+        })
     }));
     match called {
         // SAFETY: as above; the caller gets its own reference.

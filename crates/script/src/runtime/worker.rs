@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use loadstone_metrics::clock::Clock;
-use loadstone_metrics::{MarkKind, Outcome, Recorder, SeriesId};
+use loadstone_metrics::{ErrorText, MarkKind, Outcome, Recorder, SeriesId};
 use loadstone_protocol::Network;
 use rquickjs::Ctx;
 
@@ -131,7 +131,8 @@ impl WorkerState {
             Some(place) => format!("{} ({place})", error.message),
             None => error.message.clone(),
         };
-        self.recorder.borrow_mut().error(series, outcome, self.clock.now(), &message);
+        let text = ErrorText { message: &message, cause: error.cause };
+        self.recorder.borrow_mut().error(series, outcome, self.clock.now(), text);
         self.sinks.error(error);
     }
 

@@ -14,6 +14,7 @@ use super::kinds::kind_of;
 use crate::data::files::FileBytes;
 use crate::error::ScriptError;
 use crate::inbound::DeclaredStub;
+use crate::permissions::{AccessKind, FileAccess};
 use crate::protocols::grpc::services::Services;
 use crate::realm::Realm;
 
@@ -21,14 +22,21 @@ use crate::realm::Realm;
 ///
 /// # Errors
 /// Names the stub and the part that is wrong.
-pub(crate) fn stubs(plan: &TestPlan, addresses: &Addresses, folder: &Path, services: &Services) -> Result<Vec<DeclaredStub>, ScriptError> {
+pub(crate) fn stubs(
+    plan: &TestPlan,
+    addresses: &Addresses,
+    (folder, access): (&Path, &FileAccess),
+    services: &Services,
+) -> Result<Vec<DeclaredStub>, ScriptError> {
     let mut all: Vec<DeclaredStub> = Vec::new();
     for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
         let mut description = description.clone();
         let kind = kind_of(&mut description).map_err(|problem| ScriptError::new(format!("stub number {}: {problem}", number + 1)))?;
         let wrong = |problem: String| ScriptError::new(format!("{}, stub number {}: {problem}", kind.call, number + 1));
         let read = |file: &str| {
-            let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
+            let path = folder.join(file);
+            access.check(AccessKind::Read, &path).map_err(|refused| refused.to_string())?;
+            let content = FileBytes::read(&path).map_err(|error| error.to_string())?;
             content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
         };
         let protocol = (kind.read)(description, services, &read).map_err(wrong)?;

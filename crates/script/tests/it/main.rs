@@ -11,11 +11,15 @@ mod grpc;
 mod kafka;
 mod knobs;
 mod loading;
+mod local_address;
 mod metrics;
 mod misspelt;
 mod modules;
 mod mysql;
+mod not_connected;
+mod permissions;
 mod redis;
+mod refusals;
 mod running;
 mod shared_connections;
 #[path = "../../../cli/tests/it/harness/shared_server.rs"]

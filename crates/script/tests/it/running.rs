@@ -476,15 +476,15 @@ await user.get("/c", { name: "c" });
 #[test]
 fn cookies_and_redirects_follow_the_user() {
     let body = r#"
-await user.get("/set");
-console.log((await user.get("/redirect", { name: "R" })).json("$.path"), user.cookies.get("seen"));
+await user.get("/set"); console.log((await user.get("/redirect", { name: "R" })).json("$.path"), user.cookies.get("seen"));
 console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get("/echo", { cookies: false })).json("$.headers.cookie", "none"));
-user.cookies.clear(); user.cookies.set("own", "1");
+user.cookies.clear(); user.cookies.set("own", "1"); const bare = await user.get("/redirect", { cookies: false });
+console.log(bare.json("$.path"), bare.json("$.headers.cookie", "none"), bare.json("$.headers['user-agent']").slice(0, 10));
 console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get("/redirect", { redirects: 0 })).status);
 "#;
     run(&scenario(body), async |worker| {
         assert_eq!(worker.iterate(0).await, PASSED);
-        assert_eq!(worker.texts(), ["/echo?from=redirect yes", "seen=yes none", "own=1 302"]);
+        assert_eq!(worker.texts(), ["/echo?from=redirect yes", "seen=yes none", "/echo?from=redirect none loadstone/", "own=1 302"]);
         assert_eq!(series(&worker.drain(), SeriesKind::Request, "R").count, 1);
     });
 }

@@ -235,9 +235,11 @@ await refused.close();
         let forbidden = request(&snapshot, "Forbidden");
         assert_eq!((&*forbidden.outcomes, &*forbidden.statuses), (&[(Outcome::Status, 1)][..], &[(403, 1)][..]));
         assert_eq!(&*request(&snapshot, "Refused").outcomes, &[(Outcome::Refused, 1)]);
-        assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(Outcome::Refused, 1)]);
-        // The connection, and the message and the ping that were not sent.
-        assert!(errors(&snapshot).contains(&("Refused", Outcome::Refused, "connection refused", 3)), "{:?}", errors(&snapshot));
+        assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(Outcome::NotConnected, 1)]);
+        let errors = errors(&snapshot);
+        assert!(errors.contains(&("Refused", Outcome::Refused, "connection refused", 1)), "{errors:?}");
+        // The message and the ping that were not sent.
+        assert!(errors.contains(&("Refused", Outcome::NotConnected, "connection refused", 2)), "{errors:?}");
     });
 }
 
@@ -401,7 +403,8 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
     run(body, async |worker, _| {
         assert_eq!(worker.iterate(0).await, THREW);
         let expected = [
-            "a WebSocket has no option `nme` (did you mean `name`?); its options are: name, headers, auth, timeout, protocols, compression, unread, keep, tags",
+            "a WebSocket has no option `nme` (did you mean `name`?); its options are: name, headers, auth, timeout, protocols, compression, unread, \
+             keep, tags, source",
             "unread: expected \"keep\" or \"drop\"",
             "protocols: \"a b\" is not the name of a sub-protocol",
             "`ftp://h/` has the scheme `ftp`; requests go to http:// or https://, sockets to ws:// or wss://",

@@ -135,7 +135,7 @@ fn failures_are_outcomes_and_end_the_connection() {
     );
     let outcome = |name: &str| request(&snapshot, name).outcomes.clone();
     assert_eq!(outcome("Refused"), [(Outcome::Refused, 1)]);
-    assert_eq!(outcome("Nothing"), [(Outcome::Closed, 1)]);
+    assert_eq!(outcome("Nothing"), [(Outcome::NotConnected, 1)]);
     assert_eq!(outcome("Late"), [(Outcome::Timeout, 1)]);
     assert_eq!(outcome("Half"), [(Outcome::Reset, 1)]);
     assert_eq!(outcome("Reset"), [(Outcome::Reset, 1)]);

@@ -93,7 +93,7 @@ fn answers_are_timed_and_belong_to_the_matching_request() {
     let echo = request(&snapshot, "Echo");
     assert_eq!((echo.count, echo.bytes_sent, echo.bytes_received, echo.phases.wait.count()), (1, 10, 5, 1));
     assert_eq!((request(&snapshot, "Hold").count, request(&snapshot, "Meter request").count), (1, 1));
-    assert_eq!(request(&snapshot, "Late").outcomes.as_slice(), [(Outcome::Closed, 1)]);
+    assert_eq!(request(&snapshot, "Late").outcomes.as_slice(), [(Outcome::NotConnected, 1)]);
     // Opening a socket is not a request.
     assert!(snapshot.series.iter().all(|series| &*series.key.name != "Meter" || series.count == 0));
 }

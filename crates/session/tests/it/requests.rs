@@ -1,7 +1,7 @@
 //! Requests of a subscriber, and the effect of its failures.
 
 use loadstone_metrics::SeriesKind;
-use loadstone_plan::{Aggregate, Bound, Comparison, FlowSpec, Metric, Selector, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, FlowSpec, Metric, Threshold};
 use loadstone_run_directory::RunEnd;
 use loadstone_session::{LoadControl, RunEvent, SessionError, StopReason};
 
@@ -98,18 +98,8 @@ fn a_failure_between_two_seconds_halts_the_run_with_the_next() {
 
 #[test]
 fn a_threshold_with_abort_ends_the_run_unless_it_was_stopped_before() {
-    let threshold = Threshold {
-        metric: Metric::Requests,
-        selector: Selector::default(),
-        aggregate: Aggregate::Count,
-        bound: Bound { comparison: Comparison::AtMost, value: 1.0 },
-        window: Window::WholeRun,
-        after_seconds: 0,
-        abort: true,
-        abort_while_failing_after: None,
-        passes_without_data: false,
-        label: "few requests".to_owned(),
-    };
+    let few = Threshold::new("few requests", Metric::Requests, Aggregate::Count, Comparison::AtMost, 1.0);
+    let threshold = Threshold { abort: true, ..few };
     for (stops, ending) in [(false, StopReason::Threshold("few requests".to_owned())), (true, StopReason::User)] {
         let (server, folder, log) = (small_runs::server(), small_runs::folder(), EventLog::default());
         let mut subscriber = Recording::replying("a", &log, |event, requests| {

@@ -12,7 +12,7 @@ use loadstone_run_directory::{Reader, Run, RunEnd, Writer};
 use crate::conclusion_files::{ConclusionFiles, short_path};
 use crate::exit::{Exit, UsageError};
 use crate::flags::StoredRunArgs;
-use crate::fleet::{authorities, parse_address};
+use crate::fleet::{authorities, key_file, parse_address};
 
 /// How long to wait for agents.
 const AGENT_WAIT: Duration = Duration::from_secs(15);
@@ -30,6 +30,9 @@ pub(super) struct CollectArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     fleet_ca: Option<PathBuf>,
+    /// Private key (PEM) of the run's controller, for agents with --controller-key.
+    #[arg(long, value_name = "FILE")]
+    fleet_key: Option<PathBuf>,
 }
 
 impl CollectArgs {
@@ -52,7 +55,8 @@ impl CollectArgs {
         let agents: Vec<AgentFacts> = run.info.agents.iter().map(facts).collect();
         let wanted = agents.len();
         let server = NatsServer::new(&self.fleet, authorities("--fleet-ca", self.fleet_ca.as_deref())?);
-        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, stored), wanted, AGENT_WAIT, next)?;
+        let key = key_file::read_or_generate("--fleet-key", self.fleet_key.as_deref())?;
+        let collected = loadstone_fleet::collect(&server, key, Collector::new(id, agents, stored), wanted, AGENT_WAIT, next)?;
         if collected.agents.is_empty() {
             return Err(UsageError(format!(
                 "no agent at this server stores data of {}: an agent stores it until it ends or loses another controller, and sends it \

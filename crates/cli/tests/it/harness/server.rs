@@ -161,25 +161,6 @@ pub(crate) fn events() -> &'static str {
     })
 }
 
-/// A gRPC server with grpc-js and the services of [`shop_proto`]. Returns host and port.
-pub(crate) fn grpc() -> &'static str {
-    static SERVER: OnceLock<String> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let mut command = Command::new("node");
-        command.current_dir(grpc_folder()).arg("server.mjs");
-        format!("127.0.0.1:{}", start(command, &["port "]).remove(0))
-    })
-}
-
-/// The services of that server.
-pub(crate) fn shop_proto() -> PathBuf {
-    grpc_folder().join("shop.proto")
-}
-
-fn grpc_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/grpc")
-}
-
 /// A shop that requests prices from another service, both with OpenTelemetry's automatic instrumentation. One exports over HTTP, the other over gRPC.
 pub(crate) struct Traced {
     pub(crate) address: String,

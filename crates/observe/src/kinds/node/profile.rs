@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use loadstone_metrics::function_labels::COLLECTOR;
 use serde::Deserialize;
 
 use crate::stacks::functions::FunctionSamples;
@@ -45,7 +46,7 @@ struct CallFrame {
 /// V8's names for samples outside of functions: the waiting loop, native code without a frame, the collector.
 const IDLE: &str = "(idle)";
 const PROGRAM: &str = "(program)";
-const COLLECTOR: &str = "(garbage collector)";
+const V8_COLLECTOR: &str = "(garbage collector)";
 
 impl CpuProfile {
     /// A sample represents the time until the next one.
@@ -77,7 +78,7 @@ fn function(frames: &[&CallFrame]) -> Option<Position> {
     match innermost.function.as_str() {
         IDLE | "(root)" => return None,
         PROGRAM => return plain("native code"),
-        COLLECTOR => return plain("garbage collector"),
+        V8_COLLECTOR => return plain(COLLECTOR),
         _ => {}
     }
     let stack: Vec<Frame> = frames.iter().filter(|frame| frame.function != "(root)").map(|frame| frame.named()).collect();

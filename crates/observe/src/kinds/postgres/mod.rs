@@ -8,6 +8,7 @@ pub(crate) mod connection;
 mod counters;
 mod sessions;
 
+use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
@@ -35,12 +36,18 @@ const OBSERVER_COMMITS: MetricSpec<'_> =
     MetricSpec::counter("observer_commits", unit::COUNT, "Transactions of the observer itself, which are among the commits")
         .role(Role::ObserverCommits);
 
+const ROUND_TRIP: MetricSpec<'_> =
+    MetricSpec::gauge("round_trip", unit::SECONDS, "Shortest time in which the server answered a sample of the sessions")
+        .role(Role::RoundTrip);
+
 struct Postgres {
     connection: PostgresConnection,
     pace: SamplingPace,
     sessions: SessionSamples,
     /// The observer's own transactions, which the server includes in its counts.
     commits: u64,
+    /// The shortest sample since the last report. Seconds.
+    shortest_s: f64,
     /// The server's features, read once per connection.
     features: Option<counters::Features>,
 }
@@ -70,6 +77,7 @@ impl Postgres {
             pace: SamplingPace::from_description(description),
             sessions: SessionSamples::default(),
             commits: 0,
+            shortest_s: f64::INFINITY,
             features: None,
         })
     }
@@ -83,7 +91,9 @@ impl Postgres {
             Some(features) => features,
             None => self.features.insert(counters::Features::ask(client).await?),
         };
+        let asked = Monotonic::start();
         sessions::sample(client, &features.sample, &mut self.sessions).await?;
+        self.shortest_s = self.shortest_s.min(asked.now() as f64 / 1e9);
         self.commits += 1;
         if look.is_report {
             sessions::sample_locks(client, &features.locks, &mut self.sessions).await?;
@@ -92,6 +102,8 @@ impl Postgres {
             counters::read(client, features, out).await?;
             self.commits += features.queries_per_report();
             out.put(OBSERVER_COMMITS, self.commits as f64);
+            out.put(ROUND_TRIP, self.shortest_s);
+            self.shortest_s = f64::INFINITY;
         }
         self.pace.end(&look, out);
         Ok(())

@@ -208,6 +208,7 @@ go_sql_wait_duration_seconds_total{db_name="shop"} 502.75
             (Role::PoolInUse, "shop", "go_sql_in_use_connections"),
             (Role::PoolSizeMax, "shop", "go_sql_max_open_connections"),
             (Role::PoolSize, "shop", "go_sql_open_connections"),
+            (Role::PoolWaits, "shop", "go_sql_wait_count_total"),
             (Role::PoolWaitTime, "shop", "go_sql_wait_duration_seconds_total"),
         ],
     );
@@ -309,6 +310,8 @@ shop_db_open_connections 2
             (Role::PoolIdle, pool, "shop_db_connections_idle"),
             (Role::PoolInUse, pool, "shop_db_connections_in_use"),
             (Role::PoolSize, pool, "shop_db_open_connections"),
+            // Declared as a gauge, though it is a total.
+            (Role::PoolWaits, pool, "shop_db_connections_wait_count"),
         ],
     );
 }
@@ -476,6 +479,172 @@ wildfly_io_queue_size{worker="default"} 21.0
             (Role::PoolInUse, "default", "wildfly_io_busy_task_thread_count"),
             (Role::PoolSizeMax, "default", "wildfly_io_max_pool_size"),
             (Role::PoolWaiting, "default", "wildfly_io_queue_size"),
+        ],
+    );
+}
+
+/// Requests are served by worker processes: uwsgi_exporter, the statsd_exporter's names of gunicorn, and php-fpm_exporter with two pools.
+#[test]
+fn worker_processes() {
+    let exposition = r#"# HELP uwsgi_listen_queue_length Length of listen queue.
+# TYPE uwsgi_listen_queue_length gauge
+uwsgi_listen_queue_length{stats_uri="tcp://127.0.0.1:1717"} 12
+# TYPE uwsgi_workers gauge
+uwsgi_workers{stats_uri="tcp://127.0.0.1:1717"} 2
+# HELP uwsgi_worker_busy Is busy
+# TYPE uwsgi_worker_busy gauge
+uwsgi_worker_busy{stats_uri="tcp://127.0.0.1:1717",worker_id="1"} 1
+uwsgi_worker_busy{stats_uri="tcp://127.0.0.1:1717",worker_id="2"} 1
+# TYPE uwsgi_worker_requests_total counter
+uwsgi_worker_requests_total{stats_uri="tcp://127.0.0.1:1717",worker_id="1"} 418
+# TYPE gunicorn_workers gauge
+gunicorn_workers{app="shop"} 8
+# TYPE gunicorn_requests counter
+gunicorn_requests{app="shop"} 90
+# TYPE phpfpm_active_processes gauge
+phpfpm_active_processes{pool="www",scrape_uri="tcp://127.0.0.1:9000/status"} 6
+phpfpm_active_processes{pool="admin",scrape_uri="tcp://127.0.0.1:9001/status"} 1
+# TYPE phpfpm_listen_queue gauge
+phpfpm_listen_queue{pool="www",scrape_uri="tcp://127.0.0.1:9000/status"} 9
+"#;
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolWaiting, "uwsgi", "uwsgi_listen_queue_length"),
+            (Role::PoolSize, "uwsgi", "uwsgi_workers"),
+            (Role::PoolInUse, "uwsgi", "uwsgi_worker_busy"),
+            (Role::PoolInUse, "uwsgi", "uwsgi_worker_busy"),
+            (Role::PoolSize, "shop", "gunicorn_workers"),
+            (Role::PoolInUse, "www", "phpfpm_active_processes"),
+            (Role::PoolInUse, "admin", "phpfpm_active_processes"),
+            (Role::PoolWaiting, "www", "phpfpm_listen_queue"),
+        ],
+    );
+}
+
+/// Threads of Jetty by the Prometheus Java client, and of Tomcat by the JMX exporter.
+#[test]
+fn request_threads_of_a_jvm() {
+    let exposition = r#"# TYPE jetty_queued_thread_pool_threads gauge
+jetty_queued_thread_pool_threads{unit="shop",} 8.0
+# TYPE jetty_queued_thread_pool_threads_idle gauge
+jetty_queued_thread_pool_threads_idle{unit="shop",} 0.0
+# TYPE jetty_queued_thread_pool_threads_max gauge
+jetty_queued_thread_pool_threads_max{unit="shop",} 8.0
+# TYPE jetty_queued_thread_pool_jobs gauge
+jetty_queued_thread_pool_jobs{unit="shop",} 21.0
+# TYPE Tomcat_ThreadPool_currentThreadsBusy untyped
+Tomcat_ThreadPool_currentThreadsBusy{name="http-nio-8080",} 4.0
+# TYPE Tomcat_ThreadPool_maxThreads untyped
+Tomcat_ThreadPool_maxThreads{name="http-nio-8080",} 4.0
+# TYPE Tomcat_ThreadPool_acceptCount untyped
+Tomcat_ThreadPool_acceptCount{name="http-nio-8080",} 100.0
+"#;
+    let tomcat = "http-nio-8080";
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolSize, "shop", "jetty_queued_thread_pool_threads"),
+            (Role::PoolIdle, "shop", "jetty_queued_thread_pool_threads_idle"),
+            (Role::PoolSizeMax, "shop", "jetty_queued_thread_pool_threads_max"),
+            (Role::PoolWaiting, "shop", "jetty_queued_thread_pool_jobs"),
+            (Role::PoolInUse, tomcat, "Tomcat_ThreadPool_currentThreadsBusy"),
+            (Role::PoolSizeMax, tomcat, "Tomcat_ThreadPool_maxThreads"),
+        ],
+    );
+}
+
+/// c3p0 by Metabase, pg-pool by its exporter, and SQLAlchemy's words for its pool, as services export them.
+#[test]
+fn clients_of_other_languages() {
+    let exposition = r#"# TYPE c3p0_num_busy_connections gauge
+c3p0_num_busy_connections{database="metabase",} 15.0
+# TYPE c3p0_num_idle_connections gauge
+c3p0_num_idle_connections{database="metabase",} 0.0
+# TYPE c3p0_max_pool_size gauge
+c3p0_max_pool_size{database="metabase",} 15.0
+# TYPE c3p0_min_pool_size gauge
+c3p0_min_pool_size{database="metabase",} 1.0
+# TYPE c3p0_num_threads_awaiting_checkout_default_user gauge
+c3p0_num_threads_awaiting_checkout_default_user{database="metabase",} 4.0
+# TYPE pg_pool_connections_created_total counter
+pg_pool_connections_created_total{host="localhost:5432",database="shop"} 10
+# TYPE pg_pool_size gauge
+pg_pool_size{host="localhost:5432",database="shop"} 10
+# TYPE pg_pool_max gauge
+pg_pool_max{host="localhost:5432",database="shop"} 10
+# TYPE pg_pool_active_connections gauge
+pg_pool_active_connections{host="localhost:5432",database="shop"} 10
+# TYPE pg_pool_waiting_connections gauge
+pg_pool_waiting_connections{host="localhost:5432",database="shop"} 7
+# TYPE sqlalchemy_pool_size gauge
+sqlalchemy_pool_size 5.0
+# TYPE sqlalchemy_pool_checked_out gauge
+sqlalchemy_pool_checked_out 15.0
+# TYPE sqlalchemy_pool_checkedin gauge
+sqlalchemy_pool_checkedin 0.0
+# TYPE sqlalchemy_pool_overflow gauge
+sqlalchemy_pool_overflow 10.0
+"#;
+    let (pg, alchemy) = ("localhost:5432/shop", "sqlalchemy_pool");
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolInUse, "metabase", "c3p0_num_busy_connections"),
+            (Role::PoolIdle, "metabase", "c3p0_num_idle_connections"),
+            (Role::PoolSizeMax, "metabase", "c3p0_max_pool_size"),
+            (Role::PoolWaiting, "metabase", "c3p0_num_threads_awaiting_checkout_default_user"),
+            (Role::PoolSize, pg, "pg_pool_size"),
+            (Role::PoolSizeMax, pg, "pg_pool_max"),
+            (Role::PoolInUse, pg, "pg_pool_active_connections"),
+            (Role::PoolWaiting, pg, "pg_pool_waiting_connections"),
+            (Role::PoolSize, alchemy, "sqlalchemy_pool_size"),
+            (Role::PoolInUse, alchemy, "sqlalchemy_pool_checked_out"),
+            (Role::PoolIdle, alchemy, "sqlalchemy_pool_checkedin"),
+        ],
+    );
+}
+
+/// Brokers and job workers: RabbitMQ's plugin, celery-exporter, Flower, prometheus_exporter of Sidekiq, and BullMQ.
+#[test]
+fn queues_and_their_workers() {
+    let exposition = r#"# TYPE rabbitmq_queue_messages_ready gauge
+rabbitmq_queue_messages_ready{queue="mails",vhost="/"} 811
+# TYPE rabbitmq_queue_messages_unacked gauge
+rabbitmq_queue_messages_unacked{queue="mails",vhost="/"} 8
+# TYPE celery_queue_length gauge
+celery_queue_length{queue_name="celery"} 120.0
+# TYPE celery_worker_tasks_active gauge
+celery_worker_tasks_active{hostname="celery@one"} 2.0
+# TYPE celery_active_process_count gauge
+celery_active_process_count{queue_name="celery"} 2.0
+# TYPE flower_worker_number_of_currently_executing_tasks gauge
+flower_worker_number_of_currently_executing_tasks{worker="celery@one"} 2.0
+# TYPE sidekiq_queue_backlog gauge
+sidekiq_queue_backlog{queue="default",service="shop"} 40
+# TYPE sidekiq_process_busy gauge
+sidekiq_process_busy{labels="",queues="default",quiet="false",hostname="one",identity="one:1"} 5
+# TYPE sidekiq_process_concurrency gauge
+sidekiq_process_concurrency{labels="",queues="default",quiet="false",hostname="one",identity="one:1"} 5
+# TYPE bullmq_job_count gauge
+bullmq_job_count{queue="mails", state="waiting"} 5
+bullmq_job_count{queue="mails", state="active"} 3
+bullmq_job_count{queue="mails", state="completed"} 12
+"#;
+    assert_meanings(
+        exposition,
+        &[
+            (Role::QueueLength, "mails", "rabbitmq_queue_messages_ready"),
+            (Role::QueueTaken, "mails", "rabbitmq_queue_messages_unacked"),
+            (Role::QueueLength, "celery", "celery_queue_length"),
+            (Role::QueueTaken, "", "celery_worker_tasks_active"),
+            (Role::QueueWorkers, "celery", "celery_active_process_count"),
+            (Role::QueueTaken, "", "flower_worker_number_of_currently_executing_tasks"),
+            (Role::QueueLength, "default", "sidekiq_queue_backlog"),
+            (Role::QueueTaken, "", "sidekiq_process_busy"),
+            (Role::QueueWorkers, "", "sidekiq_process_concurrency"),
+            (Role::QueueLength, "mails", "bullmq_job_count"),
+            (Role::QueueTaken, "mails", "bullmq_job_count"),
         ],
     );
 }

@@ -11,7 +11,7 @@ use crate::http::{Address, FetchError, get};
 use crate::kind::ObserverKind;
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
-use crate::{pools, runtimes};
+use crate::{pools, queues, runtimes};
 use text::{ExpositionSample, SampleType};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
@@ -87,7 +87,7 @@ impl Prometheus {
         let clean: Vec<(&str, String)> = sample.labels.iter().map(|(name, value)| (*name, label(value))).collect();
         let labels: Vec<(&str, Option<&str>)> = clean.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
         out.put_described(MetricSpec::new(kind, name, unit_of(name), sample.help), &labels, sample.value, |signal| {
-            let signal = runtimes::with_meaning(signal);
+            let signal = queues::with_meaning(runtimes::with_meaning(signal));
             if signal.role.is_some() { signal } else { pools::with_meaning(signal) }
         });
     }

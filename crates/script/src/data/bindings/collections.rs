@@ -9,12 +9,13 @@ use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
 use super::realm_data::RealmData;
 use crate::data::collection::Collection;
+use crate::permissions::AccessKind;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeCollection>::define(data)?;
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, path: String| {
-        let collection = scope.store.collections().declare(&scope.path(&ctx, &path));
+        let collection = scope.store.collections().declare(&scope.path(&ctx, AccessKind::Write, &path)?);
         Class::instance(ctx, NativeCollection { collection, scope: Rc::clone(&scope) })
     };
     data.set("collection", Func::from(declare))?;

@@ -15,6 +15,7 @@ use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};
 use crate::exact_json;
 use crate::fields::define;
+use crate::permissions::AccessKind;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeRows>::define(data)?;
@@ -77,7 +78,7 @@ fn open<'js>(
         "jsonl" => RowsFormat::JsonLines,
         _ => RowsFormat::Csv(CsvOptions { separator: one_byte(ctx, option.0)?, columns: columns.0.flatten() }),
     };
-    let path = scope.path(ctx, &written);
+    let path = scope.path(ctx, AccessKind::Read, &written)?;
     let rows = scope.store.rows(&path, &format).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
     Class::instance(ctx.clone(), NativeRows { rows, path })
 }

@@ -10,6 +10,7 @@ use rquickjs::{Ctx, Exception, JsLifetime, Object, Result};
 
 use super::realm_data::RealmData;
 use crate::data::protos::ProtoSource;
+use crate::permissions::AccessKind;
 use crate::unknown_options::check_options;
 
 /// The services that a realm has declared, in order. Stored as its user data, for the protocol that calls them.
@@ -24,12 +25,13 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmD
         if scope.is_sealed() {
             return Err(Exception::throw_message(&ctx, "proto(…): declare services at the top level of the test, outside scenarios"));
         }
-        let mut source = ProtoSource { path: scope.path(&ctx, &path), imports: Vec::new() };
+        let mut source = ProtoSource { path: scope.path(&ctx, AccessKind::Read, &path)?, imports: Vec::new() };
         if let Some(options) = options.0.flatten() {
             check_options(&options, "proto(…)", &["imports"])?;
             let written: Option<Vec<String>> =
                 options.get("imports").map_err(|_| Exception::throw_type(&ctx, "proto(…) imports: expected a list of folders"))?;
-            source.imports = written.unwrap_or_default().iter().map(|folder| scope.path(&ctx, folder)).collect();
+            source.imports =
+                written.unwrap_or_default().iter().map(|folder| scope.path(&ctx, AccessKind::Read, folder)).collect::<Result<_>>()?;
         }
         let compiled = scope.store.services(&source).map_err(|error| Exception::throw_message(&ctx, &format!("proto(…): {error}")))?;
         let methods: Vec<String> = compiled

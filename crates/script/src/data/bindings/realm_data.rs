@@ -14,6 +14,8 @@ use crate::data::files::FileBytes;
 use crate::data::store::Store;
 use crate::data::template::TextTemplate;
 use crate::data::unique::UniqueIds;
+use crate::permissions::AccessKind;
+use crate::unknown_options::report_misuse;
 
 /// The folder that a script's file names are relative to: the folder of the calling file.
 pub(crate) type CallerFolder = Box<dyn Fn(&Ctx<'_>) -> PathBuf>;
@@ -74,9 +76,17 @@ impl RealmData {
         Ok(self.declared.replace(self.declared.get() + 1))
     }
 
-    pub(super) fn path(&self, ctx: &Ctx<'_>, written: &str) -> PathBuf {
+    /// The path of a file as written in the script.
+    ///
+    /// # Errors
+    /// The test may not access the file. The run fails also if the script catches the error.
+    pub(super) fn path(&self, ctx: &Ctx<'_>, kind: AccessKind, written: &str) -> Result<PathBuf> {
         let path = Path::new(written);
-        if path.is_absolute() { path.to_owned() } else { (self.folder)(ctx).join(path) }
+        let path = if path.is_absolute() { path.to_owned() } else { (self.folder)(ctx).join(path) };
+        match self.store.access().check(kind, &path) {
+            Ok(()) => Ok(path),
+            Err(refused) => Err(Exception::throw_message(ctx, &report_misuse(ctx, refused.to_string()))),
+        }
     }
 
     pub(super) fn known<T, E: fmt::Display>(
@@ -91,7 +101,8 @@ impl RealmData {
         if let Some(found) = known.borrow().get(&module).and_then(|paths| paths.get(written)) {
             return Ok(Arc::clone(found));
         }
-        let loaded = load(&self.path(ctx, written)).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+        let loaded =
+            load(&self.path(ctx, AccessKind::Read, written)?).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
         known.borrow_mut().entry(module).or_default().insert(written.to_owned(), Arc::clone(&loaded));
         Ok(loaded)
     }

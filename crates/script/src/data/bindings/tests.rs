@@ -7,6 +7,7 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Runtime, Value};
 use super::texts::FileHandle;
 use super::*;
 use crate::data::draws::DrawStream;
+use crate::permissions::{FileAccess, Permissions};
 
 /// One realm over a store, with `__loadstone.data` as `data` and a folder of files.
 struct TestRealm {
@@ -40,6 +41,12 @@ impl TestRealm {
     }
 }
 
+fn folder_and_store() -> (tempfile::TempDir, Arc<Store>) {
+    let folder = folder();
+    let store = Store::new(1, FileAccess::new(folder.path(), &Permissions::default()));
+    (folder, store)
+}
+
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in [
@@ -56,7 +63,7 @@ fn folder() -> tempfile::TempDir {
 
 #[test]
 fn rows_are_new_plain_objects() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     assert_eq!(realm.eval("const csv = data.open('csv', 'people.csv'); [csv.length, csv.row(1)]"), r#"[2,{"name":"Bob","age":"40"}]"#);
     assert_eq!(realm.eval("csv.row(0) !== csv.row(0) && Object.getPrototypeOf(csv.row(0)) === Object.prototype"), "true");
@@ -66,7 +73,7 @@ fn rows_are_new_plain_objects() {
 
 #[test]
 fn bad_files_throw_errors_that_name_them() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     for (source, part) in [
         ("data.open('csv', 'no.csv')", "no.csv: cannot be read"),
@@ -83,7 +90,7 @@ fn bad_files_throw_errors_that_name_them() {
 
 #[test]
 fn realms_share_positions_and_exhaustion_has_a_name() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realms = [TestRealm::new(&store, folder.path()), TestRealm::new(&store, folder.path())];
     for realm in &realms {
         realm.eval(
@@ -102,7 +109,7 @@ fn realms_share_positions_and_exhaustion_has_a_name() {
 
 #[test]
 fn shared_values_reach_other_realms() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realms = [TestRealm::new(&store, folder.path()), TestRealm::new(&store, folder.path())];
     for realm in &realms {
         realm.eval("const list = data.shared('list', '[]'), n = data.shared('n', '1'); 0");
@@ -117,7 +124,7 @@ fn shared_values_reach_other_realms() {
 
 #[test]
 fn templates_are_filled_from_objects() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     assert_eq!(realm.eval("data.template('tap.txt', { barcode: 7, deep: { list: ['a'] } })"), r#""tap 7\n[\"a\"]\n""#);
     assert!(realm.eval("data.template('tap.txt', { barcode: 'x' })").contains("tap.txt:2: no value for {{deep.list}}"));
@@ -128,7 +135,7 @@ fn templates_are_filled_from_objects() {
 
 #[test]
 fn files_have_bytes_and_types() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     assert_eq!(
         realm.eval("const f = data.file('photo.jpg'); [f.name, f.type, f.size, f.text, f.bytes.length]"),
@@ -144,7 +151,7 @@ fn files_have_bytes_and_types() {
 
 #[test]
 fn draws_have_their_shapes() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     for source in [
         "Array(500).fill().every(() => { const n = data.random.integer(-2, 3); return Number.isInteger(n) && n >= -2 && n <= 3; })",
@@ -179,7 +186,7 @@ fn draws_have_their_shapes() {
 
 #[test]
 fn user_streams_repeat_and_restart() {
-    let (folder, store) = (folder(), Store::new(1));
+    let (folder, store) = folder_and_store();
     let realm = TestRealm::new(&store, folder.path());
     let stream = |iteration| DrawStream::Iteration { leaf: 0, user: 3, iteration };
     let handle = RandomHandle::new(7, stream(0));

@@ -87,6 +87,7 @@ pub(super) fn request(
         gzip: options.gzip,
         message_bytes_max: scenario.body_bytes_max,
         label,
+        source: options.source,
     })
 }
 

@@ -25,6 +25,10 @@ impl Verb for CallUnary {
     const NAME: &'static str = "grpc";
     const ARGUMENTS: usize = 3;
 
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        Some(lookup::refused_name(&arguments.get(0)))
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         user.state.check_running(ctx, "await every call")?;
         let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
@@ -66,7 +70,7 @@ fn check_unary(ctx: &Ctx<'_>, method: &GrpcMethod) -> rquickjs::Result<()> {
 
 async fn perform(mut flight: StepInFlight, user: Rc<GrpcUser>, prepared: Rc<PreparedGrpcCall>, message: Vec<u8>) -> Box<UnaryCall> {
     if flight.user().worker.network.limits_connections() {
-        Box::pin(user.client.admit(&prepared.request().origin)).await;
+        Box::pin(user.client.admit(&prepared)).await;
     }
     flight.begin();
     let call = user.client.unary(&prepared, &message).await;

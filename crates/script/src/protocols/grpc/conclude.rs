@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use loadstone_metrics::{FailureSample, Outcome};
-use loadstone_protocol::grpc::{GrpcReply, GrpcRequest, PreparedGrpcCall, UnaryCall};
+use loadstone_metrics::{ErrorCause, ErrorText, FailureSample, Outcome};
+use loadstone_protocol::grpc::{GrpcReply, GrpcRequest, GrpcStatus, PreparedGrpcCall, UnaryCall};
 use loadstone_protocol::http::{Headers, Response};
 use rquickjs::{Class, Ctx, Value};
 
@@ -58,10 +58,12 @@ pub(super) fn conclude<'js>(
     };
     let sample = sample(&call.exchange, &[], step.due, outcome);
     match (error, call.exchange.response()) {
-        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || {
-            let Response { status, headers, trailers, body: _ } = response;
-            FailureSample::new(*status, fields(headers, trailers), &as_json().body)
-        }),
+        (Some(message), Some(response)) => {
+            step.record_failed(user, &sample, error_text(message, outcome, call.reply.as_ref().ok().map(|reply| reply.status)), || {
+                let Response { status, headers, trailers, body: _ } = response;
+                FailureSample::new(*status, fields(headers, trailers), &as_json().body)
+            })
+        }
         (error, _) => step.record(user, &sample, error),
     }
     if let Some((request, message)) = followed {
@@ -70,6 +72,12 @@ pub(super) fn conclude<'js>(
     let error = judgement?.map(|(_, error)| error);
     let response = GrpcResponseObject::new(Rc::clone(&user.worker), step.series, method, call, sample, error);
     Class::instance(ctx.clone(), response).map(Class::into_value)
+}
+
+/// Of a call that ended with this status, if any. An expectation on something else may have failed, whatever the status.
+pub(super) fn error_text(message: &str, outcome: Outcome, status: Option<GrpcStatus>) -> ErrorText<'_> {
+    let is_exhausted = outcome == Outcome::Status && status == Some(GrpcStatus::RESOURCE_EXHAUSTED);
+    ErrorText { message, cause: is_exhausted.then_some(ErrorCause::ResourceExhausted) }
 }
 
 /// The response with its message as JSON, for expectations and the shown exchange. Without a message, its body is empty.

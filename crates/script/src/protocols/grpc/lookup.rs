@@ -11,6 +11,7 @@ use super::reflection;
 use super::state::GrpcUser;
 use crate::protocols::options::text;
 use crate::runtime::group::Group;
+use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
 /// The arguments of a call.
@@ -27,6 +28,15 @@ type ReadOptions = for<'js> fn(&Ctx<'js>, &UserState, &Value<'js>) -> rquickjs::
 /// Begins a call whose method is known.
 type Begin =
     for<'js> fn(&Ctx<'js>, &Rc<UserState>, Rc<GrpcMethod>, &Value<'js>, GrpcOptions, Option<Rc<Group>>) -> rquickjs::Result<Value<'js>>;
+
+/// `Service/Method`: the name of a call whose arguments cannot be sent.
+pub(super) fn refused_name(method: &Value<'_>) -> String {
+    let written = method.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
+    match written.trim_start_matches('/').split_once('/') {
+        Some((service, method)) => format!("{}/{method}", service.rsplit('.').next().unwrap_or(service)),
+        None => "gRPC".to_owned(),
+    }
+}
 
 /// Begins a call once its method is known.
 ///
@@ -49,6 +59,7 @@ pub(super) fn with_method<'js>(
     };
     let client = GrpcUser::of(user);
     let request = build::request(ctx, user, &client, (&"/".into(), &name), &options, None)?;
+    let shown = options.name.clone().unwrap_or_else(|| refused_name(&asked.name));
     let (turn, timeout_ns) = (Rc::clone(&grpc.reflection), user.scenario.timeout_ns);
     let (message, group) = (Persistent::save(ctx, asked.message), asked.group);
     let (learner, wanted) = (Rc::clone(&realm), name.clone());
@@ -64,7 +75,9 @@ pub(super) fn with_method<'js>(
         described.map_err(|problem| Exception::throw_message(ctx, &problem))?;
         let realm = user.realm(ctx)?;
         let grpc: &GrpcRealm = realm.parts.get();
-        begin(ctx, user, grpc.method(ctx, &name)?, &message.restore(ctx)?, options, group)
+        let message = message.restore(ctx)?;
+        let step = || MeasuredStep::named(user, group.clone(), &shown);
+        user.refusing(ctx, step, || begin(ctx, user, grpc.method(ctx, &name)?, &message, options, group.clone()))
     })?;
     Ok(promise.into_value())
 }

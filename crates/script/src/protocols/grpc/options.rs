@@ -1,5 +1,7 @@
 //! Reads the options of `user.grpc(…)` and `user.grpcStream(…)`.
 
+use std::net::IpAddr;
+
 use base64::Engine;
 use loadstone_metrics::Tags;
 use rquickjs::{Ctx, Value};
@@ -7,14 +9,14 @@ use rquickjs::{Ctx, Value};
 use super::expect::GrpcExpectation;
 use crate::fields::define;
 use crate::globals::bytes::bytes_of;
-use crate::protocols::http::options::authorization;
+use crate::protocols::http::options::{authorization, source};
 use crate::protocols::messages::options::drops_unread;
 use crate::protocols::options::{duration, each, pairs, text, unknown, wrong};
 use crate::runtime::user::UserState;
 use crate::tags;
 
-const UNARY: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags"];
-const STREAM: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags", "unread"];
+const UNARY: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags", "source"];
+const STREAM: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags", "source", "unread"];
 
 /// The options of a call, in addition to its message.
 #[derive(Default)]
@@ -27,6 +29,7 @@ pub(super) struct GrpcOptions {
     pub(super) expect: GrpcExpectation,
     pub(super) gzip: bool,
     pub(super) target: Option<String>,
+    pub(super) source: Option<IpAddr>,
     pub(super) tags: Tags,
     pub(super) drops_unread: bool,
 }
@@ -56,6 +59,7 @@ impl GrpcOptions {
                     _ => return Err(wrong(ctx, "compression: expected \"gzip\" or \"none\"")),
                 },
                 "target" => options.target = Some(text(ctx, &value, "target")?),
+                "source" => options.source = Some(source(ctx, &value)?),
                 "tags" => options.tags = tags::read(ctx, &value, &what)?,
                 _ => options.drops_unread = drops_unread(ctx, &value)?,
             }

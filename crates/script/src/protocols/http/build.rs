@@ -65,6 +65,7 @@ pub(in crate::protocols) fn build(
         body_use: options.body_use.unwrap_or(BodyUse::Keep),
         body_bytes_max: scenario.body_bytes_max,
         label: RequestLabel::default(),
+        source: options.source,
     };
     Ok((request, options.redirects.unwrap_or(scenario.redirects).min(255) as u8))
 }

@@ -1,5 +1,8 @@
 //! Default names of requests: `GET /tickets/:id`, so that requests with different identifiers share a series.
 
+use rquickjs::Value;
+use url::Url;
+
 /// Method and path. Segments that look like identifiers become `:id`, and the query is omitted.
 pub(crate) fn of_request(method: &str, path_and_query: &str) -> String {
     let path = path_and_query.split(['?', '#']).next().unwrap_or("");
@@ -13,6 +16,16 @@ pub(crate) fn of_request(method: &str, path_and_query: &str) -> String {
         name.push_str(if is_identifier(segment) { ":id" } else { segment });
     }
     name
+}
+
+/// The name of a request whose arguments cannot be sent. Without a URL that can be read: the method alone.
+pub(crate) fn of_refused(method: &str, url: &Value<'_>) -> String {
+    let written = url.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
+    match Url::parse(&written) {
+        Ok(url) => of_request(method, url.path()),
+        Err(_) if written.starts_with('/') => of_request(method, &written),
+        Err(_) => method.to_owned(),
+    }
 }
 
 /// Whether a segment is a number, a UUID, a hexadecimal string of at least eight digits, or a long string of mixed letters and digits.

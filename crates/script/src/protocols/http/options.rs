@@ -1,5 +1,7 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into the parts of the request.
 
+use std::net::IpAddr;
+
 use loadstone_metrics::Tags;
 use loadstone_protocol::http::{BodyUse, Coding, Multipart, SharedBody, form};
 use rquickjs::{Ctx, FromJs, Object, Value};
@@ -37,6 +39,8 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) body_use: Option<BodyUse>,
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
     pub(in crate::protocols) tags: Tags,
+    /// The local address of the connection.
+    pub(in crate::protocols) source: Option<IpAddr>,
     /// `Some(None)`: off, whatever the test's policy is.
     pub(in crate::protocols) retry: Option<Option<RetryPolicy>>,
 }
@@ -68,6 +72,7 @@ const KNOWN: &[&str] = &[
     "compress",
     "trailers",
     "retry",
+    "source",
 ];
 
 impl RequestOptions {
@@ -126,6 +131,7 @@ impl RequestOptions {
             }
             "retry" => self.retry = Some(RetryPolicy::read(ctx, &value)?),
             "tags" => self.tags = tags::read(ctx, &value, &"a request")?,
+            "source" => self.source = Some(source(ctx, &value)?),
             "json" => {
                 let json = exact_json::stringify(ctx, value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
                 self.set_body(ctx, json, Some("application/json"))?;
@@ -176,6 +182,13 @@ impl RequestOptions {
         self.content_type = content_type.map(str::to_owned);
         Ok(())
     }
+}
+
+/// A local address. Ranges belong to the option `sources` of the test.
+pub(in crate::protocols) fn source<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<IpAddr> {
+    let written = text(ctx, value, "source")?;
+    let problem = || format!("source: \"{written}\" is not an address; write one local address, such as \"10.0.0.7\"");
+    written.parse().map_err(|_| wrong(ctx, &problem()))
 }
 
 pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<String>> {

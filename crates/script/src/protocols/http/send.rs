@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use loadstone_protocol::http::{Hop, Hops, Request};
-use rquickjs::{Ctx, Exception, Value};
+use loadstone_protocol::http::{Hops, Request};
+use rquickjs::{Ctx, Value};
 
 use super::build::{build, label, url_text};
 use super::calls::{CallLookup, PreparedCall};
@@ -110,12 +110,7 @@ fn prepare(
     let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
     label(user, &mut request, &name);
     let series = MeasuredStep::series(user, None, &name);
-    let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| {
-        let step = MeasuredStep::named(user, None, &name);
-        step.note_place(ctx, user);
-        step.record_refused(user, &failure.message);
-        user.take_refusal(ctx).unwrap_or_else(|| Exception::throw_type(ctx, &failure.message))
-    })?;
+    let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| wrong(ctx, &failure.message))?;
     Ok(PreparedCall { wire, redirects, series, name, status, tags: options.tags })
 }
 
@@ -123,7 +118,7 @@ async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
         // A request that needs a new connection begins when the rate limit of connections permits it.
-        Box::pin(session.client().admit(&prepared.wire.request().origin)).await;
+        Box::pin(session.client().admit(prepared.wire.request())).await;
     }
     let began = flight.begin();
     let hops = if session.has_cookies() {
@@ -143,15 +138,11 @@ async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared
 async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> Hops {
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
-        Box::pin(session.client().admit(&request.origin)).await;
+        Box::pin(session.client().admit(&request)).await;
     }
     flight.begin();
-    let hops = if without_cookies {
-        let exchange = session.client().send(&request).await;
-        Hops { last: Hop { request, exchange }, before: Vec::new() }
-    } else {
-        session.send(request, redirects).await
-    };
+    let hops =
+        if without_cookies { session.send_without_cookies(request, redirects).await } else { session.send(request, redirects).await };
     flight.end(hops.last.exchange.ended);
     hops
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use loadstone_protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, basic_authorization, resolve};
+use loadstone_protocol::{AllowedHosts, HostPattern};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 
@@ -33,7 +34,7 @@ impl HttpUser {
             timeout_ns: user.scenario.timeout_ns,
             body_use: BodyUse::Keep,
             body_bytes_max: scenario.body_bytes_max,
-            redirect_hosts: Some(Rc::clone(&scenario.redirect_hosts)),
+            redirect_hosts: scenario.redirect_hosts.clone(),
             ..SessionOptions::default()
         };
         Self { session: HttpSession::new(client, options) }
@@ -79,7 +80,7 @@ pub(crate) struct HttpScenario {
     pub(crate) authorization: Option<String>,
     pub(crate) redirects: u32,
     /// The hosts that the test names, and those that its options allow.
-    pub(crate) redirect_hosts: Rc<[String]>,
+    pub(crate) redirect_hosts: AllowedHosts,
     pub(crate) body_bytes_max: u64,
     /// The test's policy.
     pub(super) retry: Option<RetryPolicy>,
@@ -106,18 +107,18 @@ impl HttpScenario {
             headers,
             authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()).or(of_target),
             redirects: test.redirects,
-            redirect_hosts: named_hosts(loaded).chain(test.redirect_hosts.iter().cloned()).collect(),
+            redirect_hosts: redirect_hosts(loaded)?,
             body_bytes_max: loaded.plan.options.body_bytes_max,
             retry: test.retry.as_ref().map(RetryPolicy::of).transpose()?,
         })
     }
 }
 
-/// The hosts of all targets.
-fn named_hosts(loaded: &Loaded) -> impl Iterator<Item = String> {
-    let of_scenarios = loaded.settings.scenarios.iter().filter_map(|scenario| scenario.target.as_deref());
-    let urls = loaded.plan.target.as_deref().into_iter().chain(of_scenarios).filter_map(|target| resolve(None, target).ok());
-    urls.map(|url| Origin::of(&url).host)
+/// The hosts of all targets, and those that the test's options and the user permit.
+fn redirect_hosts(loaded: &Loaded) -> Result<AllowedHosts, ScriptError> {
+    let targets = loaded.settings.targets().chain(loaded.plan.target.as_deref()).filter_map(|target| resolve(None, target).ok());
+    let of_targets = targets.map(|url| HostPattern::host(&Origin::of(&url).host));
+    Ok(AllowedHosts::only(of_targets.chain(loaded.settings.redirect_hosts()?).chain(loaded.inputs.permissions.net.iter().cloned())))
 }
 
 /// Sets a header, and replaces it under any letter case. The name is sent as written last.

@@ -4,7 +4,7 @@ use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
 use super::methods::{NAMES, RequestMethod};
 use super::options::REQUEST;
-use super::send;
+use super::{name, send};
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::unknown_options::OptionsOfVerb;
@@ -45,6 +45,10 @@ impl<const METHOD: u8> Verb for SendKnown<METHOD> {
     const ARGUMENTS: usize = 2;
     const TAKES_CONSTANTS: bool = true;
 
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        Some(name::of_refused(&Self::NAME.to_ascii_uppercase(), &arguments.get(0)))
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1))
     }
@@ -55,6 +59,10 @@ struct SendAny;
 impl Verb for SendAny {
     const NAME: &'static str = "request";
     const ARGUMENTS: usize = 3;
+
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        Some(name::of_refused("REQUEST", &arguments.get(1)))
+    }
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let method = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;

@@ -36,6 +36,10 @@ impl Verb for OpenKafka {
     const NAME: &'static str = "kafka";
     const ARGUMENTS: usize = 2;
 
+    fn refused_name(_: &VerbArguments<'_, '_>) -> Option<String> {
+        Some("Kafka".to_owned())
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let options = KafkaOptions::read(ctx, &arguments.get(1))?;
         let address = address(ctx, &text(ctx, &arguments.get(0), ADDRESS.what)?)?;

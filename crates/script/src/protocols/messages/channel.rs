@@ -14,6 +14,7 @@ use super::inbox::{ArrivedMessage, EventLabels, Inbox, UNREAD_MAX};
 use super::waiter::ChannelWaiter;
 use crate::runtime::operation::OperationSlot;
 use crate::runtime::owner::Cancel;
+use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::sinks::{MessageDirection, TracedMessage};
 
@@ -135,13 +136,16 @@ impl MessageChannel {
     /// # Errors
     /// Why nothing can be sent.
     pub(in crate::protocols) fn check_open(&self) -> Result<(), Failure> {
-        if self.is_open() {
-            return Ok(());
-        }
-        Err(match self.end() {
-            Some(end) => Failure { outcome: end.outcome, message: end.message },
-            None => Failure { outcome: Outcome::Closed, message: "the script has closed it".to_owned() },
-        })
+        if self.is_open() { Ok(()) } else { Err(self.not_open()) }
+    }
+
+    /// The failure of a step that begins on a channel that is not open. It sends nothing, so it has no time.
+    pub(in crate::protocols) fn not_open(&self) -> Failure {
+        let (outcome, message) = match self.end() {
+            Some(end) => (end.outcome, end.message),
+            None => (Outcome::Closed, "the script has closed it".to_owned()),
+        };
+        Failure { outcome: if outcome.is_by_generator() { outcome } else { Outcome::NotConnected }, message }
     }
 
     /// Why it could not be opened, or was lost.
@@ -272,6 +276,10 @@ impl MessageChannel {
     /// Adds a loss to the list of errors and fails the iteration.
     pub(in crate::protocols) fn count_loss(&self, outcome: Outcome, message: &str) {
         let user = &self.identity.user;
+        if outcome == Outcome::Unsendable {
+            // Not lost: the generator refused to open it.
+            return MeasuredStep::of_series(user, None, self.identity.series).record_refused(user, message);
+        }
         user.worker.recorder.borrow_mut().error(self.identity.series, outcome, user.now(), message);
         user.note_failure(outcome, user.epoch(), None);
     }

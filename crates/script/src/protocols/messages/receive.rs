@@ -25,6 +25,8 @@ pub(in crate::protocols) struct MeasuredWait {
     /// The series of the step.
     flight: Option<StepInFlight>,
     began: Nanos,
+    /// The channel had ended before: nothing was waited for.
+    began_closed: bool,
     pub(in crate::protocols) within_ns: u64,
     pub(in crate::protocols) sent: Option<SendTimes>,
 }
@@ -41,7 +43,8 @@ impl MeasuredWait {
         let user = &channel.identity.user;
         let began = user.now();
         let wait = ChannelWait::new(channel, waited_for, counted, began.saturating_add(within_ns));
-        Self { wait, flight: step.map(|step| step.in_flight(user)), began, within_ns, sent: None }
+        let began_closed = channel.has_ended();
+        Self { wait, flight: step.map(|step| step.in_flight(user)), began, began_closed, within_ns, sent: None }
     }
 
     pub(in crate::protocols) fn channel(&self) -> &Rc<MessageChannel> {
@@ -74,6 +77,15 @@ impl MeasuredWait {
     /// The measurements of the step. Nanoseconds, bytes sent and received.
     pub(in crate::protocols) fn times(&self, ended: Nanos, bytes: (u64, u64)) -> StepTimes {
         StepTimes { began: self.began, sent: self.sent.as_ref().map(|sent| sent.ended), ended, bytes }
+    }
+
+    /// Why no message follows, after the end of the channel.
+    pub(in crate::protocols) fn end_of_channel(&self) -> Failure {
+        let channel = self.channel();
+        match channel.end() {
+            Some(end) if !self.began_closed => Failure { outcome: end.outcome, message: end.message },
+            _ => channel.not_open(),
+        }
     }
 
     /// It ends without a message.
@@ -191,12 +203,17 @@ fn settle_message(
             let message = format!("{} came within {}", matcher.wanted(ctx), loadstone_units::duration::format(wait.within_ns));
             Failure { outcome: Outcome::Timeout, message }
         }
-        Ok(_) => end_of(&channel),
+        Ok(_) => wait.end_of_channel(),
         Err(failure) => failure,
     };
     wait.end(at);
+    let user = &channel.identity.user;
+    user.forget_refusal();
     if step.is_some() {
         record_failure(&channel, step.as_ref(), &wait.times(at, (0, 0)), &failure);
+    }
+    if let Some(refusal) = user.take_refusal(ctx) {
+        return ends.settle(ctx, Err(refusal));
     }
     let name = name_of(&channel, step.as_ref());
     let object = MessageObject::new(&channel.identity.user.worker, &name, Err(failure.message));
@@ -284,13 +301,6 @@ fn name_of(channel: &MessageChannel, step: Option<&MeasuredStep>) -> Arc<str> {
     step.map_or_else(|| Arc::clone(&channel.identity.name), |step| step.name(&channel.identity.user))
 }
 
-/// Why no message follows.
-pub(in crate::protocols) fn end_of(channel: &MessageChannel) -> Failure {
-    let end = channel.end().map(|end| (end.outcome, end.message));
-    let (outcome, message) = end.unwrap_or((Outcome::Closed, "the WebSocket is closed".to_owned()));
-    Failure { outcome, message }
-}
-
 /// Instants of one step, and its bytes sent and received.
 pub(in crate::protocols) struct StepTimes {
     pub(in crate::protocols) began: Nanos,
@@ -306,8 +316,7 @@ pub(in crate::protocols) fn record_failure(channel: &MessageChannel, step: Optio
         Some(step) => record(channel, step, times, Some(failure)),
         None => {
             let user = &channel.identity.user;
-            user.worker.recorder.borrow_mut().error(channel.identity.series, failure.outcome, times.ended, &failure.message);
-            user.note_failure(failure.outcome, user.epoch(), user.group().as_ref());
+            MeasuredStep::record_unnamed(user, channel.identity.series, times.ended, failure);
         }
     }
 }

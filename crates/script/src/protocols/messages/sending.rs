@@ -10,11 +10,12 @@ use loadstone_protocol::Failure;
 use loadstone_protocol::ws::{Payload, SendTimes};
 use rquickjs::{Ctx, Exception, Promise, Value};
 
-use super::channel::MessageChannel;
+use super::channel::{ChannelIdentity, MessageChannel};
 use super::options::MessageOptions;
 use super::receive::{AWAIT, MeasuredWait, StepTimes, WaitEnd, record, record_failure, until_end, wait_for_message};
 use super::wait::{ChannelWait, WaitedFor};
 use crate::globals::bytes::bytes_of;
+use crate::runtime::refusal::own_name;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::sinks::MessageDirection;
@@ -46,6 +47,23 @@ fn payload(ctx: &Ctx<'_>, message: &Value<'_>) -> rquickjs::Result<Payload> {
     }
 }
 
+/// Reads the arguments of a step that sends. If they cannot be sent, the step is recorded as refused: under the name in its options, the default,
+/// or the name of the channel.
+pub(in crate::protocols) fn refusing<'js, T>(
+    ctx: &Ctx<'js>,
+    channel: &MessageChannel,
+    options: Option<&Value<'js>>,
+    default_name: impl FnOnce() -> Option<String>,
+    read: impl FnOnce() -> rquickjs::Result<T>,
+) -> rquickjs::Result<T> {
+    let ChannelIdentity { user, series, .. } = &channel.identity;
+    let step = || match own_name(options).or_else(default_name) {
+        Some(name) => MeasuredStep::named(user, user.group(), &name),
+        None => MeasuredStep::of_series(user, user.group(), *series),
+    };
+    user.refusing(ctx, step, read)
+}
+
 /// Sends, with the time limit of a wait.
 async fn send_within(
     on: &impl SendingChannel,
@@ -73,8 +91,13 @@ pub(in crate::protocols) fn send<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     let channel = Rc::clone(on.channel());
     let user = running(ctx, &channel)?;
-    let message = payload(ctx, message)?;
-    let options = MessageOptions::read(ctx, options, "send(…)", &["name", "tags"])?;
+    let (message, options) = refusing(
+        ctx,
+        &channel,
+        options,
+        || None,
+        || Ok((payload(ctx, message)?, MessageOptions::read(ctx, options, "send(…)", &["name", "tags"])?)),
+    )?;
     let step = options.name.as_deref().map(|name| MeasuredStep::named(user, user.group(), name).with_tags(user, &options.tags));
     let mut wait = MeasuredWait::new(&channel, WaitedFor::End, step.as_ref(), true, user.scenario.timeout_ns);
     let on = on.clone();
@@ -111,13 +134,16 @@ pub(in crate::protocols) fn request<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     let channel = on.channel();
     let user = running(ctx, channel)?;
-    let message = payload(ctx, message)?;
-    let MessageOptions { name, matcher, within_ns, tags } =
-        MessageOptions::read(ctx, options, "request(…)", &["name", "match", "within", "tags"])?;
-    let step = match name {
-        Some(name) => MeasuredStep::named(user, user.group(), &name),
-        None => MeasuredStep::named(user, user.group(), &format!("{} request", channel.identity.name)),
-    };
+    let default_name = || format!("{} request", channel.identity.name);
+    let (message, options) = refusing(
+        ctx,
+        channel,
+        options,
+        || Some(default_name()),
+        || Ok((payload(ctx, message)?, MessageOptions::read(ctx, options, "request(…)", &["name", "match", "within", "tags"])?)),
+    )?;
+    let MessageOptions { name, matcher, within_ns, tags } = options;
+    let step = MeasuredStep::named(user, user.group(), &name.unwrap_or_else(default_name));
     let step = step.with_tags(user, &tags);
     step.note_place(ctx, user);
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));

@@ -12,6 +12,7 @@ use crate::globals::bytes::bytes_of;
 use crate::protocols::http::state::HttpScenario;
 use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::options::wrong;
+use crate::runtime::refusal::own_name;
 use crate::runtime::step::MeasuredStep;
 
 /// Commands whose arguments are credentials, which are not shown.
@@ -83,9 +84,12 @@ pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisHandle, values: &[Value<'js
         Some((last, before)) if last.is_object() && bytes_of(last).is_none() && !last.is_array() => (Some(last), before),
         _ => (None, values),
     };
-    let options = CommandOptions::read(ctx, options)?;
-    let mut commands = empty(on);
-    commands.add(ctx, arguments)?;
+    let (commands, options) = refusing(ctx, on, options, "command", || {
+        let options = CommandOptions::read(ctx, options)?;
+        let mut commands = empty(on);
+        commands.add(ctx, arguments)?;
+        Ok((commands, options))
+    })?;
     issue(ctx, on, commands, options, true)
 }
 
@@ -97,7 +101,25 @@ pub(super) fn pipeline<'js>(
     options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
-    let options = CommandOptions::read(ctx, options)?;
+    let (mut commands, options) =
+        refusing(ctx, on, options, "pipeline", || Ok((pipelined(ctx, on, list)?, CommandOptions::read(ctx, options)?)))?;
+    commands.name = "pipeline".to_owned();
+    issue(ctx, on, commands, options, false)
+}
+
+/// Reads the arguments of a call. If they cannot be sent, it is recorded as refused.
+fn refusing<'js, T>(
+    ctx: &Ctx<'js>,
+    on: &RedisHandle,
+    options: Option<&Value<'js>>,
+    default_name: &str,
+    read: impl FnOnce() -> rquickjs::Result<T>,
+) -> rquickjs::Result<T> {
+    let (user, name) = (&on.user, || own_name(options).unwrap_or_else(|| default_name.to_owned()));
+    user.refusing(ctx, || MeasuredStep::named(user, on.group.clone().or_else(|| user.group()), &name()), read)
+}
+
+fn pipelined<'js>(ctx: &Ctx<'js>, on: &RedisHandle, list: &Value<'js>) -> rquickjs::Result<Commands> {
     let not_commands = || wrong(ctx, "a pipeline is a list of commands, such as [[\"GET\", \"a\"], [\"GET\", \"b\"]]");
     let list: &Array<'js> = list.as_array().filter(|list| !list.is_empty()).ok_or_else(not_commands)?;
     let mut commands = empty(on);
@@ -106,8 +128,7 @@ pub(super) fn pipeline<'js>(
         let arguments = item.as_array().ok_or_else(not_commands)?.iter().collect::<rquickjs::Result<Vec<Value<'js>>>>()?;
         commands.add(ctx, &arguments)?;
     }
-    commands.name = "pipeline".to_owned();
-    issue(ctx, on, commands, options, false)
+    Ok(commands)
 }
 
 fn empty(on: &RedisHandle) -> Commands {

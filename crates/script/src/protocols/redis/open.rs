@@ -27,6 +27,10 @@ impl Verb for OpenRedis {
     const NAME: &'static str = "redis";
     const ARGUMENTS: usize = 2;
 
+    fn refused_name(_: &VerbArguments<'_, '_>) -> Option<String> {
+        Some("Redis".to_owned())
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let options = RedisOptions::read(ctx, &arguments.get(1))?;
         let url = text(ctx, &arguments.get(0), ADDRESS.what)?;

@@ -15,6 +15,7 @@ use super::value;
 use crate::protocols::http::state::HttpScenario;
 use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::options::{text as text_of, wrong};
+use crate::runtime::refusal::own_name;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 
 /// `sql.query("SELECT …", [id], { name })`. The list is optional.
@@ -30,13 +31,15 @@ pub(super) fn query<'js>(
         Some(second) if third.is_none() && second.is_object() && !second.is_array() => (None, Some(second)),
         second => (second, third),
     };
-    let options = StatementOptions::read(ctx, options.as_ref())?;
-    let text = text_of(ctx, &text.unwrap_or_else(|| Value::new_undefined(ctx.clone())), "the statement")?;
-    if text.contains('\0') {
-        return Err(wrong(ctx, "the statement has a NUL character, which SQL does not allow"));
-    }
+    let step = || {
+        let written = text.as_ref().and_then(Value::as_string).and_then(|text| text.to_string().ok());
+        let default_name = || written.map_or_else(|| "query".to_owned(), |text| name_of(&text, on.client.address().dialect));
+        let name = own_name(options.as_ref()).unwrap_or_else(default_name);
+        MeasuredStep::named(&on.user, on.group.clone().or_else(|| on.user.group()), &name)
+    };
+    let read = || Ok((statement(ctx, on, text.clone(), parameters.as_ref())?, StatementOptions::read(ctx, options.as_ref())?));
+    let (statement, options) = on.user.refusing(ctx, step, read)?;
     let dialect = on.client.address().dialect;
-    let statement = SqlStatement { text, parameters: parameters::read(ctx, parameters.as_ref(), dialect)?, preamble: None };
     let name = options.name.clone().unwrap_or_else(|| name_of(&statement.text, dialect));
     let (issued, flight) = issue(ctx, on, &statement, &name, &options);
     let within = on.within.as_ref().and_then(|transaction| transaction.id);
@@ -44,6 +47,20 @@ pub(super) fn query<'js>(
     let exchange = async move { client.run(within, &statement, timeout_ns, bytes_max).await };
     let work = in_flight(on, flight, async move { Box::new(exchange.await) }, |exchange| exchange.times.ended);
     on.user.promise(ctx, work, move |ctx, user, exchange| conclude(ctx, user, issued, *exchange))
+}
+
+fn statement<'js>(
+    ctx: &Ctx<'js>,
+    on: &SqlHandle,
+    text: Option<Value<'js>>,
+    parameters: Option<&Value<'js>>,
+) -> rquickjs::Result<SqlStatement> {
+    let text = text_of(ctx, &text.unwrap_or_else(|| Value::new_undefined(ctx.clone())), "the statement")?;
+    if text.contains('\0') {
+        return Err(wrong(ctx, "the statement has a NUL character, which SQL does not allow"));
+    }
+    let parameters = parameters::read(ctx, parameters, on.client.address().dialect)?;
+    Ok(SqlStatement { text, parameters, preamble: None })
 }
 
 /// The state of a statement before its answer.

@@ -12,11 +12,17 @@ use super::options::TransactionOptions;
 use super::query::{in_flight, issue};
 use super::state::{SqlHandle, TransactionState};
 use crate::protocols::messages::receive::AWAIT;
+use crate::runtime::refusal::own_name;
+use crate::runtime::step::MeasuredStep;
 
 /// Returns a transaction object, whether or not the transaction began.
 pub(super) fn begin<'js>(ctx: &Ctx<'js>, on: &SqlHandle, options: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
-    let TransactionOptions { statements: options, isolation } = TransactionOptions::read(ctx, options)?;
+    let step = || {
+        let name = own_name(options).unwrap_or_else(|| "BEGIN".to_owned());
+        MeasuredStep::named(&on.user, on.group.clone().or_else(|| on.user.group()), &name)
+    };
+    let TransactionOptions { statements: options, isolation } = on.user.refusing(ctx, step, || TransactionOptions::read(ctx, options))?;
     let statement = SqlStatement::begin(on.client.address().dialect, isolation);
     let (issued, flight) = issue(ctx, on, &statement, &name(&options, "BEGIN"), &options);
     let (client, timeout_ns) = (Rc::clone(&on.client), issued.timeout_ns);

@@ -23,6 +23,10 @@ impl Verb for OpenEventStream {
     const NAME: &'static str = "events";
     const ARGUMENTS: usize = 2;
 
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        Some(name::of_refused("SSE", &arguments.get(0)))
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         open(ctx, user, &arguments.get(0), &arguments.get(1))
     }

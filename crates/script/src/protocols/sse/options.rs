@@ -10,7 +10,22 @@ use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 static STREAM: OptionSet = OptionSet {
     of: "an event stream",
-    known: &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect", "tags"],
+    known: &[
+        "name",
+        "headers",
+        "query",
+        "auth",
+        "timeout",
+        "redirects",
+        "method",
+        "json",
+        "form",
+        "body",
+        "unread",
+        "reconnect",
+        "tags",
+        "source",
+    ],
     within: &[("auth", &AUTH)],
 };
 
@@ -33,7 +48,7 @@ impl EventOptions {
                 "method" => options.method = Some(text(ctx, &value, "method")?),
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
                 "reconnect" => options.reconnects = Some(switch(ctx, value, "reconnect")?),
-                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" | "tags" => {
+                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" | "tags" | "source" => {
                     options.request.take(ctx, user, key, value)?;
                 }
                 other => return Err(not_in(ctx, other, &STREAM)),

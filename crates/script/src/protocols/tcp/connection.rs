@@ -86,10 +86,12 @@ impl UserConnection {
     /// # Errors
     /// Why there is none.
     pub(super) fn connection(&self) -> Result<&RawConnection, Failure> {
+        // Nothing is sent, so such a step has no time.
+        let not_open = |message| Err(Failure { outcome: Outcome::NotConnected, message });
         match (&self.opened, &*self.loss.borrow()) {
-            (Err(failure), _) | (_, Some(failure)) => {
-                Err(Failure { outcome: Outcome::Closed, message: format!("the connection is closed: {}", failure.message) })
-            }
+            (Err(failure), _) if failure.outcome.is_by_generator() => Err(failure.clone()),
+            (Err(failure), _) | (_, Some(failure)) => not_open(format!("the connection is closed: {}", failure.message)),
+            (Ok(connection), None) if connection.is_closed() => not_open("the connection is closed".to_owned()),
             (Ok(connection), None) => Ok(connection),
         }
     }

@@ -24,6 +24,10 @@ impl Verb for OpenTcp {
     const NAME: &'static str = "tcp";
     const ARGUMENTS: usize = 2;
 
+    fn refused_name(_: &VerbArguments<'_, '_>) -> Option<String> {
+        Some("TCP".to_owned())
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         open(ctx, user, &arguments.get(0), &arguments.get(1))
     }
@@ -41,7 +45,7 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, options:
     step.note_place(ctx, user);
     let mut flight = step.in_flight(user);
     let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
-    let network = Rc::clone(&user.worker.network);
+    let network = user.network();
     let work = async move {
         network.admit().await;
         let mut times = RawTimes::from(flight.begin());

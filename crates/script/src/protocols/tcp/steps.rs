@@ -16,6 +16,7 @@ use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::protocols::messages::message::MessageObject;
 use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::raw_exchange::StepEnd;
+use crate::runtime::refusal::own_name;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
@@ -27,7 +28,7 @@ fn data_of(ctx: &Ctx<'_>, data: &Value<'_>) -> rquickjs::Result<Vec<u8>> {
 pub(super) fn write<'js>(ctx: &Ctx<'js>, to: &Rc<UserConnection>, data: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
     let user = &to.user;
     user.check_running(ctx, AWAIT)?;
-    let data = data_of(ctx, data)?;
+    let data = user.refusing(ctx, || MeasuredStep::of_series(user, user.group(), to.series), || data_of(ctx, data))?;
     let (to, timeout_ns) = (Rc::clone(to), user.scenario.timeout_ns);
     let written = Rc::clone(&to);
     let work = async move {
@@ -45,8 +46,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, to: &Rc<UserConnection>, data: &Value<'
     user.promise(ctx, work, move |ctx, user, result| {
         if let Err(failure) = result {
             written.lose(&failure);
-            user.worker.recorder.borrow_mut().error(written.series, failure.outcome, user.now(), &failure.message);
-            user.note_failure(failure.outcome, user.epoch(), user.group().as_ref());
+            MeasuredStep::record_unnamed(user, written.series, user.now(), &failure);
         }
         Ok(Value::new_undefined(ctx.clone()))
     })
@@ -77,8 +77,11 @@ pub(super) fn request<'js>(
     options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     with.user.check_running(ctx, AWAIT)?;
-    let data = data_of(ctx, data)?;
-    exchange(ctx, with, Some(data), "request", TcpReadOptions::read(ctx, options)?)
+    let user = &with.user;
+    let name = || own_name(options).unwrap_or_else(|| format!("{} request", with.name));
+    let step = || MeasuredStep::named(user, user.group(), &name());
+    let (data, options) = user.refusing(ctx, step, || Ok((data_of(ctx, data)?, TcpReadOptions::read(ctx, options)?)))?;
+    exchange(ctx, with, Some(data), "request", options)
 }
 
 /// The result of an exchange.

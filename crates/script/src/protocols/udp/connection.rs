@@ -2,7 +2,6 @@
 
 use std::rc::{Rc, Weak};
 
-use loadstone_metrics::Outcome;
 use loadstone_protocol::Failure;
 use loadstone_protocol::udp::DatagramSocket;
 use loadstone_protocol::ws::{Payload, SendTimes};
@@ -36,8 +35,7 @@ impl SendingChannel for UserDatagrams {
 
     async fn hand_over(&self, message: &Payload) -> Result<SendTimes, Failure> {
         self.channel.check_open()?;
-        let gone = || Failure { outcome: Outcome::Closed, message: "the UDP socket is closed".to_owned() };
-        let socket = self.socket.upgrade().ok_or_else(gone)?;
+        let socket = self.socket.upgrade().ok_or_else(|| self.channel.not_open())?;
         let bytes = match message {
             Payload::Text(text) => text.as_bytes(),
             Payload::Binary(bytes) => bytes,

@@ -23,6 +23,10 @@ impl Verb for OpenUdp {
     const NAME: &'static str = "udp";
     const ARGUMENTS: usize = 2;
 
+    fn refused_name(_: &VerbArguments<'_, '_>) -> Option<String> {
+        Some("UDP".to_owned())
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         open(ctx, user, &arguments.get(0), &arguments.get(1))
     }

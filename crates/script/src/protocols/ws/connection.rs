@@ -48,8 +48,7 @@ impl UserSocket {
     /// The socket to send on. `Err`: why there is none.
     pub(super) fn sending(&self) -> Result<Rc<ws::WebSocket>, Failure> {
         self.channel.check_open()?;
-        let gone = || Failure { outcome: loadstone_metrics::Outcome::Closed, message: "the WebSocket is closed".to_owned() };
-        self.socket.upgrade().ok_or_else(gone)
+        self.socket.upgrade().ok_or_else(|| self.channel.not_open())
     }
 }
 

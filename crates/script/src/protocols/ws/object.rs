@@ -36,6 +36,17 @@ impl WebSocketObject {
     }
 }
 
+fn check_close(ctx: &Ctx<'_>, code: f64, reason: &str) -> rquickjs::Result<()> {
+    // RFC 6455, section 7.4: the codes that an application may send.
+    if code.fract() != 0.0 || !(code == 1000.0 || (3000.0..=4999.0).contains(&code)) {
+        return Err(Exception::throw_range(ctx, &format!("close({code}): the close code must be 1000, or from 3000 to 4999")));
+    }
+    if reason.len() > REASON_BYTES_MAX {
+        return Err(Exception::throw_range(ctx, "close(…): the reason must be at most 123 bytes"));
+    }
+    Ok(())
+}
+
 #[rquickjs::methods(rename_all = "camelCase")]
 impl WebSocketObject {
     #[qjs(get)]
@@ -97,15 +108,8 @@ impl WebSocketObject {
     }
 
     fn close<'js>(&self, ctx: Ctx<'js>, code: Opt<Option<f64>>, reason: Opt<Option<String>>) -> rquickjs::Result<Promise<'js>> {
-        let code = code.0.flatten().unwrap_or(1000.0);
-        // RFC 6455, section 7.4: the codes that an application may send.
-        if code.fract() != 0.0 || !(code == 1000.0 || (3000.0..=4999.0).contains(&code)) {
-            return Err(Exception::throw_range(&ctx, &format!("close({code}): the close code must be 1000, or from 3000 to 4999")));
-        }
-        let reason = reason.0.flatten().unwrap_or_default();
-        if reason.len() > REASON_BYTES_MAX {
-            return Err(Exception::throw_range(&ctx, "close(…): the reason must be at most 123 bytes"));
-        }
+        let (code, reason) = (code.0.flatten().unwrap_or(1000.0), reason.0.flatten().unwrap_or_default());
+        sending::refusing(&ctx, &self.socket.channel, None, || None, || check_close(&ctx, code, &reason))?;
         closing::close(&ctx, &self.socket.channel, code as u16, &reason)
     }
 }

@@ -2,7 +2,7 @@
 
 use rquickjs::{Array, Ctx, FromJs, Value};
 
-use crate::protocols::http::options::{AUTH, RequestOptions, authorization};
+use crate::protocols::http::options::{AUTH, RequestOptions, authorization, source};
 use crate::protocols::messages::options::drops_unread;
 use crate::protocols::options::{duration, each, headers, not_in, switch, text, wrong};
 use crate::tags;
@@ -10,7 +10,7 @@ use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 static SOCKET: OptionSet = OptionSet {
     of: "a WebSocket",
-    known: &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep", "tags"],
+    known: &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep", "tags", "source"],
     within: &[("auth", &AUTH)],
 };
 
@@ -39,6 +39,7 @@ impl WebSocketOptions {
                 "protocols" => options.protocols = protocols(ctx, &value)?,
                 "compression" => options.compression = switch(ctx, value, "compression")?,
                 "keep" => options.keep = switch(ctx, value, "keep")?,
+                "source" => options.request.source = Some(source(ctx, &value)?),
                 "tags" => options.request.tags = tags::read(ctx, &value, &SOCKET.of)?,
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
                 other => return Err(not_in(ctx, other, &SOCKET)),

@@ -10,7 +10,8 @@ use rquickjs::{Ctx, Object, Promise, Value};
 use super::connection::UserSocket;
 use crate::protocols::messages::channel::{ChannelEnd, MessageChannel};
 use crate::protocols::messages::options::MessageOptions;
-use crate::protocols::messages::receive::{AWAIT, MeasuredWait, WaitEnd, end_of, record, record_failure, until_end};
+use crate::protocols::messages::receive::{AWAIT, MeasuredWait, WaitEnd, record, record_failure, until_end};
+use crate::protocols::messages::sending::refusing;
 use crate::protocols::messages::wait::{ChannelWait, WaitResult, WaitedFor};
 use crate::runtime::step::MeasuredStep;
 
@@ -18,7 +19,8 @@ use crate::runtime::step::MeasuredStep;
 pub(super) fn ping<'js>(ctx: &Ctx<'js>, socket: &UserSocket, number: u64, options: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     let user = &socket.channel.identity.user;
     user.check_running(ctx, AWAIT)?;
-    let MessageOptions { name, within_ns, tags, .. } = MessageOptions::read(ctx, options, "ping(…)", &["name", "within", "tags"])?;
+    let read = || MessageOptions::read(ctx, options, "ping(…)", &["name", "within", "tags"]);
+    let MessageOptions { name, within_ns, tags, .. } = refusing(ctx, &socket.channel, options, || None, read)?;
     let step = name.map(|name| MeasuredStep::named(user, user.group(), &name).with_tags(user, &tags));
     let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
     let wait = MeasuredWait::new(&socket.channel, WaitedFor::Pong(number), step.as_ref(), true, within_ns);
@@ -61,7 +63,7 @@ fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
             let message = format!("no pong arrived within {}: the connection is lost", loadstone_units::duration::format(wait.within_ns));
             Failure { outcome: Outcome::Timeout, message }
         }
-        Ok(_) => end_of(&channel),
+        Ok(_) => wait.end_of_channel(),
         Err(failure) => failure,
     };
     wait.end(at);

@@ -80,7 +80,7 @@ fn a_time_limit_ends_the_connection_and_its_transaction() {
     assert_eq!(lines[0], format!("[false,\"{limit}\",null,[],\"{limit}\",1]"), "{:?}", snapshot.errors);
     assert_eq!(lines[1], format!("[false,false,\"{limit}\",[\"{limit}\",\"{lost}\"]]"));
     assert_eq!(outcomes(&snapshot, "SELECT SLEEP"), [(Outcome::Timeout, 3)]);
-    assert_eq!((outcomes(&snapshot, "Second"), snapshot.generator[0].connections_opened), (&[(Outcome::Closed, 1)][..], 3));
+    assert_eq!((outcomes(&snapshot, "Second"), snapshot.generator[0].connections_opened), (&[(Outcome::NotConnected, 1)][..], 3));
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_deadlock_ends_its_transaction_and_later_statements_fail() {
     let after = "the transaction has ended: the server rolled it back";
     assert_eq!(lines[0], format!("[[false,true],\"1213\",\"1213 (40001):\",[\"{after}\",null,\"40000\"]]"), "{:?}", snapshot.errors);
     assert_eq!(lines[1..], ["[[1],[1],[0]]", "1"]);
-    assert_eq!(outcomes(&snapshot, "After"), [(Outcome::Closed, 1)]);
+    assert_eq!(outcomes(&snapshot, "After"), [(Outcome::NotConnected, 1)]);
     assert_eq!(snapshot.generator[0].connections_opened, 2);
 }
 

@@ -29,7 +29,7 @@ fn a_time_limit_ends_the_connection_and_its_transaction() {
     assert_eq!(lines[1], format!("[false,false,\"{limit}\",[\"{limit}\",\"{lost}\"]]"));
     assert_eq!(lines[2], "2");
     assert_eq!(outcomes(&snapshot, "SELECT pg_sleep"), [(Outcome::Timeout, 2)]);
-    assert_eq!((outcomes(&snapshot, "Second"), snapshot.generator[0].connections_opened), (&[(Outcome::Closed, 1)][..], 3));
+    assert_eq!((outcomes(&snapshot, "Second"), snapshot.generator[0].connections_opened), (&[(Outcome::NotConnected, 1)][..], 3));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_transaction_has_the_connection_for_itself() {
     let why = "timed out waiting for the user's connection, which a transaction is using (use the transaction passed to its function)";
     assert_eq!(lines[1], format!("[true,false,\"{why}\"]"));
     assert_eq!(lines[2], "\"the transaction has ended\"");
-    assert_eq!(outcomes(&snapshot, "Late"), [(Outcome::Closed, 1)]);
+    assert_eq!(outcomes(&snapshot, "Late"), [(Outcome::NotConnected, 1)]);
     assert_eq!((request(&snapshot, "Note outside").phases.queue.count(), request(&snapshot, "Note b").phases.queue.count()), (1, 1));
     assert_eq!(snapshot.generator[0].connections_opened, 1);
 }

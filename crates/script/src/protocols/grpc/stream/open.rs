@@ -32,6 +32,10 @@ impl Verb for OpenGrpcStream {
     const NAME: &'static str = "grpcStream";
     const ARGUMENTS: usize = 3;
 
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        Some(lookup::refused_name(&arguments.get(0)))
+    }
+
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         user.state.check_running(ctx, "open every stream")?;
         let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
@@ -99,7 +103,7 @@ async fn begin(
     (mut flight, mut first): (StepInFlight, Option<StepInFlight>),
 ) -> Box<Begun> {
     if user.worker.network.limits_connections() {
-        Box::pin(client.client.admit(&prepared.request().origin)).await;
+        Box::pin(client.client.admit(&prepared)).await;
     }
     flight.begin();
     if let Some(first) = &mut first {

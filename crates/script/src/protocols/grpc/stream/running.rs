@@ -8,6 +8,7 @@ use loadstone_protocol::Failure;
 use loadstone_protocol::grpc::{GrpcSender, GrpcStatus};
 use loadstone_protocol::http::{Exchange, Headers};
 
+use crate::protocols::grpc::conclude::error_text;
 use crate::protocols::grpc::expect::GrpcExpectation;
 use crate::protocols::grpc::methods::GrpcMethod;
 use crate::protocols::http::conclude;
@@ -96,10 +97,12 @@ impl RunningCall {
         sample.bytes_sent = self.sender.try_lock().map_or(sample.bytes_sent, |sender| sender.bytes);
         sample.bytes_received = received.bytes;
         match error {
-            Some(error) if received.http_status != 0 => self.step.record_failed(&self.user, &sample, error, || {
-                let (metadata, trailers) = (self.ending.metadata.borrow(), self.ending.trailers.borrow());
-                FailureSample::new(received.http_status, metadata.iter().chain(trailers.iter()), &[])
-            }),
+            Some(message) if received.http_status != 0 => {
+                self.step.record_failed(&self.user, &sample, error_text(message, outcome, self.ending.status.get()), || {
+                    let (metadata, trailers) = (self.ending.metadata.borrow(), self.ending.trailers.borrow());
+                    FailureSample::new(received.http_status, metadata.iter().chain(trailers.iter()), &[])
+                })
+            }
             _ => self.step.record(&self.user, &sample, error),
         }
     }

@@ -15,6 +15,7 @@ use crate::protocols::grpc::codec::{Encoded, encode};
 use crate::protocols::grpc::methods::GrpcRealm;
 use crate::protocols::http::response::fields;
 use crate::protocols::messages::receive::{AWAIT, StepTimes, record_failure};
+use crate::protocols::messages::sending::refusing;
 use crate::protocols::messages::wait::{ChannelWait, WaitedFor};
 use crate::sinks::MessageDirection;
 
@@ -24,7 +25,8 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'
     user.check_running(ctx, AWAIT)?;
     let realm = user.realm(ctx)?;
     let grpc: &GrpcRealm = realm.parts.get();
-    let Encoded { bytes, json } = encode(ctx, grpc, &stream.method, message, user.worker.sinks.messages.is_some())?;
+    let read = || encode(ctx, grpc, &stream.method, message, user.worker.sinks.messages.is_some());
+    let Encoded { bytes, json } = refusing(ctx, &stream.channel, None, || None, read)?;
     let (channel, call, began) = (Rc::clone(&stream.channel), stream.call.clone(), user.now());
     let limit = user.worker.clock.sleep_until(began.saturating_add(user.scenario.timeout_ns));
     let work = async move {

@@ -1,0 +1,181 @@
+//! Whether requests take longer because the path to a database or cache does: the network, or a proxy.
+//!
+//! By Little's law, requests that take ΔR longer at X per second are X·ΔR more in the system. If as many more sessions of a database wait for the service with
+//! an open transaction, or as many more connections of a pool are in use, while the database is no busier, then the time is spent between the two. The round
+//! trip of the observer's own connection shows it directly if it takes the same path.
+
+use std::ops::RangeInclusive;
+
+use loadstone_metrics::{PoolMembers, Role};
+
+use super::called::CalledEndpoint;
+use super::changes::{Change, Changes, LoadMeanwhile, Shape};
+use super::path::Path;
+use super::readings::SignalReadings;
+use super::signals::{ObservedPart, ObservedSignals};
+use super::strain::Strain;
+use super::timeline::TimelineOf;
+use crate::ResourceKind;
+use crate::statistics::quantile;
+
+/// Seconds around the change that are left out.
+const EDGE_S: f64 = 1.0;
+/// Readings on either side.
+const READINGS_MIN: usize = 5;
+/// Factor from which a round trip takes longer.
+const ROUND_TRIP_FACTOR_MIN: f64 = 2.0;
+/// And by how much. Seconds.
+const ROUND_TRIP_MORE_MIN_S: f64 = 0.002;
+/// Requests that must be added to the system.
+const ADDED_MIN: f64 = 0.3;
+/// Added sessions or connections for each added request, within which they explain them.
+const SESSIONS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.6..=1.5;
+/// Factor from which their number has risen.
+const RISEN_FACTOR_MIN: f64 = 1.5;
+/// Added busy sessions, as a part of the added requests, up to which the database is no busier.
+const BUSIER_PART_MAX: f64 = 0.25;
+/// Factor up to which statements take as long as before.
+const STATEMENT_FACTOR_MAX: f64 = 1.5;
+
+/// A path that takes longer from an instant on.
+pub(crate) struct SlowerPath<'a> {
+    /// The database or cache at its end.
+    pub(crate) dependency: &'a str,
+    /// The change of the requests.
+    pub(crate) change: Change,
+    /// Requests added to the system, mean.
+    pub(crate) added: f64,
+    pub(crate) shown_by: PathEvidence<'a>,
+    /// Before and after. Seconds for a round trip, otherwise a number.
+    pub(crate) levels: (f64, f64),
+    pub(crate) series: Vec<String>,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Added cores in use by the observed processes, and added calls in progress at the called endpoints; `None`: none was observed.
+    pub(crate) cores: Option<f64>,
+    pub(crate) calls: Option<f64>,
+    /// Added busy sessions of the database; `None`: they were not observed.
+    pub(crate) sessions: Option<f64>,
+}
+
+/// What shows a slower path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum PathEvidence<'a> {
+    /// The round trip of the observer's connection.
+    RoundTrip,
+    /// Sessions that wait for the service with an open transaction.
+    IdleInTransaction,
+    /// Connections of this pool that are in use.
+    Connections(&'a str),
+}
+
+struct PathSearch<'f, 'a> {
+    signals: &'f ObservedSignals<'a>,
+    before: (f64, f64),
+    after: (f64, f64),
+    added: f64,
+}
+
+/// For the largest change of a request.
+pub(super) fn find<'a>(
+    (signals, path): (&ObservedSignals<'a>, &Path<'a>),
+    strain: &Strain,
+    changes: &Changes,
+    called: &[CalledEndpoint<'a>],
+) -> Option<SlowerPath<'a>> {
+    let is_of_request = |change: &&Change| matches!(change.of, TimelineOf::Series(_));
+    let is_step =
+        |change: &&Change| change.is_slower() && change.shape == Shape::Step && !matches!(change.load, LoadMeanwhile::Reached { .. });
+    let change = changes.found.iter().filter(is_of_request).find(is_step)?;
+    let before = (change.from, change.at - change.at_error - EDGE_S);
+    let after = (change.at + change.at_error + EDGE_S, change.until.unwrap_or(change.to));
+    let added = strain.in_system(after.0, after.1)? - strain.in_system(before.0, before.1)?;
+    let search = PathSearch { signals, before, after, added };
+    let (dependency, shown_by, levels, series) = search.round_trip().or_else(|| {
+        let is_enough = added >= ADDED_MIN;
+        is_enough.then(|| search.idle_in_transaction().or_else(|| search.connections(path))).flatten()
+    })?;
+    let processes = path.of_kind(ResourceKind::Process).filter_map(|process| search.more(process.used.as_ref()?));
+    let calls = called.iter().filter_map(|endpoint| search.more(endpoint.in_flight.as_ref()?));
+    let (cores, calls) = (processes.reduce(|sum, one| sum + one), calls.reduce(|sum, one| sum + one));
+    // The calls account for the added requests.
+    if calls.is_some_and(|calls| calls >= SESSIONS_PER_ADDED_REQUEST.start() * added) {
+        return None;
+    }
+    let sessions = signals.parts_with(Role::SessionsActive).filter(|part| part.observer == dependency);
+    let sessions = sessions.filter_map(|part| search.more(&signals.read(part, Role::SessionsActive)?)).next();
+    let (change, (from, to)) = (change.clone(), after);
+    Some(SlowerPath { dependency, change, added, shown_by, levels, series, from, to, cores, calls, sessions })
+}
+
+type FoundPath<'a> = (&'a str, PathEvidence<'a>, (f64, f64), Vec<String>);
+
+impl<'a> PathSearch<'_, 'a> {
+    /// Means before and after.
+    fn levels(&self, readings: &SignalReadings<'_>) -> Option<(f64, f64)> {
+        let is_enough = [self.before, self.after].iter().all(|(from, to)| readings.count(*from, *to) >= READINGS_MIN);
+        let mean = |(from, to): (f64, f64)| readings.mean(from, to);
+        if is_enough { Some((mean(self.before)?, mean(self.after)?)) } else { None }
+    }
+
+    /// A tenth of the readings before and after are shorter. A busy server delays some answers, a longer path all of them.
+    fn shortest(&self, readings: &SignalReadings<'_>) -> Option<(f64, f64)> {
+        self.levels(readings)?;
+        let tenth = |(from, to): (f64, f64)| quantile(&readings.between(from, to).map(|(_, value)| value).collect::<Vec<_>>(), 0.1);
+        Some((tenth(self.before), tenth(self.after)))
+    }
+
+    fn more(&self, readings: &SignalReadings<'_>) -> Option<f64> {
+        self.levels(readings).map(|(before, after)| after - before)
+    }
+
+    fn round_trip(&self) -> Option<FoundPath<'a>> {
+        let found = self.signals.parts_with(Role::RoundTrip).filter_map(|part| {
+            let readings = self.signals.read(part, Role::RoundTrip)?;
+            let levels = self.shortest(&readings)?;
+            let is_longer = levels.1 >= ROUND_TRIP_FACTOR_MIN * levels.0 && levels.1 - levels.0 >= ROUND_TRIP_MORE_MIN_S;
+            is_longer.then(|| (part.observer, PathEvidence::RoundTrip, levels, vec![readings.name()]))
+        });
+        found.max_by(|a, b| (a.2.1 - a.2.0).total_cmp(&(b.2.1 - b.2.0)))
+    }
+
+    fn idle_in_transaction(&self) -> Option<FoundPath<'a>> {
+        self.signals.parts_with(Role::SessionsIdleInTransaction).find_map(|part| {
+            let idle = self.signals.read(part, Role::SessionsIdleInTransaction)?;
+            let levels = self.levels(&idle).filter(|levels| self.explains(*levels))?;
+            let active = self.no_busier(part)?;
+            Some((part.observer, PathEvidence::IdleInTransaction, levels, vec![idle.name(), active]))
+        })
+    }
+
+    /// A pool of the service to the only observed database.
+    fn connections(&self, path: &Path<'a>) -> Option<FoundPath<'a>> {
+        let databases: Vec<ObservedPart<'a>> = self.signals.parts_with(Role::SessionsActive).collect();
+        let [database] = databases[..] else { return None };
+        let active = self.no_busier(database)?;
+        path.of_kind(ResourceKind::Pool).find_map(|pool| {
+            let used = pool.used.as_ref().filter(|used| used.signal.members != Some(PoolMembers::Threads))?;
+            let levels = self.levels(used).filter(|levels| self.explains(*levels))?;
+            Some((database.observer, PathEvidence::Connections(pool.part.name()), levels, vec![used.name(), active.clone()]))
+        })
+    }
+
+    fn explains(&self, (before, after): (f64, f64)) -> bool {
+        after >= RISEN_FACTOR_MIN * before && SESSIONS_PER_ADDED_REQUEST.contains(&((after - before) / self.added))
+    }
+
+    /// The signal that shows that a database has hardly more busy sessions, and that its statements take as long as before.
+    fn no_busier(&self, part: ObservedPart<'a>) -> Option<String> {
+        let active = self.signals.read(part, Role::SessionsActive)?;
+        let is_as_busy = self.more(&active)? <= BUSIER_PART_MAX * self.added;
+        let whole = |role: Role| SignalReadings::sum(&self.signals.read_each(part, role)).and_then(|readings| self.levels(&readings));
+        let is_as_fast = match (whole(Role::StatementTime), whole(Role::StatementCalls)) {
+            (Some(time), Some(calls)) if time.0 > 0.0 && calls.0 > 0.0 && calls.1 > 0.0 => {
+                time.1 / calls.1 <= STATEMENT_FACTOR_MAX * time.0 / calls.0
+            }
+            _ => true,
+        };
+        (is_as_busy && is_as_fast).then(|| active.name())
+    }
+}

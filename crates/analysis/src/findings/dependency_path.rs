@@ -1,0 +1,148 @@
+//! The path between the service and its database or cache became slower: the network, or a proxy on it.
+//!
+//! The rule needs a step in the times of a request at equal load. It compares the time before the step with the time after it. One of these must hold:
+//!
+//! | observation | condition |
+//! |---|---|
+//! | the shortest tenth of the observer's own round trips (Redis, PostgreSQL) | twice as long, and 2 ms longer |
+//! | sessions that wait for the service with an open transaction (`observe.postgres`) | as many more as there are added requests |
+//! | connections of a pool in use, with the database observed | the same |
+//!
+//! In the last two, the database must be no busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions, and
+//! its statements take at most {dependency_path::STATEMENT_FACTOR_MAX} times as long. By Little's law, added time that is spent neither in the database nor in
+//! the service is spent between them.
+//!
+//! The service may itself hold its transactions open for longer. The rule rules that out if its processes use no more CPU and no stub has more calls in
+//! progress. It reports nothing if the calls to a stub account for the added requests, or if a resource is used up: a full machine answers everything late.
+//!
+//! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
+
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::dependency_path::{PathEvidence, SlowerPath};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
+use crate::instant::{clock, named};
+
+/// Added cores or calls, as a part of the added requests, below which they do not account for the added time.
+const OTHER_PART_MAX: f64 = 0.25;
+/// Requests that are named because they remained fast.
+const STABLE_NAMES_MAX: usize = 3;
+
+pub(super) const RULE: Rule = Rule {
+    ids: &["dependency-path"],
+    title: "The path to a database or cache became slower",
+    says: "requests take longer because the path to a database or cache does",
+    example: Example {
+        run: "examples/dependency-path",
+        claim: "The path to \"postgres\" is slower from 0:20 on: 2.30 more of its sessions wait for the service with an open transaction, and the \
+                database is no busier",
+    },
+    needs: &["postgres", "redis"],
+    settings: &[],
+    precedence: 15,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let slower = facts.dependency_path.as_ref()?;
+    // A full machine answers everything late.
+    if facts.used_up().any(|exhausted| exhausted.from < slower.to && slower.from < exhausted.to) {
+        return None;
+    }
+    let (name, when, number) = (slower.dependency, clock(slower.change.at), loadstone_units::number);
+    let (before, after) = slower.levels;
+    let more = number(after - before);
+    let (claim, text, confidence) = match slower.shown_by {
+        PathEvidence::RoundTrip => {
+            let (before, after) = (loadstone_units::seconds(before), loadstone_units::seconds(after));
+            (
+                format!("The path to \"{name}\" is slower from {when} on: a round trip takes {after} instead of {before}"),
+                format!("nine in ten round trips of the observer took {after} or longer, and {before} before"),
+                Confidence::High,
+            )
+        }
+        PathEvidence::IdleInTransaction => (
+            format!(
+                "The path to \"{name}\" is slower from {when} on: {more} more of its sessions wait for the service with an open transaction, \
+                 and the database is no busier"
+            ),
+            format!("{} sessions were idle in a transaction on average, and {} before", number(after), number(before)),
+            Confidence::Medium,
+        ),
+        PathEvidence::Connections(pool) => (
+            format!(
+                "The path to \"{name}\" is slower from {when} on: {more} more connections of the pool \"{pool}\" are in use, and the database is no busier"
+            ),
+            format!("{} connections were in use on average, and {} before", number(after), number(before)),
+            Confidence::Medium,
+        ),
+    };
+    let span = (slower.from, slower.to);
+    let text = format!("{text}; {} more requests were in the system (Little's law)", number(slower.added));
+    let found = RankedFinding::new(Standing::Cause, "dependency-path", Subject::observed(name), confidence, claim)
+        .with(Quantity::seconds("at", slower.change.at))
+        .with(Quantity::count("added_requests", slower.added))
+        .rests_on(text, slower.series.clone(), span)
+        .rests_on(
+            format!(
+                "\"{}\" went from {} to {} at {when}",
+                slower.change.of.name(),
+                loadstone_units::seconds(slower.change.before.median),
+                loadstone_units::seconds(slower.change.after.median)
+            ),
+            vec!["service/p50".to_owned()],
+            span,
+        );
+    let stable: Vec<&str> = facts.changes.stable_around(&slower.change).map(|one| one.of.name()).take(STABLE_NAMES_MAX).collect();
+    let found = if stable.is_empty() { found } else { found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span) };
+    let found = match slower.shown_by {
+        PathEvidence::RoundTrip => found.weigh(busy_server(slower)),
+        PathEvidence::IdleInTransaction | PathEvidence::Connections(_) => found.weigh(computing(slower)).weigh(calling(slower)),
+    };
+    Some(found.beyond_the_generator(facts, span).try_next(format!(
+        "Measure the network between the service and \"{name}\" (ping, packet loss, a proxy or connection pooler on the path), and compare it with the \
+         time before {when}. Fewer round trips per request reduce the effect."
+    )))
+}
+
+/// The server at the other end, as another reason for a longer round trip.
+fn busy_server(slower: &SlowerPath<'_>) -> Alternative {
+    const OTHER: &str = "The server itself, which answers late because it is busy";
+    let number = loadstone_units::number;
+    match slower.sessions {
+        None => Alternative::not_ruled_out(OTHER, "its use of the CPU was not observed (observe.process)"),
+        Some(sessions) if sessions <= OTHER_PART_MAX * slower.added.max(1.0) => {
+            Alternative::ruled_out(OTHER, format!("{} more of its sessions were active", number(sessions.max(0.0))))
+        }
+        Some(sessions) => Alternative::not_ruled_out(OTHER, format!("{} more of its sessions were active", number(sessions))),
+    }
+}
+
+/// The service itself, as another reason why its sessions wait.
+fn computing(slower: &SlowerPath<'_>) -> Alternative {
+    const OTHER: &str = "The service, which computes while it holds a connection";
+    let number = loadstone_units::number;
+    match slower.cores {
+        None => Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)"),
+        Some(cores) if cores <= OTHER_PART_MAX * slower.added => {
+            Alternative::ruled_out(OTHER, format!("its processes used {} more cores, for {} more requests", number(cores.max(0.0)), number(slower.added)))
+        }
+        Some(cores) => Alternative::not_ruled_out(OTHER, format!("its processes used {} more cores", number(cores))),
+    }
+}
+
+/// A call of the service, as another reason.
+fn calling(slower: &SlowerPath<'_>) -> Alternative {
+    const OTHER: &str = "A call to another service while it holds a connection";
+    let number = loadstone_units::number;
+    match slower.calls {
+        None => Alternative::not_ruled_out(OTHER, "no called endpoint was observed (a stub)"),
+        Some(calls) if calls <= OTHER_PART_MAX * slower.added => {
+            Alternative::ruled_out(OTHER, format!("{} more calls were in progress", number(calls.max(0.0))))
+        }
+        Some(calls) => Alternative::not_ruled_out(OTHER, format!("{} more calls were in progress", number(calls))),
+    }
+}

@@ -1,0 +1,111 @@
+//! Requests that take longer because the path to a database or cache does, and requests that take longer for other reasons.
+
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
+
+use crate::changes::{Request, constant, noise, passes};
+use crate::concluded::{findings, shown};
+use crate::draws::Draws;
+use crate::synthetic::{counter, gauge};
+
+/// Seconds before the path is slower.
+const SLOWER_FROM: u64 = 20;
+
+/// "Buy" takes 80 ms longer from 0:20 on at 30/s, which are 2.4 requests more. "Health" needs no database.
+fn slower() -> Run {
+    let buy = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if u64::from(second) >= SLOWER_FROM { 0.08 } else { 0.0 };
+    let health = |_: u32, draws: &mut Draws| 0.002 * noise(0.2, draws);
+    let requests = [Request { name: "Buy", time: &buy, outcome: &passes }, Request { name: "Health", time: &health, outcome: &passes }];
+    constant(60, 30, &requests, 1)
+}
+
+fn level(run: &mut Run, observer: &str, role: Role, before: f64, after: f64) {
+    let wobble = |second: u64| 0.02 * (second % 3) as f64;
+    gauge(observer, &format!("{role:?}"))
+        .role(role)
+        .each_second(run, |second| wobble(second) + if second < SLOWER_FROM { before } else { after });
+}
+
+fn observed(idle: (f64, f64), active: (f64, f64)) -> Run {
+    let mut run = slower();
+    level(&mut run, "postgres", Role::SessionsIdleInTransaction, idle.0, idle.1);
+    level(&mut run, "postgres", Role::SessionsActive, active.0, active.1);
+    run
+}
+
+fn named(run: &Run) -> Option<Finding> {
+    findings(run).into_iter().find(|finding| finding.rule == "dependency-path")
+}
+
+/// A proxy in front of the database delays each statement.
+#[test]
+fn sessions_that_wait_for_the_service_show_a_slower_path() {
+    let mut run = observed((0.2, 2.5), (0.1, 0.12));
+    let found = findings(&run);
+    let first = &found[0];
+    assert!(first.rule == "dependency-path" && first.confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(
+        first
+            .claim
+            .starts_with("The path to \"postgres\" is slower from 0:20 on: 2.30 more of its sessions wait for the service with an open"),
+        "{}",
+        first.claim
+    );
+    assert!(first.evidence.iter().any(|evidence| evidence.text == "the times of \"Health\" remained stable"), "{}", shown(&found));
+    assert!(first.alternatives.iter().all(|other| !other.ruled_out), "{}", shown(&found));
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.2);
+    let found = named(&run).unwrap();
+    assert!(found.alternatives[0].ruled_out, "{:?}", found.alternatives);
+}
+
+/// Each statement is its own transaction, so no session waits within one. The pool's connections are in use for longer.
+#[test]
+fn connections_in_use_show_a_slower_path_without_transactions() {
+    let mut run = observed((0.0, 0.0), (0.1, 0.12));
+    gauge("prometheus", "agroal_active_count")
+        .role(Role::PoolInUse)
+        .part("default")
+        .each_second(&mut run, |second| if second < SLOWER_FROM { 0.45 } else { 2.7 });
+    let found = findings(&run);
+    assert!(found[0].claim.contains("more connections of the pool \"default\" are in use"), "{}", shown(&found));
+    // The database is busy with them.
+    level(&mut run, "postgres", Role::SessionsActive, 0.1, 2.4);
+    assert!(named(&run).is_none(), "{}", shown(&findings(&run)));
+}
+
+/// Redis is idle all the time, so no signal of the server shows that it is far away. The observer's connection does.
+#[test]
+fn a_longer_round_trip_shows_a_slower_path() {
+    let mut run = slower();
+    gauge("redis", "round_trip")
+        .role(Role::RoundTrip)
+        .unit("seconds")
+        .each_second(&mut run, |second| if second < SLOWER_FROM { 0.000_4 } else { 0.025_4 });
+    let found = findings(&run);
+    let claim = "The path to \"redis\" is slower from 0:20 on: a round trip takes 25.4 ms instead of 400 µs";
+    assert!(found[0].claim == claim && found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    // A server that is busy for others answers some questions late, but not all.
+    let late = |second: u64| if second >= SLOWER_FROM && !second.is_multiple_of(4) { 0.025 } else { 0.000_4 };
+    gauge("redis", "round_trip").role(Role::RoundTrip).unit("seconds").each_second(&mut run, late);
+    assert!(named(&run).is_none());
+    gauge("redis", "round_trip").role(Role::RoundTrip).unit("seconds").each_second(&mut run, |_| 0.025);
+    assert!(named(&run).is_none());
+}
+
+#[test]
+fn time_that_is_spent_elsewhere_is_no_slower_path() {
+    let quiet = |name: &str, run: &Run| assert!(named(run).is_none(), "{name}: {}", shown(&findings(run)));
+    quiet("statements run longer", &observed((0.2, 0.3), (0.1, 2.4)));
+    quiet("a few sessions", &observed((0.2, 0.5), (0.1, 0.1)));
+    quiet("many sessions of other clients", &observed((0.2, 20.0), (0.1, 0.1)));
+    quiet("as many sessions before", &observed((9.0, 11.4), (0.1, 0.1)));
+    let mut run = observed((0.2, 2.5), (0.1, 0.1));
+    level(&mut run, "stub:provider", Role::CallsInFlight, 0.1, 2.4);
+    quiet("a call within the transaction", &run);
+    let mut run = observed((0.2, 2.5), (0.1, 0.1));
+    let statement = |metric| counter("postgres", metric).label("statement", "SELECT 1");
+    statement("statement_calls").role(Role::StatementCalls).each_second(&mut run, |_| 60.0);
+    statement("statement_seconds").role(Role::StatementTime).each_second(&mut run, |second| if second < SLOWER_FROM { 0.06 } else { 0.6 });
+    quiet("statements take ten times as long", &run);
+}

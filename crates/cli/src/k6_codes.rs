@@ -1,0 +1,31 @@
+//! Exit codes of k6 for `--k6-exit-codes`.
+
+use loadstone_analysis::Summary;
+use loadstone_engine::{LoadEnding, StopReason};
+
+use crate::exit::Exit;
+
+/// What the script did to its run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScriptActions {
+    /// It called `exec.test.abort()`.
+    pub(crate) aborted: bool,
+    /// It called `exec.test.fail()`.
+    pub(crate) marked_failed: bool,
+}
+
+/// The code of a run. As in k6, an invalid measurement and an unreachable target are no failures.
+pub(crate) fn of_run(exit: Exit, ending: &LoadEnding, summary: &Summary, script: ScriptActions) -> Exit {
+    match ending {
+        _ if script.aborted => Exit::K6ScriptAborted,
+        LoadEnding::Stopped(StopReason::User) => Exit::K6ExternalAbort,
+        LoadEnding::Stopped(StopReason::SetUp(_) | StopReason::Script(_)) => Exit::K6ScriptException,
+        // k6 has no undecided threshold: one that does not hold has failed.
+        _ if !summary.verdict.thresholds.iter().all(|result| result.state == loadstone_analysis::ThresholdState::Passed) => {
+            Exit::K6ThresholdsFailed
+        }
+        _ if script.marked_failed => Exit::K6MarkedAsFailed,
+        _ if matches!(exit, Exit::Invalid | Exit::Unreachable | Exit::ThresholdsFailed) => Exit::Passed,
+        _ => exit,
+    }
+}
