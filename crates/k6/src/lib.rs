@@ -6,13 +6,15 @@
 //! `summary` (k6's end-of-test summary). Scripts are compiled by `script`.
 //! Deliberately absent: sockets (`protocol`), arrivals (`engine`), k6's outputs.
 
-mod completed_request;
 mod coroutine;
 mod ended_run;
 mod input;
 mod load;
 mod modules;
 mod natives;
+mod numbered;
+mod open_connections;
+mod operations;
 mod options;
 mod program_modules;
 mod realm;

@@ -17,6 +17,9 @@ const OWN: &[(&str, &str)] = &[
     ("k6/encoding", include_str!("js/encoding.ts")),
     ("k6/crypto", include_str!("js/crypto.ts")),
     ("k6/timers", include_str!("js/timers.ts")),
+    ("k6/ws", include_str!("js/ws.ts")),
+    ("k6/websockets", include_str!("js/websockets.ts")),
+    ("k6/net/grpc", include_str!("js/grpc.ts")),
     ("k6/options", ""),
     ("jslib:k6-summary", include_str!("js/k6-summary.ts")),
     ("jslib:k6-utils", include_str!("js/k6-utils.ts")),
@@ -42,6 +45,9 @@ impl RemoteModules for NoRemoteModules {
 
 /// The id of a module that a script imports by this specifier. `None`: it is a file.
 fn id_of(specifier: &str) -> Option<String> {
+    if specifier == "k6/experimental/websockets" {
+        return Some("k6/websockets".to_owned());
+    }
     if specifier == "k6" || specifier.starts_with("k6/") {
         return Some(specifier.to_owned());
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use loadstone_plan::{ScenarioId, TestPlan};
 use loadstone_protocol::NetworkOptions;
-use loadstone_script::{FileAccess, Program};
+use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
 use crate::options::{K6Scenario, K6Settings, PlannedMetric, SubMetric};
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) set_up: OnceLock<String>,
     /// `SharedArray`s by name: their elements as JSON.
     pub(crate) arrays: Mutex<HashMap<String, Arc<Vec<Box<str>>>>>,
+    /// Services of `.proto` files, by path.
+    pub(crate) protos: Mutex<HashMap<String, GuestProtos>>,
     /// Checks by group, for each worker.
     pub(crate) steps: Mutex<Vec<Arc<Mutex<StepCounts>>>>,
     /// The argument of `handleSummary`, as JSON, and what it returned.

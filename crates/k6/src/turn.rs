@@ -2,12 +2,11 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use futures_util::stream::FuturesUnordered;
 use loadstone_engine::{Iteration, IterationEnd};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesKind};
@@ -15,8 +14,9 @@ use loadstone_plan::ScenarioId;
 use loadstone_protocol::http::HttpSession;
 use rquickjs::{Ctx, Exception, JsLifetime};
 
-use crate::completed_request::CompletedRequest;
 use crate::coroutine::{Interrupted, Suspender};
+use crate::open_connections::OpenConnections;
+use crate::operations::Operations;
 use crate::options::K6Scenario;
 use crate::script_part::ScriptPart;
 use crate::worker::Worker;
@@ -67,15 +67,17 @@ pub(crate) struct VuState {
     /// `exec.vu.tags`: those of the test and the scenario, and those that the script sets.
     pub(crate) tags: RefCell<BTreeMap<String, String>>,
     iterations: Cell<u64>,
+    /// Failed iterations in a row, and the requests of the running one: those with a response, and those without.
+    failed_in_row: Cell<u32>,
+    answered: Cell<bool>,
+    unanswered: Cell<bool>,
     iterations_in: RefCell<BTreeMap<usize, u64>>,
     /// The present slice of JavaScript, on a real clock: an endless loop does not wait for a test to advance the time.
     slice_began: Cell<Nanos>,
     slice_clock: Monotonic,
-    operations: RefCell<Operations>,
+    operations: Operations,
+    pub(crate) connections: OpenConnections,
 }
-
-/// Timers and asynchronous requests of a VU. Each yields its number, and what it ended with.
-pub(crate) type Operations = FuturesUnordered<Pin<Box<dyn Future<Output = (u32, Option<CompletedRequest>)>>>>;
 
 /// Native functions find their VU by it.
 #[derive(JsLifetime)]
@@ -152,7 +154,15 @@ impl Turn {
         if self.vu.interrupted.get() {
             return Err(uncatchable(ctx));
         }
-        match self.vu.suspender.wait(future) {
+        let operations = &self.vu.operations;
+        let mut future = pin!(future);
+        let driven = poll_fn(|context| {
+            if !operations.is_empty() {
+                operations.drive(context);
+            }
+            future.as_mut().poll(context)
+        });
+        match self.vu.suspender.wait(driven) {
             Ok(output) => {
                 self.vu.begin_slice();
                 Ok(output)
@@ -256,10 +266,14 @@ impl VuState {
             groups: RefCell::default(),
             tags: RefCell::default(),
             iterations: Cell::default(),
+            failed_in_row: Cell::default(),
+            answered: Cell::default(),
+            unanswered: Cell::default(),
             iterations_in: RefCell::default(),
             slice_began: Cell::default(),
             slice_clock: Monotonic::start(),
-            operations: RefCell::default(),
+            operations: Operations::default(),
+            connections: OpenConnections::default(),
         }
     }
 
@@ -267,7 +281,7 @@ impl VuState {
         &self.suspender
     }
 
-    pub(crate) fn operations(&self) -> &RefCell<Operations> {
+    pub(crate) fn operations(&self) -> &Operations {
         &self.operations
     }
 
@@ -294,6 +308,19 @@ impl VuState {
     /// A request failed, so the groups around it did.
     pub(crate) fn fail_groups(&self) {
         self.groups.borrow().iter().for_each(|group| group.failed.set(true));
+    }
+
+    /// A request has ended.
+    pub(crate) fn note_request(&self, is_answered: bool) {
+        let kind = if is_answered { &self.answered } else { &self.unanswered };
+        kind.set(true);
+    }
+
+    /// Counts an iteration that has ended. Returns how many have failed in a row: they threw, or no request got a response.
+    pub(crate) fn count_failed(&self, threw: bool) -> u32 {
+        let failed = !self.answered.get() && (threw || self.unanswered.get());
+        self.failed_in_row.set(if failed { self.failed_in_row.get().saturating_add(1) } else { 0 });
+        self.failed_in_row.get()
     }
 
     /// The value of a tag: of the call, the VU, or the running scenario.
@@ -343,6 +370,8 @@ impl VuState {
         }
         *self.tags.borrow_mut() = tags;
         self.interrupted.set(false);
+        self.answered.set(false);
+        self.unanswered.set(false);
         let now = self.worker.clock.now();
         self.begin_slice();
         let due = Cell::new(iteration.open.then_some(iteration.arrival.scheduled));
@@ -355,8 +384,10 @@ impl VuState {
         }
     }
 
-    /// It has ended. Groups that the script has not left were interrupted.
+    /// It has ended. Groups and connections that the script has not left were interrupted.
     pub(crate) fn end(self: &Rc<Self>) {
+        self.operations.clear();
+        self.connections.close();
         let turn = Turn { vu: Rc::clone(self) };
         while !self.groups.borrow().is_empty() {
             turn.leave_group_as(Some(Outcome::Interrupted));

@@ -1,12 +1,11 @@
 //! One VU: a coroutine with a realm, which runs iterations.
 
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_util::StreamExt;
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
 use loadstone_metrics::{ErrorText, Outcome, SeriesKind};
 use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpSession, SessionOptions};
@@ -30,6 +29,9 @@ const ABORTED_JOBS_MAX: usize = 100_000;
 const ITERATIONS_PER_COLLECTION: u64 = 1_000;
 /// Sent by scripts that set no user agent.
 const USER_AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
+/// After this many failed iterations in a row, a VU waits after each of them: a loop that only fails would take all CPU time of its worker.
+const FAILED_IN_ROW_MAX: u32 = 100;
+const WAIT_AFTER_FAILURE_NS: u64 = 100_000_000;
 /// Connections to one host, if the script sets no limit.
 const CONNECTIONS_MAX: usize = 1_000;
 
@@ -154,13 +156,27 @@ impl<'js> VuIteration<'_, 'js> {
         };
         if let ScriptPart::Scenario(_) = self.part {
             self.measure(began);
-            let until = began + self.vu.worker.test.settings.min_iteration_ns;
+            let until = (began + self.vu.worker.test.settings.min_iteration_ns).max(self.back_off(end));
             if until > self.vu.worker.clock.now() {
                 // An interruption here only ends the wait.
                 let _ = self.vu.wait_idle(self.vu.worker.clock.sleep_until(until));
             }
         }
         end
+    }
+
+    /// Until when a VU waits that only fails: at once, or without a response to any request.
+    fn back_off(&self, end: IterationEnd) -> u64 {
+        let failed = self.vu.count_failed(matches!(end, IterationEnd::Threw(_)));
+        if failed == FAILED_IN_ROW_MAX {
+            let note = format!(
+                "VU {} has failed {FAILED_IN_ROW_MAX} iterations in a row: from now on, it waits {} ms after each",
+                self.vu.id,
+                WAIT_AFTER_FAILURE_NS / 1_000_000
+            );
+            (self.realm.world.console)(&note);
+        }
+        if failed >= FAILED_IN_ROW_MAX { self.vu.worker.clock.now() + WAIT_AFTER_FAILURE_NS } else { 0 }
     }
 
     fn measure(&self, began: u64) {
@@ -222,15 +238,14 @@ impl<'js> VuIteration<'_, 'js> {
             if promise.as_ref().is_some_and(|promise| promise.state() == PromiseState::Rejected) {
                 break;
             }
-            if self.vu.operations().borrow().is_empty() {
+            if self.vu.operations().is_empty() {
                 break;
             }
-            let next = poll_fn(|context| self.vu.operations().borrow_mut().poll_next_unpin(context));
-            let Ok(Some((id, ended))) = self.vu.wait_idle(next) else { break };
+            let Ok((number, settlement)) = self.vu.wait_idle(self.vu.operations().next()) else { break };
             let native: Object<'js> = self.ctx.globals().get("__k6")?;
             let complete: Function<'js> = native.get("complete")?;
-            let value = ended.map_or_else(|| Ok(Value::new_undefined(self.ctx.clone())), |ended| ended.into_value(self.ctx))?;
-            complete.call::<_, ()>((id, value))?;
+            let value = settlement(self.ctx)?;
+            complete.call::<_, ()>((number, value))?;
         }
         match promise {
             None => Ok(returned),
@@ -261,7 +276,7 @@ impl<'js> VuIteration<'_, 'js> {
     /// Nothing of an iteration that was cut off may run in the next one: jobs end at once, because every native function fails.
     fn drain(&self) {
         self.vu.set_interrupted(true);
-        self.vu.operations().borrow_mut().clear();
+        self.vu.operations().clear();
         for _ in 0..ABORTED_JOBS_MAX {
             match run_job(self.ctx) {
                 Ok(true) => {}
@@ -270,7 +285,7 @@ impl<'js> VuIteration<'_, 'js> {
             }
         }
         self.ctx.catch();
-        self.vu.operations().borrow_mut().clear();
+        self.vu.operations().clear();
     }
 
     /// Lists an error of the script, and prints it, as k6 does.

@@ -18,6 +18,7 @@ mod fields;
 mod globals;
 mod grpc_types;
 mod guest;
+mod guest_grpc;
 mod inbound;
 mod iterations;
 mod knobs;
@@ -55,6 +56,7 @@ pub use grpc_types::grpc_types;
 pub use guest::{
     CommonJsBody, caught_error, compile_guest, css_selector, hosts_in, install_url, parse_html, request_name, running_place, thrown_error,
 };
+pub use guest_grpc::{GuestMethod, GuestProtos, GuestServices};
 pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
 pub use load::{load, load_system};

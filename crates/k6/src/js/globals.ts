@@ -6,23 +6,52 @@ globalThis.__VU = k6.vu;
 globalThis.__ITER = 0;
 globalThis.__ENV = { ...k6.variables };
 
-// Promises of timers and asynchronous requests, by number.
+// Functions that operations call when they complete, by number.
 const waiting = new Map<number, (value: any) => void>();
+const repeating = new Set<number>();
 let numbers = 0;
 
-/** Calls `done` when the operation of the returned number completes. */
-k6.register = (done: (value: any) => void): number => {
+/** Calls `done` when the operation of the returned number completes, or each time until it is unregistered. */
+k6.register = (done: (value: any) => void, repeats = false): number => {
   numbers = (numbers + 1) % 0x7fffffff;
   waiting.set(numbers, done);
+  if (repeats) repeating.add(numbers);
   return numbers;
 };
-k6.unregister = (number: number) => waiting.delete(number);
+k6.unregister = (number: number) => {
+  waiting.delete(number);
+  repeating.delete(number);
+};
 
 /** An operation has ended. */
 k6.complete = (number: number, value: any) => {
   const done = waiting.get(number);
-  waiting.delete(number);
+  if (!repeating.has(number)) waiting.delete(number);
   done?.(value);
+};
+
+/** A time limit in milliseconds. */
+k6.milliseconds = (timeout: any, otherwise: number): number => {
+  if (timeout === undefined || timeout === null) return otherwise;
+  if (typeof timeout === "number") return timeout;
+  const units: Record<string, number> = { h: 3600000, m: 60000, s: 1000, ms: 1, us: 0.001, "µs": 0.001, ns: 0.000001 };
+  const text = String(timeout).trim();
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (!/^(\d+(\.\d+)?(h|ms|m|s|us|µs|ns))+$/.test(text)) throw new Error(`invalid timeout "${text}": write "30s", or a number of milliseconds`);
+  let sum = 0;
+  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/g)) sum += Number(number) * units[unit];
+  return sum;
+};
+
+k6.bytesOf = (data: any): ArrayBuffer =>
+  ArrayBuffer.isView(data) ? (new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice().buffer as ArrayBuffer) : data;
+
+/** The opening of a WebSocket, in the form of the native function. */
+k6.socketCall = (url: any, protocols: string[], params: any) => {
+  const { headers = {}, tags, compression } = params ?? {};
+  if (compression !== undefined && compression !== "" && compression !== "deflate") throw new Error(`unsupported compression "${compression}": use "deflate"`);
+  const lines = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  return { url: String(url), protocols, headers: lines, tags, compression: compression === "deflate" };
 };
 
 let scenarioVariables: string | undefined;
@@ -31,6 +60,7 @@ let parsed: { value: any } | undefined;
 /** An iteration begins: nothing of an earlier one is waited for. */
 k6.begin = (iteration: number, variables?: string) => {
   waiting.clear();
+  repeating.clear();
   globalThis.__ITER = iteration;
   if (variables !== scenarioVariables) {
     scenarioVariables = variables;

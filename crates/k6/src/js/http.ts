@@ -114,18 +114,6 @@ function encoded(body: any): { body: any; contentType?: string } {
 
 const field = (value: any): string => (value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-const milliseconds = (timeout: any): number => {
-  if (timeout === undefined || timeout === null) return TIMEOUT_MS;
-  if (typeof timeout === "number") return timeout;
-  const units: Record<string, number> = { h: 3600000, m: 60000, s: 1000, ms: 1, us: 0.001, "µs": 0.001, ns: 0.000001 };
-  const text = String(timeout).trim();
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
-  if (!/^(\d+(\.\d+)?(h|ms|m|s|us|µs|ns))+$/.test(text)) throw new Error(`invalid timeout "${text}": write "30s", or a number of milliseconds`);
-  let sum = 0;
-  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/g)) sum += Number(number) * units[unit];
-  return sum;
-};
-
 /** The call in the form of the native function. */
 function prepared(method: string, address: any, body: any, params: any): any {
   const options = params ?? {};
@@ -155,7 +143,7 @@ function prepared(method: string, address: any, body: any, params: any): any {
     name: named.name,
     headers,
     body: sent.body,
-    timeout: milliseconds(options.timeout),
+    timeout: k6.milliseconds(options.timeout, TIMEOUT_MS),
     redirects: options.redirects,
     responseType: options.responseType,
     tags: options.tags,

@@ -15,8 +15,9 @@ use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 use url::Url;
 
 use super::crypto::bytes_of;
+use super::in_flight::InFlight;
 use super::metrics::tags_of;
-use crate::completed_request::CompletedRequest;
+use crate::operations::settlement;
 use crate::turn::{Turn, VuState};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
@@ -104,7 +105,10 @@ fn send_async<'js>(ctx: Ctx<'js>, id: u32, call: Object<'js>) -> rquickjs::Resul
     let turn = Turn::running(&ctx, "requests")?;
     let call = HttpCall::read(&ctx, &turn, &call)?.map_err(|problem| Exception::throw_message(&ctx, &problem.message))?;
     let vu = turn.shared();
-    turn.vu().operations().borrow_mut().push(Box::pin(async move { (id, Some(call.perform(vu).await)) }));
+    turn.vu().operations().begin(async move {
+        let completed = call.perform(vu).await;
+        (id, settlement(move |ctx| completed.into_value(ctx)))
+    });
     Ok(())
 }
 
@@ -244,6 +248,13 @@ impl HttpCall {
     }
 }
 
+/// A request that has ended, for its script.
+struct CompletedRequest {
+    hops: Hops,
+    /// `text`, `binary` or `none`.
+    response_type: String,
+}
+
 /// What of a call is recorded.
 struct RequestRecord {
     tags: Vec<(String, String)>,
@@ -272,6 +283,7 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
         Err(failure) => failure.outcome,
     };
     let sample = sample(last, &hops.before, call.due, outcome);
+    vu.note_request(last.response().is_some());
     if outcome.is_failure() {
         vu.fail_groups();
     }
@@ -382,7 +394,7 @@ fn proto(exchange: &Exchange) -> &'static str {
 }
 
 /// As Loadstone's own tests record requests with redirects.
-fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
+pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let first = before.first().map_or(last, |hop| &hop.exchange);
     let mut sample = Sample {
         scheduled: due.unwrap_or(first.started),
@@ -413,7 +425,7 @@ fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome)
 
 impl CompletedRequest {
     /// The response, without the members that `http.ts` derives.
-    pub(crate) fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+    fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let Self { hops, response_type } = self;
         let Hops { last: Hop { request: last, exchange }, before } = hops;
         let first = before.into_iter().next().map(|hop| hop.request);
@@ -479,7 +491,7 @@ fn timings<'js>(ctx: &Ctx<'js>, exchange: &Exchange) -> rquickjs::Result<Object<
 }
 
 /// Header lines under their canonical names (`Content-Type`), as in Go. Several values of a name are joined.
-fn headers<'js, 'h>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'h str, &'h str)>) -> rquickjs::Result<Object<'js>> {
+pub(super) fn headers<'js, 'h>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'h str, &'h str)>) -> rquickjs::Result<Object<'js>> {
     let mut joined: Vec<(String, String)> = Vec::new();
     for (name, value) in lines {
         let name = canonical(name);
@@ -507,52 +519,6 @@ fn canonical(name: &str) -> String {
             c
         })
         .collect()
-}
-
-/// A request in progress. If it is dropped before its end, it counts as interrupted.
-struct InFlight {
-    vu: Rc<VuState>,
-    series: SeriesId,
-    due: Option<Nanos>,
-    began: Nanos,
-    ended: bool,
-}
-
-impl InFlight {
-    fn begin(vu: Rc<VuState>, series: SeriesId, due: Option<Nanos>) -> Self {
-        let began = vu.worker.clock.now();
-        vu.worker.recorder_at_end().request_began(began);
-        Self { vu, series, due, began, ended: false }
-    }
-
-    fn end(mut self, at: Nanos) {
-        self.ended = true;
-        self.vu.worker.recorder_at_end().request_ended(at);
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        if self.ended {
-            return;
-        }
-        let now = self.vu.worker.clock.now();
-        let sample = Sample {
-            scheduled: self.due.unwrap_or(self.began),
-            started: self.began,
-            ended: now,
-            phases: Phases::default(),
-            outcome: Outcome::Interrupted,
-            status: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-            retried: 0,
-            trace: None,
-        };
-        let mut recorder = self.vu.worker.recorder_at_end();
-        recorder.request_ended(now);
-        recorder.record(self.series, &sample);
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@ mod crypto;
 mod data;
 mod execution;
 mod files;
+mod grpc;
+mod grpc_call;
 mod html;
 mod http;
+mod in_flight;
 mod metrics;
 mod steps;
+mod websocket;
 
 pub(crate) use crypto::bytes_of;
 use rquickjs::{Ctx, Object};
@@ -21,9 +25,11 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     data::install(ctx, &native, world)?;
     execution::install(ctx, &native, world)?;
     files::install(ctx, &native, world)?;
+    grpc::install(ctx, &native, world)?;
     html::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     metrics::install(ctx, &native, world)?;
     steps::install(ctx, &native)?;
+    websocket::install(ctx, &native)?;
     ctx.globals().set("__k6", native)
 }

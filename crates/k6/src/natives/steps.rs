@@ -4,6 +4,7 @@ use loadstone_metrics::{Outcome, SeriesKind};
 use rquickjs::{Ctx, Function, Object};
 
 use super::metrics::tags_of;
+use crate::operations::nothing;
 use crate::turn::Turn;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
@@ -27,10 +28,10 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
 fn timer(ctx: Ctx<'_>, id: u32, ms: f64) -> rquickjs::Result<()> {
     let turn = Turn::running(&ctx, "a timer")?;
     let timer = turn.vu().worker.clock.sleep((ms.max(0.0) * 1e6) as u64);
-    turn.vu().operations().borrow_mut().push(Box::pin(async move {
+    turn.vu().operations().begin(async move {
         timer.await;
-        (id, None)
-    }));
+        (id, nothing())
+    });
     Ok(())
 }
 

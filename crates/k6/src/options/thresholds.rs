@@ -31,7 +31,7 @@ pub(crate) struct Planned {
 }
 
 /// k6's own metrics that Loadstone records.
-const OWN: [(&str, MetricKind, &str); 18] = [
+const OWN: [(&str, MetricKind, &str); 26] = [
     ("http_reqs", MetricKind::Counter, ""),
     ("http_req_duration", MetricKind::Trend, "ms"),
     ("http_req_blocked", MetricKind::Trend, "ms"),
@@ -49,10 +49,18 @@ const OWN: [(&str, MetricKind, &str); 18] = [
     ("data_received", MetricKind::Counter, "B"),
     ("dropped_iterations", MetricKind::Counter, ""),
     ("grpc_req_duration", MetricKind::Trend, "ms"),
+    ("grpc_streams", MetricKind::Counter, ""),
+    ("grpc_streams_msgs_sent", MetricKind::Counter, ""),
+    ("grpc_streams_msgs_received", MetricKind::Counter, ""),
     ("ws_connecting", MetricKind::Trend, "ms"),
+    ("ws_sessions", MetricKind::Counter, ""),
+    ("ws_session_duration", MetricKind::Trend, "ms"),
+    ("ws_msgs_sent", MetricKind::Counter, ""),
+    ("ws_msgs_received", MetricKind::Counter, ""),
+    ("ws_ping", MetricKind::Trend, "ms"),
 ];
 /// Metrics of k6 that no part of Loadstone records yet.
-const UNRECORDED: [&str; 3] = ["grpc_req_duration", "ws_connecting", "dropped_iterations"];
+const UNRECORDED: [&str; 1] = ["dropped_iterations"];
 /// Seconds after which k6 first evaluates thresholds.
 const FIRST_EVALUATION_SECONDS: u32 = 2;
 
@@ -110,13 +118,7 @@ impl Planned {
         if let Some(index) = self.metrics.iter().position(|metric| metric.declared.name == name) {
             return Ok(index);
         }
-        if UNRECORDED.contains(&name)
-            || name.starts_with("ws_")
-            || name.starts_with("grpc_")
-            || name.starts_with("browser_")
-            || name == "vus"
-            || name == "vus_max"
-        {
+        if UNRECORDED.contains(&name) || name.starts_with("browser_") || name == "vus" || name == "vus_max" {
             let help = match name {
                 "dropped_iterations" => {
                     "remove it: Loadstone drops no iteration. One that finds no free VU waits, and the summary reports it as late"

@@ -130,3 +130,23 @@ fn prepared_vus_are_used_first_and_keep_their_numbers() {
     users.iter_mut().for_each(|user| _ = bench.run(user, 0));
     assert_eq!(bench.printed(), ["1 1", "2 2", "3 3"]);
 }
+
+#[test]
+fn a_vu_that_only_fails_waits_after_a_hundred_iterations_until_one_passes() {
+    let bench = Bench::new("export default function () { if (__ITER !== 150) throw new Error('no'); }");
+    let mut user = bench.user();
+    for iteration in 0..99 {
+        bench.run(&mut user, iteration);
+    }
+    assert_eq!(bench.clock.now(), 0, "the first failures cost no time");
+    bench.run(&mut user, 99);
+    assert_eq!(bench.clock.now(), 100_000_000);
+    assert!(bench.printed().iter().any(|line| line.contains("VU 1 has failed 100 iterations in a row")));
+    for iteration in 100..150 {
+        bench.run(&mut user, iteration);
+    }
+    assert_eq!(bench.clock.now(), 51 * 100_000_000);
+    assert_eq!(bench.run(&mut user, 150), PASSED);
+    bench.run(&mut user, 151);
+    assert_eq!(bench.clock.now(), 51 * 100_000_000, "a passed iteration ends the wait");
+}

@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod grpc;
 mod harness;
 mod html;
 mod interruptions;
 mod libraries;
+mod real_time;
 mod requests;
 mod scripts;
+mod sockets;
 mod stacks;

@@ -179,14 +179,17 @@ fn files_are_opened_next_to_the_module_that_opens_them() {
 #[test]
 fn missing_names_link_and_fail_when_they_are_used() {
     let printed = printed_by(
-        "import browser, { devices } from 'k6/browser'; import { Client } from 'k6/net/grpc'; import { nothing } from 'k6/http';",
+        "import browser, { devices } from 'k6/browser'; import { Client } from 'k6/experimental/redis'; import { nothing } from 'k6/http';",
         "for (const use of
            [() => new Client(), () => browser.newPage(), () => nothing(), () => devices.x]) try { use(); } catch (e) { console.log(e.message); }",
     );
     assert_eq!(printed.len(), 4);
-    for (line, name) in
-        printed.iter().zip(["`Client` of \"k6/net/grpc\"", "`default` of \"k6/browser\"", "`nothing` of \"k6/http\"", "`devices`"])
-    {
+    for (line, name) in printed.iter().zip([
+        "`Client` of \"k6/experimental/redis\"",
+        "`default` of \"k6/browser\"",
+        "`nothing` of \"k6/http\"",
+        "`devices`",
+    ]) {
         assert!(line.contains(name) && line.contains("docs/k6-compatibility.md"), "{line}");
     }
 }

@@ -53,6 +53,14 @@ impl GrpcClient {
         self.http.makes_traces()
     }
 
+    /// Opens the connection that this call will use, unless there is one.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not speak HTTP/2.
+    pub async fn connect(&self, call: &PreparedGrpcCall) -> Result<(), Failure> {
+        self.http.connect_http2(&call.http).await
+    }
+
     /// Closes all connections without a call in progress.
     pub fn close(&self) {
         self.http.close();

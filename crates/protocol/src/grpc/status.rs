@@ -40,6 +40,11 @@ impl GrpcStatus {
     /// All names, by code.
     pub const NAMES: &'static [&'static str] = &NAMES;
 
+    /// As in `grpc-status`.
+    pub fn code(self) -> u8 {
+        self.0
+    }
+
     pub fn name(self) -> &'static str {
         NAMES.get(usize::from(self.0)).copied().unwrap_or("UNKNOWN")
     }

@@ -192,6 +192,16 @@ impl Client {
         }
     }
 
+    /// Opens the HTTP/2 connection that requests like this one will use, unless there is one.
+    pub(crate) async fn connect_http2(&self, request: &Request) -> Result<(), Failure> {
+        let pool = self.pool.to(&request.origin, request.source);
+        let mut exchange = begin_at(self.network.clock().now());
+        match h2::connect(&self.shared(&pool, Http2Need::Protocol), request, &mut exchange).await {
+            true => Ok(()),
+            false => Err(exchange.result.err().unwrap_or_else(|| Failure::protocol("the server does not speak HTTP/2"))),
+        }
+    }
+
     /// Whether its requests carry traces with ids that the network generates, which identify the request.
     pub fn makes_traces(&self) -> bool {
         self.state.traces.is_some()

@@ -120,6 +120,11 @@ pub(crate) async fn send(
     }
 }
 
+/// Opens a shared connection to the request's origin, unless there is one. The exchange has begun, and contains the reason of a failure.
+pub(crate) async fn connect(over: &SharedConnections<'_>, request: &Request, exchange: &mut Exchange) -> bool {
+    matches!(join(over, request, &Traits::of(request), true, exchange).await, Joined::Connection(_))
+}
+
 enum Joined {
     Connection(Rc<Multiplex>),
     /// The exchange contains the reason.

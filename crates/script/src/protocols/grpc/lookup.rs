@@ -69,7 +69,7 @@ pub(super) fn with_method<'js>(
         if grpc.knows_service(&wanted) {
             return Ok(());
         }
-        reflection::describe(&client, request, &service, timeout_ns).await.map(|pool| grpc.learn(pool))
+        reflection::describe(&client.client, request, &service, timeout_ns).await.map(|pool| grpc.learn(pool))
     };
     let promise = user.promise(ctx, work, move |ctx, user, described: Result<(), String>| {
         described.map_err(|problem| Exception::throw_message(ctx, &problem))?;

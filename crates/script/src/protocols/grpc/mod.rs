@@ -18,7 +18,7 @@ mod lookup;
 mod methods;
 mod misfit;
 mod options;
-mod reflection;
+pub(crate) mod reflection;
 mod replacer;
 mod response;
 pub(crate) mod services;

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use loadstone_protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, PreparedGrpcCall, ReceivedGrpc};
+use loadstone_protocol::grpc::{GrpcClient, GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, PreparedGrpcCall, ReceivedGrpc};
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::FileDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, Value};
 
 use super::known;
-use super::state::GrpcUser;
 
 /// The current name, and the one that older servers use.
 const PATHS: [&str; 2] =
@@ -29,10 +28,10 @@ enum Undescribed {
 ///
 /// # Errors
 /// The problem, as text.
-pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, String> {
+pub(crate) async fn describe(client: &GrpcClient, request: GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, String> {
     for path in PATHS {
         let request = GrpcRequest { path: path.into(), timeout_ns: Some(timeout_ns), ..request.clone() };
-        match ask(user, &PreparedGrpcCall::new(request, timeout_ns), service).await {
+        match ask(client, &PreparedGrpcCall::new(request, timeout_ns), service).await {
             Ok(pool) => return Ok(pool),
             Err(Undescribed::Unknown) => {}
             Err(Undescribed::Failed(problem)) => return Err(format!("asking the server for \"{service}\" by reflection: {problem}")),
@@ -41,8 +40,8 @@ pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &st
     Err("the server does not offer reflection: declare its services with `proto(\"….proto\")`".to_owned())
 }
 
-async fn ask(user: &GrpcUser, call: &PreparedGrpcCall, service: &str) -> Result<DescriptorPool, Undescribed> {
-    let opening = user.client.stream(call).await;
+async fn ask(client: &GrpcClient, call: &PreparedGrpcCall, service: &str) -> Result<DescriptorPool, Undescribed> {
+    let opening = client.stream(call).await;
     let (mut sender, mut receiver) = opening.opened.map_err(|failure| Undescribed::Failed(failure.message))?;
     let mut files: BTreeMap<String, FileDescriptorProto> = BTreeMap::new();
     let mut wanted: BTreeSet<String> = BTreeSet::new();

@@ -20,13 +20,17 @@ impl Services {
         Self { pools: RefCell::new(pools) }
     }
 
+    pub(crate) fn of(pools: Vec<DescriptorPool>) -> Self {
+        Self { pools: RefCell::new(pools) }
+    }
+
     /// Descriptors of the declared services.
     pub(crate) fn pools(&self) -> Vec<DescriptorPool> {
         self.pools.borrow().clone()
     }
 
     /// Adds a service that a server has described.
-    pub(super) fn learn(&self, pool: DescriptorPool) {
+    pub(crate) fn learn(&self, pool: DescriptorPool) {
         self.pools.borrow_mut().push(pool);
     }
 

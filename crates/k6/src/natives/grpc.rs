@@ -1,0 +1,243 @@
+//! `k6/net/grpc`: clients with their services, unary calls, and streams. The classes are in TypeScript.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loadstone_metrics::span::RequestLabel;
+use loadstone_protocol::grpc::{GrpcClient, GrpcRequest, PreparedGrpcCall};
+use loadstone_protocol::http::{ClientOptions, Origin};
+use loadstone_script::{AccessKind, GuestMethod, GuestProtos, GuestServices, read_regular};
+use rquickjs::{Ctx, Exception, Function, Object};
+use url::Url;
+
+use super::grpc_call;
+use crate::numbered::Numbered;
+use crate::realm_inputs::RealmInputs;
+use crate::turn::Turn;
+
+/// Shown by errors outside of an iteration.
+pub(super) const WHAT: &str = "a gRPC call";
+
+/// A client of the script.
+#[derive(Default)]
+pub(super) struct ScriptClient {
+    services: GuestServices,
+    connected: RefCell<Option<Rc<ConnectedClient>>>,
+}
+
+/// Where a client sends its calls.
+pub(super) struct ConnectedClient {
+    pub(super) client: GrpcClient,
+    origin: Rc<Origin>,
+    reflects: bool,
+    reflection_metadata: Vec<(String, String)>,
+    message_bytes_max: u64,
+}
+
+pub(super) type ScriptClients = Rc<Numbered<ScriptClient>>;
+
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
+    let clients = ScriptClients::default();
+    let all = Rc::clone(&clients);
+    native.set("grpcClient", Function::new(ctx.clone(), move || all.add(Rc::default()))?)?;
+    let (all, inputs) = (Rc::clone(&clients), world.clone());
+    let load =
+        move |ctx: Ctx<'js>, number: u32, imports: Vec<String>, files: Vec<String>| load(&ctx, &all, &inputs, number, &imports, &files);
+    native.set("grpcLoad", Function::new(ctx.clone(), load)?)?;
+    let (all, inputs) = (Rc::clone(&clients), world.clone());
+    let load_set = move |ctx: Ctx<'js>, number: u32, file: String| load_set(&ctx, &all, &inputs, number, &file);
+    native.set("grpcLoadSet", Function::new(ctx.clone(), load_set)?)?;
+    let all = Rc::clone(&clients);
+    native.set(
+        "grpcConnect",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, number: u32, call: Object<'js>| connect(&ctx, &all, number, &call))?,
+    )?;
+    let all = Rc::clone(&clients);
+    native.set("grpcClose", Function::new(ctx.clone(), move |number: u32| close(&all, number))?)?;
+    grpc_call::install(ctx, native, &clients)
+}
+
+/// Compiled files of all VUs, by path and import folders.
+fn load<'js>(
+    ctx: &Ctx<'js>,
+    clients: &ScriptClients,
+    world: &RealmInputs,
+    number: u32,
+    imports: &[String],
+    files: &[String],
+) -> rquickjs::Result<Vec<Object<'js>>> {
+    let (client, folder) = (in_init(ctx, clients, number)?, world.program.folder_path());
+    let roots: Vec<PathBuf> = match imports {
+        [] => vec![folder.to_owned()],
+        imports => imports.iter().map(|import| folder.join(import)).collect(),
+    };
+    let mut methods = Vec::new();
+    for file in files {
+        let path = roots.iter().map(|root| root.join(file)).find(|path| path.is_file()).unwrap_or_else(|| roots[0].join(file));
+        let protos = shared(ctx, world, &path, || GuestProtos::of_file(&path, &roots))?;
+        methods.extend(described(ctx, &protos)?);
+        client.services.add(protos);
+    }
+    Ok(methods)
+}
+
+fn load_set<'js>(
+    ctx: &Ctx<'js>,
+    clients: &ScriptClients,
+    world: &RealmInputs,
+    number: u32,
+    file: &str,
+) -> rquickjs::Result<Vec<Object<'js>>> {
+    let client = in_init(ctx, clients, number)?;
+    let path = world.program.folder_path().join(file);
+    let read = || read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| GuestProtos::of_descriptor_set(&bytes));
+    let protos = shared(ctx, world, &path, read)?;
+    let methods = described(ctx, &protos)?;
+    client.services.add(protos);
+    Ok(methods)
+}
+
+/// Descriptors that the first VU reads for all.
+fn shared(
+    ctx: &Ctx<'_>,
+    world: &RealmInputs,
+    path: &Path,
+    read: impl FnOnce() -> Result<GuestProtos, String>,
+) -> rquickjs::Result<GuestProtos> {
+    world.access.check(AccessKind::Read, path).map_err(|refused| Exception::throw_message(ctx, &refused.to_string()))?;
+    let key = path.display().to_string();
+    let shared = Arc::clone(&world.shared);
+    let Ok(mut known) = shared.protos.lock() else { return Err(Exception::throw_message(ctx, "another VU failed to load the file")) };
+    if let Some(protos) = known.get(&key) {
+        return Ok(protos.clone());
+    }
+    let protos = read().map_err(|problem| Exception::throw_message(ctx, &format!("{key}: {problem}")))?;
+    known.insert(key, protos.clone());
+    Ok(protos)
+}
+
+/// k6's description of each method.
+fn described<'js>(ctx: &Ctx<'js>, protos: &GuestProtos) -> rquickjs::Result<Vec<Object<'js>>> {
+    let object = |(name, streams_requests, streams_responses): (String, bool, bool)| {
+        let (service, method) = name.split_once('/').unwrap_or((&name, ""));
+        let (package, service) = service.rsplit_once('.').unwrap_or(("", service));
+        let object = Object::new(ctx.clone())?;
+        object.set("package", package)?;
+        object.set("service", service)?;
+        object.set("fullMethod", format!("/{name}"))?;
+        object.set("name", method)?;
+        object.set("isClientStream", streams_requests)?;
+        object.set("isServerStream", streams_responses)?;
+        Ok(object)
+    };
+    protos.methods().into_iter().map(object).collect()
+}
+
+fn in_init(ctx: &Ctx<'_>, clients: &ScriptClients, number: u32) -> rquickjs::Result<Rc<ScriptClient>> {
+    if Turn::is_running(ctx) {
+        return Err(Exception::throw_message(ctx, "load must be called in the init context (the top level of the script)"));
+    }
+    client_of(ctx, clients, number)
+}
+
+fn client_of(ctx: &Ctx<'_>, clients: &ScriptClients, number: u32) -> rquickjs::Result<Rc<ScriptClient>> {
+    clients.get(number).ok_or_else(|| Exception::throw_message(ctx, "this is not a gRPC client"))
+}
+
+/// Connects, and throws if the server cannot be reached.
+fn connect<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Object<'js>) -> rquickjs::Result<()> {
+    let mut turn = Turn::running(ctx, "connect of a gRPC client")?;
+    let script_client = client_of(ctx, clients, number)?;
+    let address: String = call.get("address")?;
+    let plain: bool = call.get("plaintext")?;
+    let refuse = |problem: &str| Exception::throw_message(ctx, &format!("connect(\"{address}\"): {problem}"));
+    let written =
+        if address.contains("://") { return Err(refuse("write HOST:PORT, without a scheme")) } else { format!("https://{address}") };
+    let url = Url::parse(&written).map_err(|error| refuse(&error.to_string()))?;
+    let origin = Rc::new(Origin { tls: !plain, ..Origin::of(&url) });
+    let timeout_ns = (call.get::<_, f64>("timeout")? * 1e6) as u64;
+    let limit: Option<f64> = call.get("maxReceiveSize")?;
+    let connected = ConnectedClient {
+        client: GrpcClient::new(Rc::clone(&turn.vu().worker.network), ClientOptions::default()),
+        origin,
+        reflects: call.get("reflect")?,
+        reflection_metadata: metadata_of(call.get("reflectMetadata")?),
+        message_bytes_max: limit.map_or(turn.vu().worker.test.plan.options.body_bytes_max, |bytes| bytes.max(0.0) as u64),
+    };
+    let probe = PreparedGrpcCall::new(connected.request("/", Vec::new(), Some(timeout_ns)), timeout_ns);
+    if turn.vu().worker.network.limits_connections() {
+        turn.wait(ctx, connected.client.admit(&probe))?;
+    }
+    turn.wait(ctx, connected.client.connect(&probe))?.map_err(|failure| refuse(&failure.message))?;
+    *script_client.connected.borrow_mut() = Some(Rc::new(connected));
+    Ok(())
+}
+
+fn close(clients: &ScriptClients, number: u32) {
+    if let Some(connected) = clients.get(number).and_then(|client| client.connected.take()) {
+        connected.client.close();
+    }
+}
+
+pub(super) fn metadata_of(lines: Vec<Vec<String>>) -> Vec<(String, String)> {
+    lines
+        .into_iter()
+        .filter_map(|line| <[String; 2]>::try_from(line).ok())
+        .map(|[name, value]| (name.to_ascii_lowercase(), value))
+        .collect()
+}
+
+impl ConnectedClient {
+    pub(super) fn request(&self, path: &str, metadata: Vec<(String, String)>, timeout_ns: Option<u64>) -> GrpcRequest {
+        GrpcRequest {
+            origin: Rc::clone(&self.origin),
+            path: path.into(),
+            metadata,
+            timeout_ns,
+            gzip: false,
+            message_bytes_max: self.message_bytes_max,
+            label: RequestLabel::default(),
+            source: None,
+        }
+    }
+
+    /// k6's tag `url`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}:{}{path}", self.origin.host, self.origin.port)
+    }
+}
+
+/// The connection and the method of a call. A server with reflection is asked for a service that is unknown.
+pub(super) fn method_of(
+    ctx: &Ctx<'_>,
+    turn: &mut Turn,
+    clients: &ScriptClients,
+    number: u32,
+    name: &str,
+) -> rquickjs::Result<(Rc<ConnectedClient>, GuestMethod)> {
+    let client = client_of(ctx, clients, number)?;
+    let connected = client.connected.borrow().clone();
+    let connected = connected.ok_or_else(|| Exception::throw_message(ctx, "no gRPC connection, you must call connect first"))?;
+    if connected.reflects && !client.services.knows(name) {
+        let limit_ns = crate::load::REQUEST_TIMEOUT_NS;
+        let request = connected.request("/", connected.reflection_metadata.clone(), Some(limit_ns));
+        let learning = client.services.learn(&connected.client, request, name, limit_ns);
+        turn.wait(ctx, learning)?.map_err(|problem| Exception::throw_message(ctx, &problem))?;
+    }
+    let found = client.services.method(name).map_err(|problem| {
+        let remedy = "load its .proto file with client.load(), or connect with { reflect: true }";
+        Exception::throw_message(
+            ctx,
+            &format!("method \"{name}\" not found: {}; {remedy}", problem.split(": declare it").next().unwrap_or_default()),
+        )
+    });
+    found.map(|method| (connected, method))
+}
+
+/// A message of the script, encoded.
+pub(super) fn encoded(ctx: &Ctx<'_>, method: &GuestMethod, json: &str) -> rquickjs::Result<Bytes> {
+    method.encode(json).map(Bytes::from).map_err(|problem| Exception::throw_message(ctx, &format!("{}: {problem}", method.shown())))
+}
