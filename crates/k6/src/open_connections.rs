@@ -38,24 +38,24 @@ impl OpenSocket {
 }
 
 /// A gRPC call that sends messages one by one. An operation receives.
-pub(crate) struct OpenStream {
+pub(crate) struct SendingStream {
     /// `None` while it is used.
     pub(crate) sender: RefCell<Option<GrpcSender>>,
 }
 
 #[derive(Default)]
-pub(crate) struct OpenConnections {
+pub(crate) struct IterationConnections {
     pub(crate) sockets: Numbered<OpenSocket>,
-    pub(crate) streams: Numbered<OpenStream>,
+    pub(crate) streams: Numbered<SendingStream>,
 }
 
-impl OpenConnections {
+impl IterationConnections {
     /// The iteration ends.
     pub(crate) fn close(&self) {
         for socket in self.sockets.take_all() {
             socket.socket.send_close(GOING_AWAY, "");
             socket.end();
         }
-        drop::<Vec<Rc<OpenStream>>>(self.streams.take_all());
+        drop::<Vec<Rc<SendingStream>>>(self.streams.take_all());
     }
 }

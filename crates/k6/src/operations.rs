@@ -16,12 +16,12 @@ pub(crate) type Settlement = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Res
 /// Its number, for `__k6.complete(number, value)`, and its result.
 pub(crate) type EndedOperation = (u32, Settlement);
 
-type Operation = Pin<Box<dyn Future<Output = EndedOperation>>>;
+type RunningOperation = Pin<Box<dyn Future<Output = EndedOperation>>>;
 
 /// The operations of a VU. They make progress while the VU waits, also if its JavaScript waits for something else.
 #[derive(Default)]
 pub(crate) struct Operations {
-    running: RefCell<FuturesUnordered<Operation>>,
+    running: RefCell<FuturesUnordered<RunningOperation>>,
     ended: RefCell<VecDeque<EndedOperation>>,
 }
 

@@ -15,7 +15,7 @@ use loadstone_protocol::http::HttpSession;
 use rquickjs::{Ctx, Exception, JsLifetime};
 
 use crate::coroutine::{Interrupted, Suspender};
-use crate::open_connections::OpenConnections;
+use crate::open_connections::IterationConnections;
 use crate::operations::Operations;
 use crate::options::K6Scenario;
 use crate::script_part::ScriptPart;
@@ -76,7 +76,7 @@ pub(crate) struct VuState {
     slice_began: Cell<Nanos>,
     slice_clock: Monotonic,
     operations: Operations,
-    pub(crate) connections: OpenConnections,
+    pub(crate) connections: IterationConnections,
 }
 
 /// Native functions find their VU by it.
@@ -273,7 +273,7 @@ impl VuState {
             slice_began: Cell::default(),
             slice_clock: Monotonic::start(),
             operations: Operations::default(),
-            connections: OpenConnections::default(),
+            connections: IterationConnections::default(),
         }
     }
 

@@ -1,43 +1,19 @@
-//! `k6/net/grpc`: clients with their services, unary calls, and streams. The classes are in TypeScript.
+//! `k6/net/grpc`: loads services, and connects clients. `grpc_call` sends their calls. The classes are in TypeScript.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use loadstone_metrics::span::RequestLabel;
-use loadstone_protocol::grpc::{GrpcClient, GrpcRequest, PreparedGrpcCall};
+use loadstone_protocol::grpc::{GrpcClient, PreparedGrpcCall};
 use loadstone_protocol::http::{ClientOptions, Origin};
-use loadstone_script::{AccessKind, GuestMethod, GuestProtos, GuestServices, read_regular};
+use loadstone_script::{AccessKind, GuestProtos, read_regular};
 use rquickjs::{Ctx, Exception, Function, Object};
 use url::Url;
 
 use super::grpc_call;
-use crate::numbered::Numbered;
+use super::grpc_client::{ConnectedClient, ScriptClient, ScriptClients, client_of, metadata_of};
 use crate::realm_inputs::RealmInputs;
 use crate::turn::Turn;
-
-/// Shown by errors outside of an iteration.
-pub(super) const WHAT: &str = "a gRPC call";
-
-/// A client of the script.
-#[derive(Default)]
-pub(super) struct ScriptClient {
-    services: GuestServices,
-    connected: RefCell<Option<Rc<ConnectedClient>>>,
-}
-
-/// Where a client sends its calls.
-pub(super) struct ConnectedClient {
-    pub(super) client: GrpcClient,
-    origin: Rc<Origin>,
-    reflects: bool,
-    reflection_metadata: Vec<(String, String)>,
-    message_bytes_max: u64,
-}
-
-pub(super) type ScriptClients = Rc<Numbered<ScriptClient>>;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let clients = ScriptClients::default();
@@ -143,10 +119,6 @@ fn in_init(ctx: &Ctx<'_>, clients: &ScriptClients, number: u32) -> rquickjs::Res
     client_of(ctx, clients, number)
 }
 
-fn client_of(ctx: &Ctx<'_>, clients: &ScriptClients, number: u32) -> rquickjs::Result<Rc<ScriptClient>> {
-    clients.get(number).ok_or_else(|| Exception::throw_message(ctx, "this is not a gRPC client"))
-}
-
 /// Connects, and throws if the server cannot be reached.
 fn connect<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Object<'js>) -> rquickjs::Result<()> {
     let mut turn = Turn::running(ctx, "connect of a gRPC client")?;
@@ -180,64 +152,4 @@ fn close(clients: &ScriptClients, number: u32) {
     if let Some(connected) = clients.get(number).and_then(|client| client.connected.take()) {
         connected.client.close();
     }
-}
-
-pub(super) fn metadata_of(lines: Vec<Vec<String>>) -> Vec<(String, String)> {
-    lines
-        .into_iter()
-        .filter_map(|line| <[String; 2]>::try_from(line).ok())
-        .map(|[name, value]| (name.to_ascii_lowercase(), value))
-        .collect()
-}
-
-impl ConnectedClient {
-    pub(super) fn request(&self, path: &str, metadata: Vec<(String, String)>, timeout_ns: Option<u64>) -> GrpcRequest {
-        GrpcRequest {
-            origin: Rc::clone(&self.origin),
-            path: path.into(),
-            metadata,
-            timeout_ns,
-            gzip: false,
-            message_bytes_max: self.message_bytes_max,
-            label: RequestLabel::default(),
-            source: None,
-        }
-    }
-
-    /// k6's tag `url`.
-    pub(super) fn url(&self, path: &str) -> String {
-        format!("{}:{}{path}", self.origin.host, self.origin.port)
-    }
-}
-
-/// The connection and the method of a call. A server with reflection is asked for a service that is unknown.
-pub(super) fn method_of(
-    ctx: &Ctx<'_>,
-    turn: &mut Turn,
-    clients: &ScriptClients,
-    number: u32,
-    name: &str,
-) -> rquickjs::Result<(Rc<ConnectedClient>, GuestMethod)> {
-    let client = client_of(ctx, clients, number)?;
-    let connected = client.connected.borrow().clone();
-    let connected = connected.ok_or_else(|| Exception::throw_message(ctx, "no gRPC connection, you must call connect first"))?;
-    if connected.reflects && !client.services.knows(name) {
-        let limit_ns = crate::load::REQUEST_TIMEOUT_NS;
-        let request = connected.request("/", connected.reflection_metadata.clone(), Some(limit_ns));
-        let learning = client.services.learn(&connected.client, request, name, limit_ns);
-        turn.wait(ctx, learning)?.map_err(|problem| Exception::throw_message(ctx, &problem))?;
-    }
-    let found = client.services.method(name).map_err(|problem| {
-        let remedy = "load its .proto file with client.load(), or connect with { reflect: true }";
-        Exception::throw_message(
-            ctx,
-            &format!("method \"{name}\" not found: {}; {remedy}", problem.split(": declare it").next().unwrap_or_default()),
-        )
-    });
-    found.map(|method| (connected, method))
-}
-
-/// A message of the script, encoded.
-pub(super) fn encoded(ctx: &Ctx<'_>, method: &GuestMethod, json: &str) -> rquickjs::Result<Bytes> {
-    method.encode(json).map(Bytes::from).map_err(|problem| Exception::throw_message(ctx, &format!("{}: {problem}", method.shown())))
 }

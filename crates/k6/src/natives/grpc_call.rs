@@ -14,11 +14,11 @@ use loadstone_protocol::http::{Exchange, Headers};
 use loadstone_script::GuestMethod;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
-use super::grpc::{ConnectedClient, ScriptClients, WHAT, encoded, metadata_of, method_of};
+use super::grpc_client::{ConnectedClient, ScriptClients, WHAT, encoded, metadata_of, method_of};
 use super::http::sample;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
-use crate::open_connections::OpenStream;
+use crate::open_connections::SendingStream;
 use crate::operations::{EndedOperation, settlement};
 use crate::turn::{Turn, VuState};
 
@@ -262,7 +262,7 @@ fn stream<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obje
     };
     record.count(turn.vu(), None, &[("grpc_streams", 1.0)]);
     let record = Rc::new(record);
-    let open = Rc::new(OpenStream { sender: RefCell::new(Some(sender)) });
+    let open = Rc::new(SendingStream { sender: RefCell::new(Some(sender)) });
     let stream = turn.vu().connections.streams.add(Rc::clone(&open));
     let following = FollowedStream { vu: turn.shared(), open, stream, receiver, flight, exchange, record, events: call.get("events")? };
     turn.vu().operations().begin(following.next());
@@ -272,7 +272,7 @@ fn stream<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obje
 /// The receiving half of a stream.
 struct FollowedStream {
     vu: Rc<VuState>,
-    open: Rc<OpenStream>,
+    open: Rc<SendingStream>,
     stream: u32,
     receiver: GrpcReceiver,
     flight: InFlight,

@@ -6,6 +6,7 @@ mod execution;
 mod files;
 mod grpc;
 mod grpc_call;
+mod grpc_client;
 mod html;
 mod http;
 mod in_flight;

@@ -37,14 +37,14 @@ const ABNORMAL_CLOSURE: u16 = 1006;
 /// Close code of a close frame without one (RFC 6455, section 7.1.5).
 const NO_STATUS: u16 = 1005;
 
-type Tags = Vec<(String, String)>;
+type CallTags = Vec<(String, String)>;
 
 /// The opening of a socket, ready to be sent.
 struct SocketCall {
     request: Request,
     options: SocketOptions,
     url: String,
-    tags: Tags,
+    tags: CallTags,
     series: SeriesId,
     due: Option<Nanos>,
 }
@@ -151,14 +151,14 @@ impl SocketCall {
 }
 
 /// The call's tags, and those that k6 adds.
-fn with_own(tags: Tags, url: &str, opening: &WebSocketOpening) -> Tags {
+fn with_own(tags: CallTags, url: &str, opening: &WebSocketOpening) -> CallTags {
     let status = opening.exchange.response().map_or(0, |response| response.status);
     let protocol = opening.socket.as_ref().and_then(|socket| socket.protocol()).unwrap_or_default();
     let own = [("url", url.to_owned()), ("status", status.to_string()), ("subproto", protocol.to_owned())];
     own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(tags).collect()
 }
 
-fn record(vu: &VuState, tags: &Tags, values: &[(&str, f64)]) {
+fn record(vu: &VuState, tags: &CallTags, values: &[(&str, f64)]) {
     let of_call: Vec<(&str, Cow<'_, str>)> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
     let tag = vu.tag_of(&of_call);
     let mut recorder = vu.worker.recorder_at_end();
