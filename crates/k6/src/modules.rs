@@ -20,6 +20,8 @@ const OWN: &[(&str, &str)] = &[
     ("k6/ws", include_str!("js/ws.ts")),
     ("k6/websockets", include_str!("js/websockets.ts")),
     ("k6/net/grpc", include_str!("js/grpc.ts")),
+    ("k6/experimental/fs", include_str!("js/fs.ts")),
+    ("k6/experimental/csv", include_str!("js/csv.ts")),
     ("k6/options", ""),
     ("jslib:k6-summary", include_str!("js/k6-summary.ts")),
     ("jslib:k6-utils", include_str!("js/k6-utils.ts")),

@@ -1,6 +1,7 @@
 //! The libraries of k6 that scripts import by URL.
 
 use loadstone_engine::IterationEnd;
+use loadstone_k6::K6Inputs;
 use loadstone_metrics::Outcome;
 
 use crate::harness::{Bench, refused};
@@ -86,4 +87,28 @@ fn other_libraries_are_refused_with_the_place_of_the_import() {
     let error =
         refused("import http from 'k6/http';\nimport x from 'https://jslib.k6.io/ajv/6.12.5/index.js';\nexport default function () {}");
     assert!(error.contains("script.js:2") && error.contains("--allow-remote-imports"), "{error}");
+}
+
+#[test]
+fn files_and_rows_of_csv_are_read_by_each_vu() {
+    let script = r#"import { open, SeekMode } from "k6/experimental/fs"; import csv from "k6/experimental/csv";
+        const file = await open("users.csv");
+        const rows = await csv.parse(await open("users.csv"), { skipFirstLine: true, toLine: 2 });
+        const objects = await csv.parse(await open("users.csv"), { asObjects: true });
+        const parser = new csv.Parser(await open("users.csv"), { delimiter: ",", fromLine: 2 });
+        export default async function () {
+          console.log(JSON.stringify(await file.stat()));
+          const buffer = new Uint8Array(4);
+          console.log(await file.read(buffer), String.fromCharCode(...buffer), await file.seek(-1, SeekMode.End),
+            await file.read(buffer), await file.read(buffer));
+          console.log(JSON.stringify(rows), objects[2].name, Object.isFrozen(rows));
+          for (;;) { const { done, value } = await parser.next(); if (done) break; console.log(value.join("|")); }
+        }"#;
+    let users = "name,age\nann,1\n\n\"a \"\"b\"\", x\",2\r\ncy,3\n";
+    let bench = Bench::with(&[("script.js", script), ("users.csv", users)], K6Inputs::default());
+    bench.run(&mut bench.user(), 0);
+    assert_eq!(
+        bench.printed(),
+        [r#"{"name":"users.csv","size":37}"#, "4 name 36 1 null", r#"[["ann","1"],["a \"b\", x","2"]] cy true"#, "a \"b\", x|2", "cy|3",]
+    );
 }
