@@ -27,6 +27,7 @@ mod held;
 mod held_back;
 mod held_connections;
 mod held_out;
+mod instances;
 mod interference;
 mod layers;
 mod limits;
