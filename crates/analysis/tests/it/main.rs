@@ -45,6 +45,7 @@ mod path;
 mod pipeline;
 mod pools;
 mod queue_workers;
+mod ranking;
 mod refusals;
 mod runtimes;
 mod services;
