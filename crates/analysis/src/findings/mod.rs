@@ -70,7 +70,8 @@ pub fn rules() -> &'static [Rule] {
 }
 
 /// Findings about the target mean little where the generator is certain to be the limit. After it, causes come before their consequences, and the most
-/// certain come first. A cause in whose stretch far less time was added than in that of another finding follows the others. [`Rule::precedence`] decides between findings of equal rank.
+/// certain come first. A cause in whose stretch far less time was added than in that of another finding follows the others.
+/// [`Rule::precedence`] decides between findings of equal rank.
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut found: Vec<RankedFinding> = RULES.iter().flat_map(|rule| rule.find(facts)).collect();
     ranked::score(&mut found, facts);
