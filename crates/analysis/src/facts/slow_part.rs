@@ -1,7 +1,10 @@
-//! A share of the requests, of every name, that takes longer by the same time: what serves that share is slow, not a kind of request.
+//! A share of the requests that is the same for many names and takes longer: what serves that share is slow, not a kind of request.
 //!
 //! If one of several instances is slow, requests of each name reach it now and then, and take longer there by the same time. A slow kind of request, a cache or
 //! a lock would affect some names and not the others.
+//!
+//! An instance whose path to its database is slow adds a time to each statement, so each name takes longer by its own time. Then the shares are the evidence:
+//! a balancer sends the same share of every name to the instance, and slow kinds of separate names are equally frequent only by chance.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +13,7 @@ use loadstone_run_directory::Run;
 
 use super::humps::{between, hump};
 use crate::RunTally;
-use crate::statistics::median;
+use crate::statistics::{chi_squared_99, median, wilson_interval};
 
 /// Samples that a request name needs to show its slow share.
 const SAMPLES_MIN: u64 = 40;
@@ -22,9 +25,13 @@ const NAMES_MIN: usize = 3;
 const SLOW_SHARE_MAX: f64 = 0.8;
 /// Factor by which the slow share of a name may differ from that of all together: round robin may send one request to the slow instance more often than
 /// another.
-const SHARE_FACTOR_MAX: f64 = 3.0;
+const SHARE_FACTOR_MAX: f64 = 2.0;
 /// Part of their median by which the added times of the names may differ.
 const ADDED_TIME_WITHIN: f64 = 0.25;
+/// Part of all requests that names must cover which have the same slow share and take longer by times of their own.
+const COVERED_BY_SHARE_MIN: f64 = 0.5;
+/// Factor around the slow share of all together within which the 95 % interval of each name's share must be, if the added times differ.
+const EQUAL_SHARE_FACTOR_MAX: f64 = 1.6;
 /// Seconds with a slow request, as a part of those that chance would give.
 const SPREAD_PART_MIN: f64 = 0.7;
 
@@ -32,6 +39,8 @@ const SPREAD_PART_MIN: f64 = 0.7;
 pub(crate) struct SlowPart {
     pub(crate) slow: u64,
     pub(crate) all: u64,
+    /// Whether all names take longer by the same time. Otherwise only their shares are the same.
+    pub(crate) is_same_time: bool,
     /// How much longer slow requests take, the median over the names.
     pub(crate) longer_s: f64,
     pub(crate) each: Vec<SlowPartOf>,
@@ -52,6 +61,37 @@ impl SlowPart {
     pub(crate) fn share(&self) -> f64 {
         self.slow as f64 / self.all.max(1) as f64
     }
+
+    /// Whether each name takes longer by about the same time, about as often.
+    fn has_same_times(&self) -> bool {
+        let share = self.share();
+        self.each.iter().all(|one| {
+            let is_about_as_often = one.share * SHARE_FACTOR_MAX >= share && one.share <= SHARE_FACTOR_MAX * share;
+            is_about_as_often && (one.longer_s() - self.longer_s).abs() <= ADDED_TIME_WITHIN * self.longer_s
+        })
+    }
+
+    /// Whether the names have one slow share: no difference beyond chance (the χ² test of homogeneity; Pearson 1900), and enough samples of each to see one.
+    fn has_equal_shares(&self) -> bool {
+        let share = self.share();
+        let deviation = |one: &SlowPartOf| {
+            let expected = one.count as f64 * share;
+            (one.slow as f64 - expected).powi(2) / (expected * (1.0 - share)).max(f64::MIN_POSITIVE)
+        };
+        let chance: f64 = self.each.iter().map(deviation).sum();
+        chance <= chi_squared_99(self.each.len() - 1)
+            && self.each.iter().all(|one| {
+                let (low, high) = wilson_interval(one.slow, one.count);
+                low * EQUAL_SHARE_FACTOR_MAX >= share && high <= EQUAL_SHARE_FACTOR_MAX * share
+            })
+    }
+}
+
+impl SlowPartOf {
+    /// How much longer its slow requests take.
+    pub(crate) fn longer_s(&self) -> f64 {
+        self.slow_s - self.others_s
+    }
 }
 
 pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
@@ -61,20 +101,18 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
     }
     let requests: u64 = times.values().map(Histogram::count).sum();
     times.retain(|_, times| times.count() >= SAMPLES_MIN);
-    let each: Vec<SlowPartOf> = times.iter().map(|(name, times)| of_one(name, times)).collect::<Option<_>>()?;
+    let each: Vec<SlowPartOf> = times.iter().filter_map(|(name, times)| of_one(name, times)).collect();
     let (slow, all) = each.iter().fold((0, 0), |(slow, all), one| (slow + one.slow, all + one.count));
-    if each.len() < NAMES_MIN || (all as f64) < COVERED_SHARE_MIN * requests as f64 {
+    let covered = all as f64 / requests.max(1) as f64;
+    if each.len() < NAMES_MIN || covered < COVERED_BY_SHARE_MIN {
         return None;
     }
-    let longer: Vec<f64> = each.iter().map(|one| one.slow_s - one.others_s).collect();
-    let part = SlowPart { slow, all, longer_s: median(&longer), each };
-    let share = part.share();
-    let is_same = |one: &SlowPartOf| {
-        let longer = one.slow_s - one.others_s;
-        let is_about_as_often = one.share * SHARE_FACTOR_MAX >= share && one.share <= SHARE_FACTOR_MAX * share;
-        is_about_as_often && (longer - part.longer_s).abs() <= ADDED_TIME_WITHIN * part.longer_s
-    };
-    (part.each.iter().all(is_same) && is_spread(run, &part)).then_some(part)
+    let longer: Vec<f64> = each.iter().map(SlowPartOf::longer_s).collect();
+    let is_of_all = each.len() == times.len() && covered >= COVERED_SHARE_MIN;
+    let part = SlowPart { slow, all, is_same_time: true, longer_s: median(&longer), each };
+    let is_same_time = is_of_all && part.has_same_times();
+    let is_slow_part = (is_same_time || part.has_equal_shares()) && is_spread(run, &part);
+    is_slow_part.then_some(SlowPart { is_same_time, ..part })
 }
 
 fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {

@@ -36,6 +36,8 @@ const REQUESTS_PER_PLACE_MIN: f64 = 2.0;
 const LOAD_SECONDS_MIN: usize = 3;
 /// Planned high load over planned low load from which the load has varied.
 const ASKED_VARIED_FACTOR_MIN: f64 = 1.5;
+/// Part of all time in the system that must be added time for its distribution over the run to mean anything.
+const ADDED_PART_MIN: f64 = 0.25;
 /// Seconds on either side over which rates are averaged.
 const RATE_SECONDS_AROUND: usize = 2;
 
@@ -158,6 +160,21 @@ impl Strain {
         let (length, ended) =
             self.between(from, to).fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
         if length > 0.0 { ended / length } else { 0.0 }
+    }
+
+    /// The part of the added request time of the run that was spent in a stretch. Added are the requests in the system beyond those that would be there at the
+    /// same throughput with the time of the best tenth of the load (Little's law). `None` where hardly any time was added, and where so many requests of the
+    /// stretch failed that time does not measure the harm.
+    pub(crate) fn added_part(&self, (from, to): (f64, f64)) -> Option<f64> {
+        let added = |second: &StrainSecond| {
+            let usual = if second.time_s > 0.0 { second.in_system * self.base_s / second.time_s } else { 0.0 };
+            (second.in_system - usual).max(0.0) * (second.to - second.from)
+        };
+        let sum = |seconds: &mut dyn Iterator<Item = &StrainSecond>| seconds.map(added).sum::<f64>();
+        let all: f64 = self.seconds.iter().map(|second| second.in_system * (second.to - second.from)).sum();
+        let total = sum(&mut self.seconds.iter());
+        let (ended, failed) = self.between(from, to).fold((0.0, 0.0), |sum, second| (sum.0 + second.ended, sum.1 + second.failed));
+        (total > ADDED_PART_MIN * all && failed < FAILED_SHARE_MIN * f64::max(ended, 1.0)).then(|| sum(&mut self.between(from, to)) / total)
     }
 
     /// The most requests that ended per second, over any few consecutive seconds.

@@ -4,7 +4,7 @@
 //!
 //! | observation | condition |
 //! |---|---|
-//! | the shortest tenth of the observer's own round trips (Redis, PostgreSQL) | twice as long, and 2 ms longer |
+//! | the shortest tenth of the observer's own round trips (Redis, PostgreSQL, MySQL) | twice as long, and 2 ms longer |
 //! | sessions that wait for the service with an open transaction (`observe.postgres`) | as many more as there are added requests |
 //! | connections of a pool in use, with the database observed | the same |
 //!
@@ -40,7 +40,7 @@ pub(super) const RULE: Rule = Rule {
         claim: "The path to \"postgres\" is slower from 0:20 on: 2.30 more of its sessions wait for the service with an open transaction, and the \
                 database is no busier",
     },
-    needs: &["postgres", "redis"],
+    needs: &["postgres", "mysql", "redis"],
     settings: &[],
     precedence: 15,
     find: FindingSearch::One(find),

@@ -9,7 +9,7 @@
 //! | `trend`, `shift` | whether a series keeps growing, and where its level changes |
 //! | `scan` | the stretch of a series whose share of failures differs most |
 //! | `proportion`, `discovery` | the interval of a share; false discoveries among many tests |
-//! | `normal`, `student` | the two distributions, and degrees of freedom |
+//! | `normal`, `student` | the two distributions, χ², and degrees of freedom |
 //! | `interval` | 95 % intervals of quantiles and means whose samples depend on each other |
 //! | `tail_samples` | how many samples a percentile needs |
 //! | `rank_sum` | whether one of two samples has the larger values |
@@ -40,7 +40,7 @@ pub(crate) use interval::{Intervals, batches_of, cumulative, mean_of_batches};
 pub(crate) use isotonic::isotonic_residuals;
 pub(crate) use lines::{LeastSquaresLine, instrumental_line, theil_sen};
 pub(crate) use moments::{mean, population_variance, variance};
-pub(crate) use normal::{Z_95, Z_95_ONE_SIDED};
+pub(crate) use normal::{Z_95, Z_95_ONE_SIDED, chi_squared_99};
 #[cfg(test)]
 pub(crate) use proportion::share_in_words;
 pub(crate) use proportion::wilson_interval;

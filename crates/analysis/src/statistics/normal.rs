@@ -1,4 +1,4 @@
-//! The standard normal distribution.
+//! The standard normal distribution, and the χ² distribution by it.
 
 /// 95 % of normal values lie within this many standard deviations of the mean.
 pub(crate) const Z_95: f64 = 1.96;
@@ -13,6 +13,13 @@ pub(super) fn two_sided(z: f64) -> f64 {
     2.0 * (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * series
 }
 
+/// The 99 % point of the χ² distribution (Wilson and Hilferty, "The distribution of chi-square", 1931).
+pub(crate) fn chi_squared_99(freedom: usize) -> f64 {
+    const Z_99_ONE_SIDED: f64 = 2.326;
+    let (degrees, ninth) = (freedom as f64, 2.0 / (9.0 * freedom.max(1) as f64));
+    degrees * (1.0 - ninth + Z_99_ONE_SIDED * ninth.sqrt()).powi(3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -21,6 +28,13 @@ mod tests {
     fn it_agrees_with_published_points() {
         for (z, p) in [(1.959_964, 0.05), (2.575_829, 0.01), (3.290_527, 0.001)] {
             assert!((two_sided(z) - p).abs() < 1e-6, "{z}");
+        }
+    }
+
+    #[test]
+    fn chi_squared_agrees_with_published_points() {
+        for (freedom, point) in [(2, 9.210), (3, 11.345), (4, 13.277), (10, 23.209)] {
+            assert!((chi_squared_99(freedom) / point - 1.0).abs() < 0.01, "{freedom}: {}", chi_squared_99(freedom));
         }
     }
 }

@@ -218,38 +218,6 @@ fn frequent_slow_seconds_have_no_period() {
     assert!(even <= 1, "{even} of 30");
 }
 
-/// Three requests with different times. Some of each come from an instance that is slower by `longer`.
-fn of_instances(shares: [f64; 3], longer: [u64; 3]) -> Run {
-    let mut draws = Draws::new(7);
-    let requests = [("List", 8 * MS), ("Show", 3 * MS), ("Buy", 30 * MS)];
-    let second = |number: u32| {
-        let mut slice = Slice::new(number).arrivals(20);
-        for _ in 0..20 {
-            for (index, (name, own)) in requests.into_iter().enumerate() {
-                let jitter = 0.8 + 0.4 * draws.uniform();
-                let added = if draws.uniform() < shares[index] { (longer[index] as f64 * jitter) as u64 } else { 0 };
-                slice = slice.request(name, 0, (own as f64 * jitter) as u64 + added, Outcome::Passed);
-            }
-        }
-        slice.done()
-    };
-    synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())
-}
-
-#[test]
-fn a_slow_instance_is_found_by_the_additional_time_of_all_requests() {
-    for shares in [[0.5; 3], [0.3, 0.6, 0.5], [0.12; 3]] {
-        let found = findings(&of_instances(shares, [200 * MS; 3]));
-        assert!(found[0].rule == "slow-part" && found[0].claim.contains("one of several instances"), "{shares:?}: {}", shown(&found));
-        assert!(found[0].claim.contains("of all requests take ") && found[0].claim.contains("longer than the others"), "{}", shown(&found));
-    }
-    // A single request of two kinds, an effect that differs between the requests, and no effect.
-    for (shares, longer) in [([0.12, 0.0, 0.0], [200; 3]), ([0.5; 3], [200, 60, 900]), ([0.0; 3], [200; 3])] {
-        let found = findings(&of_instances(shares, longer.map(|ms| ms * MS)));
-        assert!(found.iter().all(|finding| finding.rule != "slow-part"), "{shares:?} {longer:?}: {}", shown(&found));
-    }
-}
-
 /// 60 requests per second of two names, and a quota of 40 over both. The test expects status 201 for one of them.
 #[test]
 fn a_quota_over_all_requests_is_reported_for_all_of_them() {

@@ -267,7 +267,7 @@ fn contradictions(run: &Run) -> Vec<String> {
 #[test]
 fn no_sentence_contradicts_another_of_the_same_report() {
     let of = |seed: u64| contradictions(&observed_run(seed)).into_iter().map(move |what| format!("{seed}: {what}"));
-    let all: Vec<String> = (0..seeds(150, 3_000)).flat_map(of).collect();
+    let all: Vec<String> = (0..seeds(150, 600)).flat_map(of).collect();
     assert!(all.is_empty(), "{}:\n{}", all.len(), all.join("\n"));
 }
 

@@ -96,6 +96,7 @@ fn lock_waits_blockers_and_statements() {
         ("mysql/connections_limit", Role::SessionsMax),
         ("mysql/connections{state=idle in transaction}", Role::SessionsIdleInTransaction),
         ("mysql/sessions{wait=CPU}", Role::SessionsOnCpu),
+        ("mysql/round_trip", Role::RoundTrip),
     ] {
         assert_eq!(watch.signal(name).role, Some(role), "{name}");
     }
@@ -108,6 +109,7 @@ fn lock_waits_blockers_and_statements() {
         watch.latest.get(calls) == Some(&3.0)
     });
     assert!(watch.value("mysql/row_lock_waits") >= 3.0 && watch.value("mysql/observer_seconds") > 0.0);
+    assert!(watch.value("mysql/round_trip") > 0.0 && watch.value("mysql/round_trip") < watch.value("mysql/observer_seconds"));
     assert!(watch.notices().is_empty(), "{:?}", watch.notices());
 }
 

@@ -84,6 +84,14 @@ impl MysqlServer {
     pub(super) async fn rows(&mut self, doing: &'static str, sql: &str) -> Result<Vec<Row>, MysqlError> {
         self.connection.query(sql).await.map_err(|problem| MysqlError::of(doing, &problem))
     }
+
+    /// `COM_PING`, which the server answers at once, however many sessions it has. It is not among the `Questions`.
+    ///
+    /// # Errors
+    /// When the server does not respond.
+    pub(super) async fn ping(&mut self) -> Result<(), MysqlError> {
+        self.connection.ping().await.map_err(|problem| MysqlError::of("cannot ping the server", &problem))
+    }
 }
 
 impl MysqlError {

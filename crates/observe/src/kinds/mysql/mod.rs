@@ -10,7 +10,10 @@ mod features;
 mod sessions;
 mod waits;
 
-use crate::collector::SignalCollector;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Role, unit};
+
+use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::sessions::SessionSamples;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
@@ -33,11 +36,17 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     make: |description| Ok(Box::new(Mysql::from_description(description)?)),
 };
 
+const ROUND_TRIP: MetricSpec<'_> =
+    MetricSpec::gauge("round_trip", unit::SECONDS, "Shortest time in which the server answered a ping of the observer")
+        .role(Role::RoundTrip);
+
 struct Mysql {
     connection: MysqlConnection,
     pace: SamplingPace,
     sessions: SessionSamples,
     counters: Counters,
+    /// The shortest ping since the last report. Seconds.
+    shortest_s: f64,
     /// The server's features, read once per connection.
     features: Option<MysqlFeatures>,
 }
@@ -57,6 +66,7 @@ impl SignalReader for Mysql {
         // Samples from before a gap are not valid for the time after it.
         self.sessions = SessionSamples::default();
         self.counters = Counters::default();
+        self.shortest_s = f64::INFINITY;
         self.pace.reset();
     }
 }
@@ -68,6 +78,7 @@ impl Mysql {
             pace: SamplingPace::from_description(description),
             sessions: SessionSamples::default(),
             counters: Counters::default(),
+            shortest_s: f64::INFINITY,
             features: None,
         })
     }
@@ -81,12 +92,17 @@ impl Mysql {
             Some(features) => features,
             None => self.features.insert(MysqlFeatures::ask(server).await?),
         };
+        let asked = Monotonic::start();
+        server.ping().await?;
+        self.shortest_s = self.shortest_s.min(asked.now() as f64 / 1e9);
         sessions::sample(server, features, &mut self.sessions).await?;
         if look.is_report {
             sessions::sample_locks(server, features, &mut self.sessions).await?;
             // Waits are reported first, because readers check them first.
             self.sessions.report(waits::role_of_wait, out);
             self.counters.read(server, features, out).await?;
+            out.put(ROUND_TRIP, self.shortest_s);
+            self.shortest_s = f64::INFINITY;
         }
         self.pace.end(&look, out);
         Ok(())
