@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::is_zero;
-
 /// The reading of a record during one second of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordSlice {
@@ -76,4 +74,9 @@ impl RecordSlice {
             (Some(_), None) => {}
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

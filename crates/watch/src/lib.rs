@@ -10,6 +10,7 @@ mod error;
 mod formats;
 mod line_source;
 mod reading;
+mod record_format;
 mod seconds;
 mod tool_process;
 mod tools;

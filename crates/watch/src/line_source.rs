@@ -28,7 +28,7 @@ pub(crate) enum RecordPlace {
 
 /// What a read found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadState {
+pub(crate) enum LineSourceState {
     Lines,
     /// Nothing new.
     Nothing,
@@ -92,9 +92,9 @@ impl LineSource {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn read(&mut self, line: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<ReadState> {
+    pub(crate) fn read(&mut self, line: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<LineSourceState> {
         self.appear();
-        let Some(file) = &mut self.file else { return Ok(ReadState::Nothing) };
+        let Some(file) = &mut self.file else { return Ok(LineSourceState::Nothing) };
         let read = match file.read(&mut self.chunk) {
             Ok(read) => read,
             Err(problem) if matches!(problem.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
@@ -105,7 +105,7 @@ impl LineSource {
         }
         self.position += read as u64;
         self.split(read, line);
-        Ok(ReadState::Lines)
+        Ok(LineSourceState::Lines)
     }
 
     /// Passes on the last line, which has no end.
@@ -146,26 +146,26 @@ impl LineSource {
         self.file = path.and_then(|path| File::open(path).ok());
     }
 
-    fn look_for_rotation(&mut self) -> io::Result<ReadState> {
-        let (RecordPlace::File { path, .. }, Some(file)) = (&self.place, &mut self.file) else { return Ok(ReadState::Nothing) };
-        let Ok(there) = std::fs::metadata(path) else { return Ok(ReadState::Nothing) };
+    fn look_for_rotation(&mut self) -> io::Result<LineSourceState> {
+        let (RecordPlace::File { path, .. }, Some(file)) = (&self.place, &mut self.file) else { return Ok(LineSourceState::Nothing) };
+        let Ok(there) = std::fs::metadata(path) else { return Ok(LineSourceState::Nothing) };
         let mine = file.metadata()?;
         if (mine.dev(), mine.ino()) != (there.dev(), there.ino()) {
             self.silent_reads += 1;
             if self.silent_reads <= SILENT_READS_MAX {
-                return Ok(ReadState::Rotating);
+                return Ok(LineSourceState::Rotating);
             }
             *file = File::open(path)?;
         } else if there.len() < self.position {
             file.rewind()?;
         } else {
-            return Ok(ReadState::Nothing);
+            return Ok(LineSourceState::Nothing);
         }
         self.position = 0;
         self.silent_reads = 0;
         self.buffer.clear();
         self.skips_line = false;
-        Ok(ReadState::Rotated)
+        Ok(LineSourceState::Rotated)
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use loadstone_metrics::Snapshot;
 use loadstone_metrics::clock::Monotonic;
 
-use crate::formats::{RecordReader, UnreadableLine};
-use crate::line_source::{LineSource, ReadState};
+use crate::line_source::{LineSource, LineSourceState};
+use crate::record_format::{RecordReader, UnreadableLine};
 use crate::seconds::{Counting, RecordedSeconds};
 use crate::wall_clock::{self, WallClock};
 
@@ -33,7 +33,7 @@ pub(crate) enum ReadSecond {
 }
 
 /// A record that is being read.
-pub(crate) struct Reading {
+pub(crate) struct RecordReading {
     pub(crate) seconds: Receiver<ReadSecond>,
     /// Nothing more will be written, so the reader ends when it has read everything.
     ending: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ pub(crate) struct RecordInput {
     pub(crate) comes_at_end: bool,
 }
 
-impl Reading {
+impl RecordReading {
     /// Starts the thread.
     ///
     /// # Errors
@@ -84,11 +84,11 @@ impl RecordInput {
             }
             let read = source.read(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
             match read {
-                Ok(ReadState::Lines) => {}
-                Ok(ReadState::Rotated) => seconds.record().rotated += 1,
-                Ok(ReadState::Rotating) => thread::sleep(LOOK_EVERY),
-                Ok(ReadState::Nothing) if was_ending => break,
-                Ok(ReadState::Nothing) => {
+                Ok(LineSourceState::Lines) => {}
+                Ok(LineSourceState::Rotated) => seconds.record().rotated += 1,
+                Ok(LineSourceState::Rotating) => thread::sleep(LOOK_EVERY),
+                Ok(LineSourceState::Nothing) if was_ending => break,
+                Ok(LineSourceState::Nothing) => {
                     if !comes_at_end {
                         seconds.pass(now, SILENT_SECONDS_MAX, &mut complete);
                     }

@@ -10,8 +10,9 @@ use loadstone_plan::LoadModel;
 use tempfile::TempDir;
 
 use crate::error::WatchError;
-use crate::formats::{self, RecordFormat};
+use crate::formats;
 use crate::line_source::RecordPlace;
+use crate::record_format::RecordFormat;
 
 const LOCUST_PLUGIN: &str = include_str!("locust_plugin.py");
 

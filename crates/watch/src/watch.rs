@@ -13,14 +13,14 @@ use loadstone_metrics::{CommandEnd, Nanos, Snapshot};
 use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, TestPlan};
 
 use crate::error::WatchError;
-use crate::formats::RecordReader;
 use crate::line_source::LineSource;
-use crate::reading::{ReadSecond, Reading, RecordInput};
+use crate::reading::{ReadSecond, RecordInput, RecordReading};
+use crate::record_format::RecordReader;
 use crate::seconds::Counting;
 use crate::tool_process::{CpuUse, ToolProcess};
 use crate::tools::{self, PreparedTool, WatchChoices};
 
-/// Time between two looks at controls, seconds and the command.
+/// Time between two checks of controls, seconds and the command.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that a command has to end after it was interrupted. Nanoseconds.
 const END_GRACE_NS: Nanos = 30_000_000_000;
@@ -130,7 +130,7 @@ impl Watch {
 /// A command that runs, and its record.
 struct ActiveWatch {
     zero: Monotonic,
-    reading: Reading,
+    reading: RecordReading,
     process: Option<ToolProcess>,
     converter: Option<ToolProcess>,
     other: Option<ToolProcess>,
@@ -160,7 +160,7 @@ impl ActiveWatch {
             series_max: options.series_max,
         };
         let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end };
-        let reading = Reading::start(input).map_err(WatchError::Prepare)?;
+        let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;
         let start = |command: &[std::ffi::OsString], stdout: Stdio| {
             let Some((program, arguments)) = command.split_first() else { return Ok(None) };
             let mut command = Command::new(program);

@@ -209,7 +209,7 @@ fn is_secret_name(name: &str) -> bool {
     is_credential(name) || is_password(name)
 }
 
-/// The command's code, if it did not succeed: whoever reads it knows what it means. Otherwise Loadstone's.
+/// The command's code, if it did not succeed: the tool documents it. Otherwise Loadstone's.
 fn with_command(exit: Exit, end: WatchEnd) -> ProcessExit {
     match end.command {
         Some(CommandEnd::Exited(code)) if code != 0 && exit != Exit::Interrupted => ProcessExit::OfCommand(code),

@@ -220,7 +220,9 @@ class Watch {
 
 /** What `loadstone watch` observes, and the objectives of a load that another tool generates. */
 export function watch(definition: any): Watch {
-  if (definition === null || typeof definition !== "object") throw new TypeError(`watch(…): ${show(definition)} is not a description such as { observe, thresholds }`);
+  if (definition === null || typeof definition !== "object") {
+    throw new TypeError(`watch(…): ${show(definition)} is not a description such as { observe, thresholds }`);
+  }
   if ("load" in definition) throw new TypeError("watch(…) has no `load`: another tool generates it; for Loadstone's own load write `test(…)`");
   known(definition, ["observe", "thresholds"], "watch(…)");
   return new Watch(definition);

@@ -3,8 +3,9 @@
 use loadstone_plan::LoadModel;
 
 use super::log_pattern::{EXAMPLE, LogField, LogPart, LogPattern};
-use super::{RecordFormat, RecordReader, UnreadableLine, request_name};
+use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "access-log",

@@ -6,8 +6,8 @@
 use loadstone_metrics::Outcome;
 use loadstone_plan::LoadModel;
 
-use super::{RecordFormat, RecordReader, UnreadableLine};
 use crate::entry::{Entry, RecordTime, Timed, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "gatling",

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use loadstone_metrics::Phases;
 use loadstone_plan::LoadModel;
 
-use super::{RecordFormat, RecordReader, UnreadableLine, fields};
+use super::fields;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "hey-csv",

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use loadstone_metrics::{Outcome, Phases};
 use loadstone_plan::LoadModel;
 
-use super::{RecordFormat, RecordReader, UnreadableLine, fields};
+use super::fields;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 /// Longest entry of several lines, such as a failure message with a stack trace. Bytes.
 const ENTRY_BYTES_MAX: usize = 1 << 20;

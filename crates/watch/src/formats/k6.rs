@@ -9,8 +9,8 @@ use loadstone_metrics::{Outcome, Phases};
 use loadstone_plan::LoadModel;
 use serde::Deserialize;
 
-use super::{RecordFormat, RecordReader, UnreadableLine};
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "k6-json",
@@ -47,20 +47,20 @@ struct PendingRequest {
 struct Line<'a> {
     metric: &'a str,
     #[serde(borrow)]
-    data: Data<'a>,
+    data: K6Point<'a>,
 }
 
 #[derive(Deserialize)]
-struct Data<'a> {
+struct K6Point<'a> {
     time: &'a str,
     value: f64,
     #[serde(borrow, default)]
-    tags: Tags<'a>,
+    tags: K6Tags<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tags<'a> {
+struct K6Tags<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -124,7 +124,7 @@ fn is_read(metric: &[u8]) -> bool {
 
 impl K6Reader {
     fn point(&mut self, line: &Line<'_>, take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
-        let Data { time, value, tags } = &line.data;
+        let K6Point { time, value, tags } = &line.data;
         let is_of_request = line.metric.starts_with(REQUEST_METRICS);
         if is_of_request && self.pending.as_ref().is_some_and(|pending| pending.time == *time) {
             if let Some(pending) = &mut self.pending {
@@ -180,7 +180,7 @@ impl K6Reader {
 }
 
 impl PendingRequest {
-    fn new(time: String, at: RecordTime, tags: &Tags<'_>) -> Self {
+    fn new(time: String, at: RecordTime, tags: &K6Tags<'_>) -> Self {
         let is_url = tags.name.contains("://");
         let name = if is_url { super::request_name::of_url(&tags.method, &tags.name) } else { tags.name.to_string() };
         let error = if tags.error.is_empty() { tags.error_code.to_string() } else { tags.error.to_string() };

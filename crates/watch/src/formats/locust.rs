@@ -8,8 +8,8 @@ use loadstone_metrics::Outcome;
 use loadstone_plan::LoadModel;
 use serde::Deserialize;
 
-use super::{RecordFormat, RecordReader, UnreadableLine};
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "locust",

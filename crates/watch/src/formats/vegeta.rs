@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use loadstone_metrics::Outcome;
 use loadstone_plan::LoadModel;
 
-use super::{RecordFormat, RecordReader, UnreadableLine, fields, request_name};
+use super::{fields, request_name};
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "vegeta-csv",

@@ -13,13 +13,13 @@ fn line(began_ms: u64, took_ms: u64) -> String {
 }
 
 fn read(model: LoadModel, record: &str) -> Vec<Snapshot> {
-    read_all("vegeta-csv", None, model, ZERO_NS, record.as_bytes()).unwrap()
+    read_all("vegeta-csv", None, model, ZERO_NS, record.as_bytes()).expect("the format exists")
 }
 
 fn record(slices: &[Snapshot]) -> RecordSlice {
     let mut sum = None;
     slices.iter().for_each(|slice| RecordSlice::add(&mut sum, slice.record.clone()));
-    sum.unwrap()
+    sum.expect("a slice has one")
 }
 
 fn by_second(slices: &[Snapshot], of: impl Fn(&Snapshot) -> u64) -> Vec<u64> {

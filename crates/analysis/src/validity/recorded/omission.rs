@@ -32,7 +32,7 @@ const INFO: CheckInfo = CheckInfo {
 
 /// Seconds without enough requests, in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Stall {
+struct SendingStall {
     /// Seconds since the run began.
     at_s: f64,
     length_s: f64,
@@ -75,7 +75,7 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 }
 
 /// The usual number of requests per second, and the stalls. `None`: not enough is known.
-fn stalls(seconds: &[SliceTotals]) -> Option<(f64, Vec<Stall>)> {
+fn stalls(seconds: &[SliceTotals]) -> Option<(f64, Vec<SendingStall>)> {
     let first = seconds.iter().position(|second| second.started > 0)?;
     let last = seconds.iter().rposition(|second| second.started > 0)?;
     // The first and the last second are seldom complete.
@@ -88,7 +88,7 @@ fn stalls(seconds: &[SliceTotals]) -> Option<(f64, Vec<Stall>)> {
     if alike.len() < SECONDS_MIN || usual < RATE_MIN {
         return None;
     }
-    let mut found: Vec<Stall> = Vec::new();
+    let mut found: Vec<SendingStall> = Vec::new();
     let mut follows = false;
     for second in loaded {
         let missing_s = (1.0 - of_each(second) / usual).max(0.0) * f64::from(second.seconds.max(1));
@@ -96,7 +96,7 @@ fn stalls(seconds: &[SliceTotals]) -> Option<(f64, Vec<Stall>)> {
         // The seconds next to a stall have a part of it.
         match found.last_mut().filter(|_| follows) {
             Some(stall) if is_short => stall.length_s += missing_s,
-            _ if is_short => found.push(Stall { at_s: second.start as f64 / 1e9, length_s: missing_s }),
+            _ if is_short => found.push(SendingStall { at_s: second.start as f64 / 1e9, length_s: missing_s }),
             _ => {}
         }
         follows = is_short;
