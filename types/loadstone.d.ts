@@ -33,6 +33,32 @@ declare module "loadstone" {
     readonly [brand]: "test";
   }
 
+  /**
+   * Describes what `loadstone watch` observes while another tool generates the load. Use its result only with `export default`.
+   *
+   * @example
+   * export default watch({
+   *   observe: [observe.process({ port: 8080 }), observe.postgres("postgres://app@127.0.0.1/shop")],
+   *   thresholds: [responseTime().p99.below("200ms")],
+   * });
+   *
+   * @unreleased
+   */
+  export function watch(definition: WatchDefinition): Watch;
+
+  /** The result of {@link watch}. Use it only with `export default`. */
+  export interface Watch {
+    readonly [brand]: "watch";
+  }
+
+  /** The parts of a file for `loadstone watch`. */
+  export interface WatchDefinition {
+    /** Sources of the system's own signals: see {@link observe}. Default: none. */
+    observe?: readonly Observer[];
+    /** Objectives of the run. Default: none. */
+    thresholds?: readonly Threshold[];
+  }
+
   /** The parts of a test. Only `load` is required. */
   export interface TestDefinition {
     /** Name in reports and of the run's folder. Default: the file's name without `.load.ts`. */

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use loadstone_metrics::{
-    AgentSlice, ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot,
-    TaggedSlice, Tags,
+    AgentSlice, ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, RecordSlice, SeriesKey, SeriesKind, SeriesSlice,
+    Snapshot, TaggedSlice, Tags,
 };
 
 use crate::flows::FlowTally;
@@ -45,6 +45,7 @@ pub struct RunTally {
     retransmits: u64,
     syn_retransmits: u64,
     agents: Vec<AgentSlice>,
+    record: Option<RecordSlice>,
 }
 
 /// One series over the whole run.
@@ -162,6 +163,7 @@ impl RunTally {
             self.worker(worker.worker).push(worker);
         }
         slice.agents.iter().for_each(|agent| self.push_agent(agent));
+        RecordSlice::add(&mut self.record, slice.record.clone());
         slice.errors.iter().for_each(|error| self.push_error(error));
         let load_end = slice.marks.iter().find(|mark| mark.kind == MarkKind::LoadEnded);
         self.load_end = self.load_end.or(load_end.map(|mark| mark.at));
@@ -372,6 +374,11 @@ impl RunTally {
     /// The agents of a fleet, each with its largest clock skew; empty without a fleet.
     pub fn agents(&self) -> &[AgentSlice] {
         &self.agents
+    }
+
+    /// What the record of another tool showed about itself. `None`: Loadstone generated the load.
+    pub(crate) fn record(&self) -> Option<&RecordSlice> {
+        self.record.as_ref()
     }
 
     fn push_agent(&mut self, slice: &AgentSlice) {

@@ -9,6 +9,7 @@ use loadstone_outputs::OutputError;
 use loadstone_script::ScriptError;
 use loadstone_secrets::Secrets;
 use loadstone_session::{SessionError, Unreachable};
+use loadstone_watch::WatchError;
 
 use crate::fleet::kubernetes::KubectlError;
 
@@ -50,6 +51,29 @@ pub(crate) enum Exit {
     K6MarkedAsFailed = 110,
 }
 
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessExit {
+    Own(Exit),
+    /// With the code of the command that `watch` started.
+    OfCommand(u8),
+}
+
+impl From<ProcessExit> for ExitCode {
+    fn from(exit: ProcessExit) -> ExitCode {
+        match exit {
+            ProcessExit::Own(exit) => exit.into(),
+            ProcessExit::OfCommand(code) => ExitCode::from(code),
+        }
+    }
+}
+
+impl From<Exit> for ProcessExit {
+    fn from(exit: Exit) -> Self {
+        ProcessExit::Own(exit)
+    }
+}
+
 impl Exit {
     /// The description in `--help` and the documentation.
     pub(crate) const TABLE: &str = "\
@@ -64,7 +88,8 @@ not all is ready (fleet)
   6    worse than --fail-if allows (compare, run --against)
   7    a set-up failed, so the load did not run
   8    the imported test lacks parts of its source (import)
-  130  interrupted";
+  130  interrupted
+  `watch` ends with the code of its command, if that is not 0 (128 + N: killed by signal N)";
 }
 
 impl From<Exit> for ExitCode {
@@ -109,6 +134,7 @@ impl Exit {
                 || cause.is::<OutputError>()
                 || cause.is::<GatherError>()
                 || cause.is::<BusError>()
+                || cause.is::<WatchError>()
                 || matches!(cause.downcast_ref(), Some(SessionError::Room(_) | SessionError::Rate(_) | SessionError::Users(_)));
             by_user.then_some(Exit::Usage)
         };

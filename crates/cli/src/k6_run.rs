@@ -245,7 +245,7 @@ impl K6Run<'_> {
 }
 
 /// Adds the observers, thresholds and stubs of the file of `--with`.
-fn with_system(session: Session, file: &Path, inputs: &Inputs, sender: &LineSender) -> anyhow::Result<Session> {
+pub(crate) fn with_system(session: Session, file: &Path, inputs: &Inputs, sender: &LineSender) -> anyhow::Result<Session> {
     let system = Arc::new(loadstone_script::load_system(file, inputs)?);
     let secrets = system.plan.all_secrets();
     let observers = loadstone_session::observers(&system.plan);

@@ -55,6 +55,8 @@ pub enum LoadEvent {
     LoadEnded {
         at: Nanos,
     },
+    /// Time passes, but no second is complete: for load whose record arrives late.
+    Waiting,
     /// One second of all workers, merged.
     Snapshot(Box<Snapshot>),
     /// The last second.

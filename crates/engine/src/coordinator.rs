@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
@@ -53,6 +54,12 @@ impl Coordinator {
         LoadHandle::new(self.sender.clone())
     }
 
+    /// For load that another program generates: only receives the controls.
+    pub fn into_controls(self) -> LoadControls {
+        let Coordinator { inputs, sender, .. } = self;
+        LoadControls { inputs, _sender: sender }
+    }
+
     /// Runs the whole load on this thread and those of the workers. `make_factory` is called once on each worker's thread; its error ends the run.
     /// `on_event` is called on this thread, and the control it returns is applied.
     pub fn run<C: UserFactory, E>(
@@ -95,6 +102,24 @@ impl Coordinator {
         drop(sender);
         let senders = agents.into_iter().map(CommandSink::Agent).collect();
         ActiveLoad::new(&plan, senders, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs).0
+    }
+}
+
+/// The controls that other threads send to a run, for load that another program generates.
+#[derive(Debug)]
+pub struct LoadControls {
+    inputs: Receiver<CoordinatorInput>,
+    /// Keeps the channel open when every handle is gone.
+    _sender: SyncSender<CoordinatorInput>,
+}
+
+impl LoadControls {
+    /// Waits for the next control, for at most this time.
+    pub fn next(&self, timeout: Duration) -> Option<LoadControl> {
+        match self.inputs.recv_timeout(timeout) {
+            Ok(CoordinatorInput::Control(control)) => Some(control),
+            _ => None,
+        }
     }
 }
 

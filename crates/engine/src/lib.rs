@@ -56,7 +56,7 @@ pub use agent_workers::{AgentCommands, AgentWorkers, IterationsOfLeaf};
 pub use arrivals::{ArrivalShare, Arrivals, Due};
 pub use context::{WorkerContext, WorkerShare};
 pub use control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
-pub use coordinator::Coordinator;
+pub use coordinator::{Coordinator, LoadControls};
 pub use descriptors::DescriptorTables;
 pub use handover::Handover;
 pub use level::{LevelReading, UserLevel};

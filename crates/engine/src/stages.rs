@@ -16,7 +16,7 @@ pub(crate) fn boundaries(profile: &LoadProfile) -> Vec<(Nanos, String)> {
         LoadProfile::Closed { stages } => {
             stages.iter().map(|stage| (stage.duration_ns, span(stage.from as f64, stage.to as f64, " users"))).collect()
         }
-        LoadProfile::Iterations { .. } => Vec::new(),
+        LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => Vec::new(),
     };
     let mut begin = 0;
     let mut marks = Vec::new();

@@ -218,6 +218,8 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc
                     closed::run_iterations(Rc::clone(&leaf), users, count, split, shared).await;
                 }
             }
+            // Another tool generates it.
+            LoadProfile::Recorded { .. } => {}
         }
         leaf.stop();
         link.send(WorkerReport::LeafEnded { leaf: leaf.number, threw: leaf.threw.get() });

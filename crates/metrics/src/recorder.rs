@@ -330,6 +330,7 @@ impl Recorder {
             tagged: self.tagged.take(),
             tags_overflow: std::mem::take(&mut self.tags_overflow),
             agents: Vec::new(),
+            record: None,
             folded: 0,
         }
     }

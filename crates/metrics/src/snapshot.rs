@@ -11,6 +11,7 @@ use crate::flow::{FlowEvent, FlowSlice};
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
 use crate::own_metric::MetricSlice;
+use crate::record_slice::RecordSlice;
 use crate::sample::Phases;
 use crate::series::SeriesKey;
 use crate::tags::Tags;
@@ -59,6 +60,9 @@ pub struct Snapshot {
     /// For a run over a fleet: the state of each agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSlice>,
+    /// For load of another tool: what its record showed about itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordSlice>,
     /// Further seconds that were folded into this one, see [`Snapshot::extend`].
     #[serde(default, skip_serializing_if = "is_none_folded")]
     pub folded: u32,
@@ -446,6 +450,7 @@ impl Snapshot {
         self.flow_events.extend(other.flow_events);
         self.generator.extend(other.generator);
         AgentSlice::merge_all(&mut self.agents, other.agents);
+        RecordSlice::add(&mut self.record, other.record);
         self.slow.extend(other.slow);
         self.slow.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns));
         self.slow.truncate(Self::SLOW_MAX);

@@ -40,6 +40,7 @@ impl TestPlan {
         }
         hide(&mut shown.name);
         shown.target.iter_mut().for_each(hide);
+        shown.recorded.iter_mut().flat_map(|recorded| &mut recorded.command).for_each(hide);
         shown.scenarios.iter_mut().for_each(|scenario| hide(&mut scenario.name));
         for threshold in &mut shown.thresholds {
             hide(&mut threshold.label);

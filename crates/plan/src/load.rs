@@ -62,6 +62,7 @@ impl ScenarioRun {
         match &self.profile {
             LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
             LoadProfile::Iterations { users, .. } => *users,
+            LoadProfile::Recorded { .. } => 0,
             LoadProfile::Open { stages } => {
                 let bursts = stages.iter().map(|stage| if let OpenStage::Burst { count } = stage { *count } else { 0 });
                 bursts.max().unwrap_or(0).min(self.users_max.unwrap_or(Self::DEFAULT_USERS_MAX))

@@ -60,6 +60,20 @@ pub enum LoadProfile {
         split: IterationSplit,
         duration_max_ns: Option<u64>,
     },
+    /// Another tool generates the load, and only its record shows how much.
+    Recorded {
+        model: LoadModel,
+    },
+}
+
+/// How the load of another tool depends on the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadModel {
+    /// Open: requests arrive however the system responds.
+    Arrivals,
+    /// Closed: a user sends its next request after the response.
+    Users,
 }
 
 impl OpenStage {
@@ -97,7 +111,7 @@ impl LoadProfile {
     }
 
     pub fn is_open(&self) -> bool {
-        matches!(self, LoadProfile::Open { .. })
+        matches!(self, LoadProfile::Open { .. } | LoadProfile::Recorded { model: LoadModel::Arrivals })
     }
 
     /// Time during which the profile starts work. Nanoseconds. `None` when only a count limits it.
@@ -106,6 +120,7 @@ impl LoadProfile {
             LoadProfile::Open { stages } => Some(stages.iter().map(OpenStage::duration_ns).sum()),
             LoadProfile::Closed { stages } => Some(stages.iter().map(|stage| stage.duration_ns).sum()),
             LoadProfile::Iterations { duration_max_ns, .. } => *duration_max_ns,
+            LoadProfile::Recorded { .. } => None,
         }
     }
 }

@@ -54,6 +54,7 @@ impl TestPlan {
                 LoadProfile::users(users, duration_ns)
             }
             LoadProfile::Iterations { users, .. } => LoadProfile::users(*users, duration_ns),
+            recorded @ LoadProfile::Recorded { .. } => recorded.clone(),
         })
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeclaredMetric, FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
+use crate::{
+    DeclaredMetric, FlowSpec, Load, LoadProfile, Parameter, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold,
+};
 
 /// A scenario's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,9 @@ pub struct TestPlan {
     pub options: RunOptions,
     #[serde(default, skip_serializing_if = "TestLanguage::is_loadstone")]
     pub language: TestLanguage,
+    /// The tool that generates the load, if it is not Loadstone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedLoad>,
     /// Strings that no output of this run may show: values of secret parameters, credentials. Known only in the process that resolved them.
     #[serde(skip)]
     pub secrets: Secrets,
@@ -82,6 +87,7 @@ impl TestPlan {
             stubs: Vec::new(),
             options: RunOptions::default(),
             language: TestLanguage::default(),
+            recorded: None,
             secrets: Secrets::default(),
         }
     }

@@ -134,6 +134,6 @@ fn profile_problem(profile: &LoadProfile) -> Option<String> {
             .find_map(|stage| if stage.duration_ns == 0 { Some("a stage needs a duration: add `.for(\"30s\")`".to_owned()) } else { None }),
         LoadProfile::Iterations { users: 0, .. } => Some("at least one user is needed".to_owned()),
         LoadProfile::Iterations { count: 0, .. } => Some("at least one iteration is needed".to_owned()),
-        LoadProfile::Iterations { .. } => None,
+        LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => None,
     }
 }

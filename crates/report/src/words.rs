@@ -4,7 +4,7 @@ use loadstone_analysis::{
     CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats,
 };
 use loadstone_metrics::SeriesKey;
-use loadstone_plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
+use loadstone_plan::{IterationSplit, Load, LoadModel, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
 use loadstone_run_directory::{HostFacts, RunInfo};
 use loadstone_units::duration;
 
@@ -115,6 +115,8 @@ fn profile(profile: &LoadProfile) -> String {
             let limit = duration_max_ns.map_or_else(String::new, |ns| format!(", within {}", duration::format(ns)));
             format!("{whose} {}{limit}", loadstone_units::counted(*users, "user"))
         }
+        LoadProfile::Recorded { model: LoadModel::Arrivals } => "arrivals, from the tool's record".to_owned(),
+        LoadProfile::Recorded { model: LoadModel::Users } => "users, from the tool's record".to_owned(),
     }
 }
 

@@ -32,7 +32,7 @@ pub use error::SessionError;
 pub use event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 pub use fixed_request::{FixedRequest, FixedRequestUsers};
 pub use flow_tracking::FlowTracking;
-pub use loadstone_engine::{LoadControl, LoadEnding, LoadHandle, StopReason};
+pub use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, LoadHandle, StopReason};
 pub use loadstone_observe::processes_on;
 pub use machine::{cores, hostname};
 pub use output_feed::{OutputFeed, OutputSettings};

@@ -98,6 +98,17 @@ impl RunFeed<'_, '_> {
         self.strongest(controls)
     }
 
+    /// No second is complete yet. Only readings and lines are delivered.
+    pub(crate) fn waiting(&mut self) -> Option<LoadControl> {
+        let readings = self.signals.take();
+        let _ = self.judgement.readings(&readings);
+        self.readings(&readings);
+        self.printed_lines();
+        let mut controls: Vec<LoadControl> = self.subscribers.new_failure().map(halt).into_iter().collect();
+        controls.extend(self.subscribers.controls());
+        self.strongest(controls)
+    }
+
     /// All load has ended as planned.
     pub(crate) fn load_ended(&mut self, at: Nanos) {
         self.flows.load_ended(at);

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_engine::{
-    AgentCommand, Coordinator, LoadControl, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext, WorkerError,
+    AgentCommand, Coordinator, LoadControl, LoadControls, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext,
+    WorkerError,
 };
 use loadstone_observe::Observer;
 use loadstone_plan::TestPlan;
@@ -117,6 +118,18 @@ impl Session {
         })
     }
 
+    /// The same with load that another program generates. `follow` delivers the events of its record, and receives the controls for it.
+    ///
+    /// # Errors
+    /// [`SessionError`]: there is no directory, and `follow` was not called.
+    pub fn run_recorded(
+        self,
+        follow: impl FnOnce(LoadControls, &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> LoadEnding,
+        subscribers: &mut [&mut dyn Subscriber],
+    ) -> Result<FinishedRun, SessionError> {
+        self.run_over(FleetOfRun::default(), subscribers, |coordinator, on_event| Ok(follow(coordinator.into_controls(), on_event)))
+    }
+
     fn run_over(
         mut self,
         fleet: FleetOfRun,
@@ -140,6 +153,7 @@ impl Session {
                 clock = Some(zero);
                 feed.begin(zero, now())
             }
+            LoadEvent::Waiting => feed.waiting(),
             LoadEvent::Snapshot(snapshot) => feed.snapshot(*snapshot, false),
             LoadEvent::LastSnapshot(snapshot) => feed.snapshot(*snapshot, true),
             LoadEvent::LoadEnded { at } => {

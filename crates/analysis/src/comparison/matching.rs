@@ -29,6 +29,7 @@ pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<
     if old.plan.name != new.plan.name {
         found.add("test", old.plan.name.clone(), new.plan.name.clone(), false, "the tests differ: equal names may mean different requests");
     }
+    tools(&old.plan, &new.plan, &mut found);
     load(baseline, candidate, &mut found);
     let scripts = |input: ComparedInput<'_>| input.run.info.script.as_deref().unwrap_or("").chars().take(12).collect::<String>();
     if old.info.script.is_some() && new.info.script.is_some() {
@@ -55,6 +56,13 @@ pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<
     found.compare("Loadstone", old.info.loadstone.clone(), new.info.loadstone.clone(), false, "the generator versions differ");
     found.0.sort_by_key(|difference| !difference.forbids);
     found.0
+}
+
+/// Tools measure times from different instants, and send in different patterns.
+fn tools(old: &TestPlan, new: &TestPlan, found: &mut Found) {
+    let tool = |plan: &TestPlan| plan.recorded.as_ref().map_or_else(|| "Loadstone".to_owned(), |recorded| recorded.tool.clone());
+    let meaning = "different tools generated the load: a difference may be one of the tools, not of the system";
+    found.compare("tool", tool(old), tool(new), true, meaning);
 }
 
 struct Found(Vec<RunDifference>);
@@ -174,7 +182,7 @@ fn shape(load: &Load) -> Load {
                         stage.duration_ns = 0;
                     }
                 }
-                LoadProfile::Iterations { .. } => {}
+                LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => {}
             }
             Load::Run(run)
         }

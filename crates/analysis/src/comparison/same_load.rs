@@ -92,7 +92,7 @@ fn is_level(profile: &LoadProfile) -> bool {
         },
         LoadProfile::Closed { stages } => stages.len() < 2 && stages.iter().all(|stage| stage.from == stage.to),
         // The system determines the duration: there is no plan by second.
-        LoadProfile::Iterations { .. } => true,
+        LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => true,
     }
 }
 

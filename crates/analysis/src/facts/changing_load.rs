@@ -8,7 +8,6 @@
 //! few seconds, times are level before and after it, and throughput keeps following the load. It remains possible that the load had reached a limit.
 
 use loadstone_metrics::SeriesKind;
-use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
 use super::changes::{
@@ -120,7 +119,7 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
 /// `None`: there is no changing load to examine.
 fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
     let leaves = run.plan.load.leaves();
-    let open = leaves.iter().filter(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })).count();
+    let open = leaves.iter().filter(|leaf| leaf.profile.is_open()).count();
     let raw = load_stretches::asked_in_all(&run.plan, &run.slices);
     let loaded = raw.iter().filter(|load| **load > 0.0).count();
     let steady = stretches.iter().map(|stretch| stretch.to - stretch.from).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The stretches of a run with a constant planned load. Only within them is a change over time the system's own.
 
 use loadstone_metrics::{LeafChange, MarkKind, Snapshot};
-use loadstone_plan::{LoadProfile, OpenStage, TestPlan, Timing};
+use loadstone_plan::{LoadModel, LoadProfile, OpenStage, TestPlan, Timing};
 use loadstone_run_directory::Run;
 
 /// Part by which the load may vary within a stretch of constant load.
@@ -75,8 +75,10 @@ pub(crate) fn planned_of_leaf(run: &Run, leaf: u32, profile: &LoadProfile) -> Ve
 
 fn asked(slice: &Snapshot, leaf: &loadstone_metrics::LeafSlice, profile: &LoadProfile) -> f64 {
     match profile {
-        LoadProfile::Open { .. } => leaf.arrivals_due as f64 / f64::from(slice.seconds()),
-        LoadProfile::Closed { .. } => leaf.users_asked as f64,
+        LoadProfile::Open { .. } | LoadProfile::Recorded { model: LoadModel::Arrivals } => {
+            leaf.arrivals_due as f64 / f64::from(slice.seconds())
+        }
+        LoadProfile::Closed { .. } | LoadProfile::Recorded { model: LoadModel::Users } => leaf.users_asked as f64,
         LoadProfile::Iterations { .. } => leaf.users_active as f64,
     }
 }

@@ -4,7 +4,6 @@
 //! before, Z has not changed: the system holds the users. Medians do not show it where a few requests take very long, or no request ends.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
-use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
 use super::changes::CHANGE_FACTOR_MIN;
@@ -40,7 +39,7 @@ pub(crate) struct ThroughputDrop {
 
 /// The deepest drop; `None` where there is none, and under open load.
 pub(super) fn find(run: &Run, stretches: &[SteadyStretch]) -> Option<ThroughputDrop> {
-    if run.plan.load.leaves().iter().any(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })) {
+    if run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open()) {
         return None;
     }
     let found = stretches.iter().filter_map(|stretch| in_stretch(&run.slices[stretch.from..stretch.to]));

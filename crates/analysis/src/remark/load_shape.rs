@@ -72,6 +72,8 @@ impl<'a> PresentLoad<'a> {
             }
             // Its time limit is not its length.
             LoadProfile::Iterations { users, .. } => (false, false, *users as f64, 0),
+            // Loadstone does not know how to change another tool's load.
+            LoadProfile::Recorded { .. } => return None,
         };
         (top > 0.0).then_some(Self { scenario, is_open, is_poisson, top, length_s: length_ns as f64 / 1e9 })
     }

@@ -5,7 +5,7 @@
 //! the target, never for it.
 
 use loadstone_metrics::{Histogram, LeafSlice, Snapshot};
-use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
+use loadstone_plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use loadstone_run_directory::Run;
 
 use super::shortfall::{missing_rate, shortfall};
@@ -194,7 +194,7 @@ fn load_not_generated(run: &Run, tally: &RunTally, result: &ThresholdResult, val
     const GENERATOR_AT_LIMIT: &str = "the generator reached its limit and produced less load than the test asks for";
     let bound = &result.threshold.bound;
     let share = tally.leaves().iter().map(shortfall).fold(0.0, f64::max);
-    let is_closed = run.plan.load.leaves().iter().any(|leaf| !matches!(leaf.profile, LoadProfile::Open { .. }));
+    let is_closed = run.plan.load.leaves().iter().any(|leaf| !leaf.profile.is_open());
     let is_at_limit = is_closed && tally.workers().iter().any(|worker| worker.busiest_share > GENERATOR_BOUND_BUSY_SHARE_MIN);
     if is_at_limit || share > 0.0 && bound.holds(value + missing_rate(value, share)) {
         return Some(GENERATOR_AT_LIMIT.to_owned());

@@ -13,6 +13,7 @@ mod lateness;
 mod observers;
 mod offered_rate;
 mod read_lag;
+mod recorded;
 mod requests;
 mod run_queue;
 mod samples;
@@ -70,9 +71,26 @@ const CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Other, observers::check),
 ];
 
+/// The same for the load of another tool. What its record lacks is not checked.
+const RECORDED_CHECKS: &[(CheckedThing, Check)] = &[
+    (CheckedThing::Other, requests::check),
+    (CheckedThing::Generator, recorded::omission::check),
+    (CheckedThing::Generator, recorded::dropped::check),
+    (CheckedThing::Evidence, recorded::tool_cpu::check),
+    (CheckedThing::Other, recorded::complete::check),
+    (CheckedThing::Other, recorded::clock::check),
+    (CheckedThing::Other, recorded::lacks::check),
+    (CheckedThing::Other, samples::check),
+    (CheckedThing::Other, series::check),
+    (CheckedThing::Other, slices::check),
+    (CheckedThing::Other, steady::check),
+    (CheckedThing::Other, observers::check),
+];
+
 /// Applies every check; the worst grade is the verdict.
 pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
-    let mut checks: Vec<ValidityCheck> = CHECKS.iter().map(|(_, check)| check(input)).collect();
+    let table = if input.plan.recorded.is_some() { RECORDED_CHECKS } else { CHECKS };
+    let mut checks: Vec<ValidityCheck> = table.iter().map(|(_, check)| check(input)).collect();
     // Last, since most runs have no agents.
     checks.extend(agents::check(input));
     let grade = checks.iter().filter_map(|check| check.grade).max().unwrap_or(Grade::Valid);
@@ -101,7 +119,8 @@ impl Validity {
 }
 
 fn of_subject(validity: &Validity, wanted: CheckedThing) -> impl Iterator<Item = &ValidityCheck> {
-    let judged = CHECKS.iter().zip(&validity.checks);
+    let is_recorded = validity.checks.iter().any(|check| check.id == recorded::lacks::INFO.id);
+    let judged = if is_recorded { RECORDED_CHECKS } else { CHECKS }.iter().zip(&validity.checks);
     judged.filter(move |((subject, _), _)| *subject == wanted).map(|(_, check)| check)
 }
 

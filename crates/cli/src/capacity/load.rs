@@ -75,7 +75,7 @@ fn peak(profile: &LoadProfile) -> Option<Peak> {
             stages.iter().filter_map(rate).reduce(f64::max).map(Peak::Arrivals)
         }
         LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to) as f64).reduce(f64::max).map(Peak::Users),
-        LoadProfile::Iterations { .. } => None,
+        LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => None,
     }
 }
 

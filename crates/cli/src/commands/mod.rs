@@ -22,11 +22,12 @@ mod trend;
 mod try_;
 mod types;
 mod ui;
+mod watch;
 
 use clap::Subcommand;
 
 use crate::context::CommandContext;
-use crate::exit::Exit;
+use crate::exit::ProcessExit;
 
 /// Declares the subcommands and dispatches them: `NAME(ARGUMENTS)`, where the arguments have a method `perform`.
 macro_rules! commands {
@@ -37,9 +38,9 @@ macro_rules! commands {
         }
 
         impl Commands {
-            pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+            pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<ProcessExit> {
                 match self {
-                    $(Self::$name(arguments) => arguments.perform(context),)*
+                    $(Self::$name(arguments) => arguments.perform(context).map(ProcessExit::from),)*
                 }
             }
         }
@@ -49,6 +50,8 @@ macro_rules! commands {
 commands! {
     /// Run a test: a script, or a URL with a rate or a number of users.
     Run(run::RunArgs),
+    /// Find out why a system is slow with the load test that you have: k6, JMeter, Locust, vegeta, Gatling, hey, or an access log.
+    Watch(watch::WatchArgs),
     /// Run each scenario once and show every request and response. Nothing is recorded.
     Try(try_::TryArgs),
     /// Write a first test with types for your editor.

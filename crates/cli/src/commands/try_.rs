@@ -101,7 +101,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
                 aftermath.load_ended(at);
                 None
             }
-            LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
+            LoadEvent::Waiting | LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         },
     );
     if let LoadEnding::Broke(problem) = ending {

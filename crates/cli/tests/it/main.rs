@@ -42,5 +42,6 @@ mod traces;
 mod tutorial;
 mod ui;
 mod url;
+mod watch;
 mod wire;
 mod workers;

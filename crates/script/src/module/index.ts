@@ -13,5 +13,5 @@ export {
   scriptErrors, serviceTime, signal,
 } from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
-export { observe, param, secret, test } from "loadstone:test";
+export { observe, param, secret, test, watch } from "loadstone:test";
 export { milliseconds } from "loadstone:values";

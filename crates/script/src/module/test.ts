@@ -213,11 +213,27 @@ __loadstone.describe = (exported: unknown, file: string) => (exported instanceof
 
 const SYSTEM = ["observe", "thresholds", "stubs"];
 
+class Watch {
+  readonly kind = "watch";
+  constructor(readonly definition: any) {}
+}
+
+/** What `loadstone watch` observes, and the objectives of a load that another tool generates. */
+export function watch(definition: any): Watch {
+  if (definition === null || typeof definition !== "object") {
+    throw new TypeError(`watch(…): ${show(definition)} is not a description such as { observe, thresholds }`);
+  }
+  if ("load" in definition) throw new TypeError("watch(…) has no `load`: another tool generates it; for Loadstone's own load write `test(…)`");
+  known(definition, ["observe", "thresholds"], "watch(…)");
+  return new Watch(definition);
+}
+
 /** The same for the file of `--with`, which describes the system for a script of another tool: the load of this plan never runs. */
 __loadstone.describeSystem = (exported: any, file: string) => {
   if (exported === null || typeof exported !== "object" || exported instanceof Test) return undefined;
-  known(exported, SYSTEM, "the default export of the file of --with");
-  const { observe, thresholds } = exported;
+  const system = exported instanceof Watch ? exported.definition : exported;
+  known(system, SYSTEM, "the default export of the file of --with");
+  const { observe, thresholds } = system;
   return JSON.stringify(test({ observe, thresholds, load: scenario("system", () => {}).run(once()) }).plan(file));
 };
 /** The function of a scenario, or a function that its users run around it; called by the host in every realm. */

@@ -1,0 +1,57 @@
+//! Was the record read completely, and did the tool end as it should?
+
+use loadstone_metrics::CommandEnd;
+
+use super::super::check::{CheckInfo, CheckInput, RunStage, grade_of};
+use crate::{Grade, ValidityCheck};
+
+const INFO: CheckInfo = CheckInfo {
+    id: "record",
+    title: "Record of the tool",
+    limits: "suspect when lines could not be read, requests were recorded too late for their second, or the tool was killed; invalid when more than 5 % of \
+     the lines could not be read",
+};
+
+pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let tool = super::tool(input);
+    let Some(record) = input.tally.record() else { return INFO.nothing("nothing was read") };
+    let entries = format!("{} entries", loadstone_units::count(record.entries));
+    let ended = match record.command_end {
+        Some(CommandEnd::Exited(0)) => "; the command succeeded".to_owned(),
+        Some(CommandEnd::Exited(code)) => format!("; the command ended with exit code {code}"),
+        Some(CommandEnd::Killed(signal)) => format!("; the command was killed by signal {signal}"),
+        Some(CommandEnd::Stopped) => "; Loadstone stopped the command".to_owned(),
+        None => String::new(),
+    };
+    let rotated = match record.rotated {
+        0 => String::new(),
+        times => format!("; the file was rotated or truncated {}", if times == 1 { "once".to_owned() } else { format!("{times} times") }),
+    };
+    let lines = record.entries + record.unreadable;
+    let share = record.unreadable as f64 / lines.max(1) as f64;
+    if record.unreadable > 0 {
+        let shown = record.unreadable_line.as_deref().unwrap_or_default();
+        let evidence = format!(
+            "{} could not be read as {tool}'s record, such as \"{shown}\"{rotated}{ended}",
+            loadstone_units::counted(record.unreadable, "line")
+        );
+        let advice = "Check that --record and --log-format match the file, and that nothing else writes to it.";
+        return INFO.graded(grade_of(share, 0.0, 0.05), evidence, advice);
+    }
+    if let Some(CommandEnd::Killed(_)) = record.command_end {
+        let advice = "Requests that were in flight when the tool was killed are missing. The numbers describe the run up to that time.";
+        return INFO.graded(Grade::Suspect, format!("{entries} were read{ended}"), advice);
+    }
+    let late = record.ended_early;
+    if late > 0 && input.stage != RunStage::Running {
+        let evidence = format!(
+            "{} of {entries} arrived over 10 s after their request had ended, and are counted in a later second{ended}",
+            loadstone_units::count(late)
+        );
+        let advice = "The tool buffers its record. Make it write each entry at once: its documentation calls this flushing.";
+        return INFO.graded(grade_of(late as f64 / record.entries.max(1) as f64, 0.01, 1.0), evidence, advice);
+    }
+    let failed = matches!(record.command_end, Some(CommandEnd::Exited(code)) if code != 0);
+    let advice = if failed { "Its output says why. Many tools end like this when their own thresholds fail." } else { "" };
+    INFO.with(Some(Grade::Valid), format!("{entries} were read without a gap{rotated}{ended}"), advice)
+}

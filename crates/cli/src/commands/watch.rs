@@ -1,0 +1,235 @@
+//! `loadstone watch`: observes a system while another tool generates the load.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use loadstone_metrics::CommandEnd;
+use loadstone_plan::{LoadModel, Secrets, TestPlan};
+use loadstone_protocol::NetworkOptions;
+use loadstone_secrets::{MASK, is_credential, is_password};
+use loadstone_session::{PrintedLines, Session};
+use loadstone_watch::{Watch, WatchChoices, WatchEnd, WatchLimits};
+use serde_json::{Value, json};
+
+use crate::command_run::CommandRun;
+use crate::context::CommandContext;
+use crate::exit::{Exit, ProcessExit, UsageError};
+use crate::flags::{OutputArgs, ParameterArgs};
+use crate::k6_run::with_system;
+use crate::objective;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone watch --process 8080 -- k6 run script.js
+  loadstone watch shop.watch.ts -- jmeter -n -t plan.jmx
+  loadstone watch --process 8080 --postgres postgres://app@127.0.0.1/shop -- locust --headless -u 50 -r 10 -t 2m --host http://127.0.0.1:8080
+  loadstone watch --process 8080 --follow access.log --for 5m \\
+    --log-format '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time'")]
+pub(crate) struct WatchArgs {
+    /// A file with observers and thresholds: `export default watch({ observe, thresholds })`.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The command that generates the load.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Format of the record: k6-json, jtl, locust, vegeta-csv, gatling, hey-csv or access-log.  [default: by the command or the file]
+    #[arg(long, value_name = "FORMAT", help_heading = "Record")]
+    record: Option<String>,
+    /// Read the record from this file while it is written. A folder: Gatling's folder of results.
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    follow: Option<PathBuf>,
+    /// The log_format of nginx or the LogFormat of Apache. It needs a time of day, a request time, a status and a path.
+    #[arg(long, value_name = "PATTERN", help_heading = "Record")]
+    log_format: Option<String>,
+    /// Whether requests arrive regardless of responses, or users wait for responses.  [default: by the tool and its script]
+    #[arg(long, value_name = "MODEL", help_heading = "Record")]
+    load: Option<LoadArgument>,
+    /// End after this time.
+    #[arg(long = "for", value_name = "DURATION", value_parser = loadstone_units::duration::parse, help_heading = "Record")]
+    duration_ns: Option<u64>,
+    /// End with this process, and measure its CPU time.
+    #[arg(long, value_name = "PID", help_heading = "Record")]
+    pid: Option<u32>,
+    /// Ctrl-C is the planned end: the run counts as complete.
+    #[arg(long, help_heading = "Record")]
+    until_signal: bool,
+    /// Observe the process that listens on this port, or has this name. Can be repeated, as the next flags can.
+    #[arg(long, value_name = "PORT|NAME", help_heading = "Observe")]
+    process: Vec<String>,
+    /// Observe the machine.
+    #[arg(long, help_heading = "Observe")]
+    host: bool,
+    /// Observe a PostgreSQL server.
+    #[arg(long, value_name = "URL", help_heading = "Observe")]
+    postgres: Vec<String>,
+    /// Observe a MySQL or MariaDB server.
+    #[arg(long, value_name = "URL", help_heading = "Observe")]
+    mysql: Vec<String>,
+    /// Observe a Redis server.
+    #[arg(long, value_name = "URL", help_heading = "Observe")]
+    redis: Vec<String>,
+    /// Read metrics in the format of Prometheus.
+    #[arg(long, value_name = "URL", help_heading = "Observe")]
+    prometheus: Vec<String>,
+    /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'. Can be repeated.
+    #[arg(long = "threshold", value_name = "OBJECTIVE")]
+    thresholds: Vec<String>,
+    /// Name of the test in reports and of the run's folder.  [default: the tool]
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Label the run. Can be repeated.
+    #[arg(long = "tag", value_name = "TEXT")]
+    tags: Vec<String>,
+    #[command(flatten)]
+    params: ParameterArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LoadArgument {
+    Arrivals,
+    Users,
+}
+
+impl WatchArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<ProcessExit> {
+        let watch = Watch::prepare(&self.choices(), self.limits()?)?.with_quiet_stdout(self.output.json);
+        let name = self.name.clone().unwrap_or_else(|| watch.tool().to_owned());
+        let mut plan = watch.plan(&name, self.shown_command());
+        plan.observers = self.observers();
+        plan.observers.iter().for_each(|described| plan.secrets.learn_description(described));
+        for text in &self.thresholds {
+            plan.thresholds.push(objective::parse("--threshold", text)?);
+        }
+        plan.validate().map_err(|error| UsageError(error.to_string()))?;
+        let session = self.session(plan)?;
+        let options = session.plan.options.clone();
+        let end = Cell::new(WatchEnd::default());
+        let run = CommandRun { output: &self.output, stops_with_stdin: false, color: context.color, summarize: None, exit_codes: None };
+        let exit = run.perform_with(session, |session, subscribers| {
+            let follow = |controls, on_event: &mut dyn FnMut(_) -> _| {
+                let (ending, ended) = watch.run(&controls, &options, on_event);
+                end.set(ended);
+                ending
+            };
+            Ok(session.run_recorded(follow, subscribers))
+        })?;
+        Ok(with_command(exit, end.get()))
+    }
+
+    fn choices(&self) -> WatchChoices {
+        WatchChoices {
+            command: self.command.clone(),
+            record: self.record.clone(),
+            follow: self.follow.clone(),
+            log_format: self.log_format.clone(),
+            model: self.load.map(|load| match load {
+                LoadArgument::Arrivals => LoadModel::Arrivals,
+                LoadArgument::Users => LoadModel::Users,
+            }),
+        }
+    }
+
+    fn limits(&self) -> Result<WatchLimits, UsageError> {
+        if self.pid.is_some() && !self.command.is_empty() {
+            return Err(UsageError(
+                "--pid is for a tool that already runs: leave it out, because COMMAND's own process is measured".to_owned(),
+            ));
+        }
+        Ok(WatchLimits { duration_ns: self.duration_ns, pid: self.pid, until_signal: self.until_signal })
+    }
+
+    /// The descriptions that `observe.KIND(…)` of a script gives.
+    fn observers(&self) -> Vec<Value> {
+        let process = |of: &String| match of.parse::<u16>() {
+            Ok(port) => json!({ "kind": "process", "port": port }),
+            Err(_) => json!({ "kind": "process", "name": of }),
+        };
+        let by_url = |kind: &'static str, urls: &[String]| -> Vec<Value> {
+            // The second and later ones need their own names.
+            let named = |(index, url): (usize, &String)| match index {
+                0 => json!({ "kind": kind, "url": url }),
+                _ => json!({ "kind": kind, "url": url, "name": format!("{kind}{}", index + 1) }),
+            };
+            urls.iter().enumerate().map(named).collect()
+        };
+        let mut all: Vec<Value> = self.process.iter().map(process).collect();
+        all.extend(self.host.then(|| json!({ "kind": "host" })));
+        for (kind, urls) in [("postgres", &self.postgres), ("mysql", &self.mysql), ("redis", &self.redis), ("prometheus", &self.prometheus)]
+        {
+            all.extend(by_url(kind, urls));
+        }
+        all
+    }
+
+    fn session(&self, plan: TestPlan) -> anyhow::Result<Session> {
+        let hidden = |problem: String, secrets: &Secrets| UsageError(secrets.hide(&problem).into_owned());
+        let observers = loadstone_session::observers(&plan).map_err(|problem| hidden(problem.to_string(), &plan.all_secrets()))?;
+        let printed = PrintedLines::new();
+        let sender = printed.sender();
+        let session = Session {
+            plan,
+            network: NetworkOptions::default(),
+            observers,
+            stubs: None,
+            file: self.file.as_ref().map(|file| file.display().to_string()),
+            script: None,
+            workers: 1,
+            tags: self.tags.clone(),
+            folder: self.output.runs.clone(),
+            printed,
+            finds_early: self.output.live,
+        };
+        let Some(file) = &self.file else { return Ok(session) };
+        if !self.observers().is_empty() {
+            return Err(UsageError(format!("observers come from {} or from flags, not from both", file.display())).into());
+        }
+        with_system(session, file, &self.params.inputs()?, &sender)
+    }
+
+    /// The command, with the values of credentials masked.
+    fn shown_command(&self) -> Vec<String> {
+        let mut follows_credential = false;
+        let shown = |word: &String| {
+            let masks_whole = std::mem::replace(&mut follows_credential, is_secret_name(word.trim_start_matches('-')));
+            match word.split_once('=') {
+                _ if masks_whole => MASK.to_owned(),
+                Some((name, _)) if is_secret_name(name.trim_start_matches('-')) => format!("{name}={MASK}"),
+                _ => loadstone_secrets::exchange::url(word),
+            }
+        };
+        self.command.iter().map(shown).collect()
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    is_credential(name) || is_password(name)
+}
+
+/// The command's code, if it did not succeed: the tool documents it. Otherwise Loadstone's.
+fn with_command(exit: Exit, end: WatchEnd) -> ProcessExit {
+    match end.command {
+        Some(CommandEnd::Exited(code)) if code != 0 && exit != Exit::Interrupted => ProcessExit::OfCommand(code),
+        Some(CommandEnd::Killed(signal)) => ProcessExit::OfCommand(128 + signal),
+        _ => ProcessExit::Own(exit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_the_command_comes_first() {
+        let end = |command| WatchEnd { command: Some(command) };
+        assert_eq!(with_command(Exit::Passed, end(CommandEnd::Exited(0))), ProcessExit::Own(Exit::Passed));
+        assert_eq!(with_command(Exit::ThresholdsFailed, end(CommandEnd::Exited(0))), ProcessExit::Own(Exit::ThresholdsFailed));
+        assert_eq!(with_command(Exit::ThresholdsFailed, end(CommandEnd::Exited(99))), ProcessExit::OfCommand(99));
+        assert_eq!(with_command(Exit::Broken, end(CommandEnd::Killed(9))), ProcessExit::OfCommand(137));
+        assert_eq!(with_command(Exit::Interrupted, end(CommandEnd::Exited(105))), ProcessExit::Own(Exit::Interrupted));
+        assert_eq!(with_command(Exit::Passed, WatchEnd::default()), ProcessExit::Own(Exit::Passed));
+    }
+}

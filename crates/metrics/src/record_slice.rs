@@ -1,0 +1,82 @@
+//! What a second of another tool's record showed about the record itself. All validity checks of such a run are based on it.
+
+use serde::{Deserialize, Serialize};
+
+/// The reading of a record during one second of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordSlice {
+    /// Entries that were understood.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub entries: u64,
+    /// Lines that were not understood.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: u64,
+    /// The first of these lines, bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable_line: Option<String>,
+    /// Requests that began before the seconds that were still open. They count as started later than they did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub started_early: u64,
+    /// Requests that ended before the seconds that were still open. They count in a later second.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended_early: u64,
+    /// Entries outside of the run: before its start, or in the future. They are not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside: u64,
+    /// Iterations that the tool dropped because it had no free user.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// How often the record was rotated or truncated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rotated: u64,
+    /// Steps of the wall clock, whose absolute values add up. Nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clock_step_ns: u64,
+    /// CPU time of the tool's busiest thread. Nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub thread_busy_ns: u64,
+    /// How the command ended, in its last second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_end: Option<CommandEnd>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandEnd {
+    Exited(u8),
+    /// By a signal that Loadstone did not send.
+    Killed(u8),
+    /// By a signal that Loadstone sent, because the run was to end.
+    Stopped,
+}
+
+impl RecordSlice {
+    pub(crate) fn merge(&mut self, other: RecordSlice) {
+        self.entries += other.entries;
+        self.unreadable += other.unreadable;
+        self.unreadable_line = self.unreadable_line.take().or(other.unreadable_line);
+        self.started_early += other.started_early;
+        self.ended_early += other.ended_early;
+        self.outside += other.outside;
+        self.dropped += other.dropped;
+        self.rotated += other.rotated;
+        self.clock_step_ns += other.clock_step_ns;
+        self.thread_busy_ns += other.thread_busy_ns;
+        self.command_end = self.command_end.or(other.command_end);
+    }
+
+    /// Adds a later second or another part.
+    pub fn add(into: &mut Option<RecordSlice>, from: Option<RecordSlice>) {
+        match (into.as_mut(), from) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (None, from) => *into = from,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,28 @@
+//! Why a tool or a record cannot be watched.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Found before anything is started, unless a message says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error("--record {name}: there is no such format{hint}; known are: {known}")]
+    UnknownFormat { name: String, hint: String, known: String },
+    #[error(
+        "cannot tell which record `{program}` writes: name its format with --record and its file with --follow, such as \
+         --record jtl --follow result.jtl"
+    )]
+    UnknownTool { program: String },
+    #[error("nothing to watch: add `-- COMMAND`, or follow a record with --follow FILE")]
+    Nothing,
+    #[error("--log-format: {problem}\nwrite the log_format of nginx or the LogFormat of Apache, such as '{example}'")]
+    LogFormat { problem: String, example: &'static str },
+    #[error("{what}: {problem}")]
+    Command { what: String, problem: String },
+    #[error("cannot start {program}: {problem}; check that it is installed and on the PATH")]
+    Start { program: String, problem: io::Error },
+    #[error("cannot read {}: {problem}", path.display())]
+    Read { path: PathBuf, problem: io::Error },
+    #[error("cannot prepare the record of the tool: {0}")]
+    Prepare(io::Error),
+}

@@ -1,0 +1,74 @@
+//! Locust: the lines of the plugin that Loadstone adds to the locustfile. Each is a JSON list.
+//!
+//! `["r", end, milliseconds, method, name, status, bytes, error]` is a request, `["u", time, process, users]` a number of users. Times are seconds since 1970.
+
+use std::borrow::Cow;
+
+use loadstone_metrics::Outcome;
+use loadstone_plan::LoadModel;
+use serde::Deserialize;
+
+use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+
+pub(super) const FORMAT: RecordFormat = RecordFormat {
+    name: "locust",
+    tool: "Locust",
+    resolution_ns: 1_000,
+    model: LoadModel::Users,
+    has_iterations: false,
+    comes_at_end: false,
+    lacks: &["the schedule: when each task was due", "connection phases", "requests in flight when Locust was killed", "iterations"],
+    make: |_| Ok(Box::new(LocustReader)),
+};
+
+struct LocustReader;
+
+#[derive(Deserialize)]
+struct RequestLine<'a>(
+    &'a str,
+    f64,
+    f64,
+    #[serde(borrow)] Cow<'a, str>,
+    #[serde(borrow)] Cow<'a, str>,
+    u16,
+    u64,
+    #[serde(borrow)] Cow<'a, str>,
+);
+
+#[derive(Deserialize)]
+struct UsersLine<'a>(#[serde(borrow)] Cow<'a, str>, f64, u32, u64);
+
+impl RecordReader for LocustReader {
+    fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
+        if line.starts_with(b"[\"u\"") {
+            let UsersLine(_kind, at, source, count) = serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
+            take(&Entry::Users { at: wall(at)?, source, count });
+            return Ok(());
+        }
+        let RequestLine(kind, ended, milliseconds, method, name, status, bytes, error) =
+            serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
+        if kind != "r" || !milliseconds.is_finite() || milliseconds < 0.0 {
+            return Err(UnreadableLine);
+        }
+        let outcome = match (error.is_empty(), status) {
+            (true, _) => Outcome::Passed,
+            (false, 0) => outcome_of_error(&error),
+            (false, status) if outcome_of(status) == Outcome::Passed => Outcome::Expect,
+            (false, status) => outcome_of(status),
+        };
+        let name = format!("{method} {name}");
+        take(&Entry::Request(Timed {
+            outcome,
+            status,
+            message: if outcome == Outcome::Status { "" } else { &error },
+            bytes_received: bytes,
+            ..Timed::new(&name, wall(ended)?, (milliseconds * 1e6).round() as u64)
+        }));
+        Ok(())
+    }
+}
+
+fn wall(seconds: f64) -> Result<RecordTime, UnreadableLine> {
+    (seconds.is_finite() && seconds > 0.0).then_some(RecordTime::Wall((seconds * 1e9) as u64)).ok_or(UnreadableLine)
+}

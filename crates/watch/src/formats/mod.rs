@@ -1,0 +1,32 @@
+//! The formats of records. Each is one file here, and one line of [`FORMATS`].
+
+mod access_log;
+mod fields;
+mod gatling;
+mod hey;
+mod jtl;
+mod k6;
+mod locust;
+mod log_pattern;
+mod request_name;
+mod vegeta;
+
+use crate::error::WatchError;
+use crate::record_format::RecordFormat;
+
+/// In the order in which the documentation lists them.
+pub(crate) const FORMATS: &[RecordFormat] =
+    &[k6::FORMAT, jtl::FORMAT, locust::FORMAT, vegeta::FORMAT, gatling::FORMAT, hey::FORMAT, access_log::FORMAT];
+
+/// The format of this name.
+///
+/// # Errors
+/// Lists the known formats.
+pub(crate) fn find(name: &str) -> Result<&'static RecordFormat, WatchError> {
+    let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| WatchError::UnknownFormat {
+        name: name.to_owned(),
+        hint: loadstone_units::did_you_mean(name, &known),
+        known: known.join(", "),
+    })
+}

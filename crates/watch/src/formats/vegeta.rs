@@ -1,0 +1,56 @@
+//! vegeta: the lines of `vegeta encode --to csv`.
+//!
+//! Time, status, latency, bytes out, bytes in, error, body, attack, sequence, method, URL, headers. vegeta sends at a rate and measures from the instant at
+//! which it sent.
+
+use std::borrow::Cow;
+
+use loadstone_metrics::Outcome;
+use loadstone_plan::LoadModel;
+
+use super::{fields, request_name};
+use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+
+pub(super) const FORMAT: RecordFormat = RecordFormat {
+    name: "vegeta-csv",
+    tool: "vegeta",
+    resolution_ns: 1,
+    model: LoadModel::Arrivals,
+    has_iterations: false,
+    comes_at_end: false,
+    lacks: &["the schedule: when each request was due", "connection phases", "users", "requests in flight when vegeta was killed"],
+    make: |_| Ok(Box::new(VegetaReader)),
+};
+
+struct VegetaReader;
+
+impl RecordReader for VegetaReader {
+    fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
+        let line = std::str::from_utf8(line).map_err(|_| UnreadableLine)?;
+        let values = fields::split(line);
+        let text = |at: usize| values.get(at).map_or("", Cow::as_ref);
+        let number = |at: usize| text(at).parse::<u64>().map_err(|_| UnreadableLine);
+        if values.len() < 11 {
+            return Err(UnreadableLine);
+        }
+        let (started, duration_ns) = (number(0)?, number(2)?);
+        let status = text(1).parse::<u16>().map_err(|_| UnreadableLine)?;
+        let error = text(5);
+        let outcome = match (status, error.is_empty()) {
+            (0, false) => outcome_of_error(error),
+            (_, true) => Outcome::Passed,
+            (status, false) if outcome_of(status) == Outcome::Passed => Outcome::Expect,
+            (status, false) => outcome_of(status),
+        };
+        take(&Entry::Request(Timed {
+            outcome,
+            status,
+            message: if outcome == Outcome::Status { "" } else { error },
+            bytes_sent: number(3).unwrap_or(0),
+            bytes_received: number(4).unwrap_or(0),
+            ..Timed::new(&request_name::of_url(text(9), text(10)), RecordTime::Wall(started).plus(duration_ns), duration_ns)
+        }));
+        Ok(())
+    }
+}

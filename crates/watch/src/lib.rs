@@ -1,0 +1,64 @@
+//! Load of other tools as a run of Loadstone: starts the tool, reads its record while it is written, and produces the seconds that the engine produces for
+//! its own load.
+//!
+//! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
+//! `formats` one file for each format, `line_source` pipes and files that grow, `wall_clock` the mapping of times. Deliberately absent: findings and
+//! validity (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
+
+mod entry;
+mod error;
+mod formats;
+mod line_source;
+mod reading;
+mod record_format;
+mod seconds;
+mod tool_process;
+mod tools;
+mod wall_clock;
+mod watch;
+
+use loadstone_metrics::Snapshot;
+use loadstone_plan::LoadModel;
+
+pub use error::WatchError;
+pub use seconds::HELD_SECONDS;
+pub use tools::WatchChoices;
+pub use watch::{Watch, WatchEnd, WatchLimits};
+
+/// Reads a whole record as the run of its tool would, for tests: `started_wall_ns` is the wall time at which the run begins.
+///
+/// # Errors
+/// There is no such format, or its pattern is wrong.
+pub fn read_all(
+    format: &str,
+    pattern: Option<&str>,
+    model: LoadModel,
+    started_wall_ns: u64,
+    record: &[u8],
+) -> Result<Vec<Snapshot>, WatchError> {
+    let format = formats::find(format)?;
+    let mut reader = (format.make)(pattern)?;
+    let counting = seconds::Counting {
+        scenario: format.tool.into(),
+        model,
+        has_iterations: format.has_iterations,
+        users: None,
+        series_max: loadstone_plan::RunOptions::default().series_max,
+    };
+    let mut open = seconds::RecordedSeconds::new(counting, wall_clock::WallClock::new((0, started_wall_ns)), 0);
+    let mut complete: Vec<Snapshot> = Vec::new();
+    for line in record.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let read = reader.line(line, &mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
+        if read.is_err() {
+            open.unreadable(line);
+        }
+    }
+    let last = open.finish(0, &mut |snapshot| complete.push(snapshot));
+    complete.push(last);
+    Ok(complete)
+}
+
+/// The formats of records: name, tool, and what the record does not contain.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
+    formats::FORMATS.iter().map(|format| (format.name, format.tool, format.lacks))
+}

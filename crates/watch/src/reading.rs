@@ -1,0 +1,118 @@
+//! The thread that reads the record and completes the seconds of the run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use loadstone_metrics::Snapshot;
+use loadstone_metrics::clock::Monotonic;
+
+use crate::line_source::{LineSource, LineSourceState};
+use crate::record_format::{RecordReader, UnreadableLine};
+use crate::seconds::{Counting, RecordedSeconds};
+use crate::wall_clock::{self, WallClock};
+
+/// Completed seconds that wait for the main thread. The reader then waits, and the pipe holds the tool's output.
+const WAITING_MAX: usize = 64;
+/// Time without new lines between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Seconds of silence after which a second is complete without a later entry.
+const SILENT_SECONDS_MAX: u32 = 60;
+/// Time between two readings of the wall clock. Nanoseconds.
+const CLOCK_EVERY_NS: u64 = 250_000_000;
+
+/// What the reader passes on.
+pub(crate) enum ReadSecond {
+    Complete(Box<Snapshot>),
+    /// The last one.
+    Last(Box<Snapshot>),
+    /// The record cannot be read any more. The last second follows.
+    Failed(String),
+}
+
+/// A record that is being read.
+pub(crate) struct RecordReading {
+    pub(crate) seconds: Receiver<ReadSecond>,
+    /// Nothing more will be written, so the reader ends when it has read everything.
+    ending: Arc<AtomicBool>,
+}
+
+/// The inputs of the reader.
+pub(crate) struct RecordInput {
+    pub(crate) source: LineSource,
+    pub(crate) reader: Box<dyn RecordReader>,
+    pub(crate) counting: Counting,
+    pub(crate) zero: Monotonic,
+    pub(crate) comes_at_end: bool,
+}
+
+impl RecordReading {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system cannot start a thread.
+    pub(crate) fn start(input: RecordInput) -> std::io::Result<Self> {
+        let (sender, seconds) = sync_channel(WAITING_MAX);
+        let ending = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&ending);
+        thread::Builder::new().name("record".to_owned()).spawn(move || input.read(&sender, &ends))?;
+        Ok(Self { seconds, ending })
+    }
+
+    /// The writer of the record has ended.
+    pub(crate) fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+}
+
+impl RecordInput {
+    fn read(self, sender: &SyncSender<ReadSecond>, ending: &AtomicBool) {
+        let RecordInput { mut source, mut reader, counting, zero, comes_at_end } = self;
+        let started_at = zero.now();
+        let mut seconds = RecordedSeconds::new(counting, WallClock::new(wall_clock::read(zero)), started_at);
+        let mut clock_due = 0;
+        // If the main thread has gone, nobody needs the rest.
+        let mut complete = |snapshot: Snapshot| _ = sender.send(ReadSecond::Complete(Box::new(snapshot)));
+        loop {
+            let was_ending = ending.load(Ordering::Acquire);
+            let now = zero.now();
+            if now >= clock_due {
+                clock_due = now + CLOCK_EVERY_NS;
+                seconds.observe(wall_clock::read(zero));
+            }
+            let read = source.read(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
+            match read {
+                Ok(LineSourceState::Lines) => {}
+                Ok(LineSourceState::Rotated) => seconds.record().rotated += 1,
+                Ok(LineSourceState::Rotating) => thread::sleep(LOOK_EVERY),
+                Ok(LineSourceState::Nothing) if was_ending => break,
+                Ok(LineSourceState::Nothing) => {
+                    if !comes_at_end {
+                        seconds.pass(now, SILENT_SECONDS_MAX, &mut complete);
+                    }
+                    thread::sleep(LOOK_EVERY);
+                }
+                Err(problem) => {
+                    let _ = sender.send(ReadSecond::Failed(format!("cannot read the record any more: {problem}")));
+                    break;
+                }
+            }
+        }
+        let now = zero.now();
+        source.finish(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
+        let last = seconds.finish(now, &mut complete);
+        let _ = sender.send(ReadSecond::Last(Box::new(last)));
+    }
+}
+
+fn parse(line: Option<&[u8]>, reader: &mut dyn RecordReader, seconds: &mut RecordedSeconds, now: u64, complete: &mut dyn FnMut(Snapshot)) {
+    let read = match line {
+        Some(line) => reader.line(line, &mut |entry| seconds.take(entry, now, complete)),
+        None => Err(UnreadableLine),
+    };
+    if read.is_err() {
+        seconds.unreadable(line.unwrap_or(b"a line of more than 4 MiB"));
+    }
+}

@@ -1,0 +1,256 @@
+//! The tools that Loadstone knows: which record each writes, and which arguments make it write there.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use loadstone_metrics::clock::wall_ns;
+use loadstone_plan::LoadModel;
+use tempfile::TempDir;
+
+use crate::error::WatchError;
+use crate::formats;
+use crate::line_source::RecordPlace;
+use crate::record_format::RecordFormat;
+
+const LOCUST_PLUGIN: &str = include_str!("locust_plugin.py");
+
+/// What to watch, as the user says it.
+#[derive(Debug, Clone, Default)]
+pub struct WatchChoices {
+    /// The command that generates the load. Empty: none.
+    pub command: Vec<String>,
+    /// The format of the record. `None`: by the command, or by the file.
+    pub record: Option<String>,
+    /// The file of the record. `None`: Loadstone makes the command write it to a pipe.
+    pub follow: Option<PathBuf>,
+    /// The pattern of an access log.
+    pub log_format: Option<String>,
+    pub model: Option<LoadModel>,
+}
+
+/// A command and its record, ready to start.
+pub(crate) struct PreparedTool {
+    pub(crate) format: &'static RecordFormat,
+    pub(crate) model: LoadModel,
+    pub(crate) place: RecordPlace,
+    pub(crate) command: Vec<OsString>,
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// The command prints its record.
+    pub(crate) stdout: Option<PathBuf>,
+    /// A second command, which converts the record.
+    pub(crate) converter: Vec<OsString>,
+    /// The tool's constant number of users, by its arguments.
+    pub(crate) users: Option<u64>,
+    /// Has the pipes. Removed at the end.
+    pub(crate) scratch: Option<TempDir>,
+}
+
+/// How a known tool is made to write its record.
+struct KnownTool {
+    format: &'static str,
+    /// Whether it is this command: the program's name, then the arguments.
+    is: fn(&str, &[String]) -> bool,
+    inject: fn(&mut PreparedTool, &Path) -> Result<(), WatchError>,
+}
+
+const TOOLS: &[KnownTool] = &[
+    KnownTool { format: "k6-json", is: |program, arguments| program == "k6" && has(arguments, "run"), inject: k6 },
+    KnownTool { format: "jtl", is: |program, arguments| program.starts_with("jmeter") || is_jmeter_jar(arguments), inject: jmeter },
+    KnownTool { format: "locust", is: |program, arguments| program == "locust" || is_locust_module(arguments), inject: locust },
+    KnownTool { format: "vegeta-csv", is: |program, arguments| program == "vegeta" && has(arguments, "attack"), inject: vegeta },
+    KnownTool { format: "hey-csv", is: |program, _| program == "hey", inject: hey },
+];
+
+fn has(arguments: &[String], wanted: &str) -> bool {
+    arguments.iter().any(|argument| argument == wanted)
+}
+
+fn is_jmeter_jar(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| argument.ends_with("ApacheJMeter.jar") || argument.ends_with("jmeter.NewDriver"))
+}
+
+fn is_locust_module(arguments: &[String]) -> bool {
+    arguments.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "locust")
+}
+
+/// Finds the format and the place of the record, and completes the command.
+///
+/// # Errors
+/// [`WatchError`], before anything is started.
+pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError> {
+    let known = choices.command.split_first().and_then(|(program, arguments)| {
+        let name = Path::new(program).file_name().map_or(program.as_str(), |name| name.to_str().unwrap_or(program));
+        TOOLS.iter().find(|tool| (tool.is)(name, arguments))
+    });
+    if let Some(program) = choices.command.first().filter(|program| !is_on_path(program)) {
+        return Err(WatchError::Start { program: program.clone(), problem: io::ErrorKind::NotFound.into() });
+    }
+    let name = match (&choices.record, known, &choices.follow) {
+        (Some(name), ..) => name.as_str(),
+        (None, Some(tool), None) => tool.format,
+        (None, tool, Some(path)) => tool.map(|tool| tool.format).filter(|_| choices.log_format.is_none()).unwrap_or_else(|| by_name(path)),
+        (None, None, None) => match choices.command.first() {
+            Some(program) => return Err(WatchError::UnknownTool { program: program.clone() }),
+            None => return Err(WatchError::Nothing),
+        },
+    };
+    let format = formats::find(name)?;
+    let mut prepared = PreparedTool {
+        format,
+        model: choices.model.unwrap_or(format.model),
+        place: RecordPlace::Pipe(PathBuf::new()),
+        command: choices.command.iter().map(OsString::from).collect(),
+        environment: Vec::new(),
+        stdout: None,
+        converter: Vec::new(),
+        users: None,
+        scratch: None,
+    };
+    match (&choices.follow, known.filter(|tool| tool.format == name)) {
+        (Some(path), _) => prepared.place = place_of(path, format),
+        (None, Some(tool)) => {
+            let scratch = TempDir::with_prefix("loadstone-watch-").map_err(WatchError::Prepare)?;
+            let pipe = scratch.path().join("record");
+            make_pipe(&pipe)?;
+            prepared.place = RecordPlace::Pipe(pipe.clone());
+            prepared.scratch = Some(scratch);
+            (tool.inject)(&mut prepared, &pipe)?;
+        }
+        (None, None) if choices.command.is_empty() => return Err(WatchError::Nothing),
+        (None, None) => return Err(WatchError::UnknownTool { program: choices.command[0].clone() }),
+    }
+    if choices.model.is_none() && format.name == "k6-json" && uses_arrivals(&choices.command) {
+        prepared.model = LoadModel::Arrivals;
+    }
+    Ok(prepared)
+}
+
+fn place_of(path: &Path, format: &RecordFormat) -> RecordPlace {
+    if path.is_dir() {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_nanos(wall_ns());
+        return RecordPlace::NewestIn { folder: path.to_owned(), file: "simulation.log", since };
+    }
+    RecordPlace::File { path: path.to_owned(), has_header: format.name == "jtl" }
+}
+
+fn by_name(path: &Path) -> &'static str {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    match name.rsplit('.').next() {
+        Some("jtl") => "jtl",
+        _ if name == "simulation.log" || path.is_dir() => "gatling",
+        _ => "access-log",
+    }
+}
+
+/// Whether a script given to k6 has an executor that starts iterations at a rate.
+fn uses_arrivals(command: &[String]) -> bool {
+    let scripts = command.iter().skip(1).filter(|argument| argument.ends_with(".js") || argument.ends_with(".ts"));
+    scripts.filter_map(|path| std::fs::read_to_string(path).ok()).any(|text| text.contains("arrival-rate"))
+}
+
+fn is_on_path(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+fn make_pipe(path: &Path) -> Result<(), WatchError> {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).map_err(|problem| WatchError::Prepare(problem.into()))
+}
+
+impl PreparedTool {
+    /// Inserts arguments after the first argument that is `after`.
+    fn insert_after(&mut self, after: &str, arguments: impl IntoIterator<Item = OsString>) {
+        let at = self.command.iter().skip(1).position(|argument| argument == after).map_or(self.command.len(), |at| at + 2);
+        self.command.splice(at..at, arguments);
+    }
+
+    /// The value of an option that the user set: `-l FILE`, `--logfile FILE` or `--logfile=FILE`.
+    fn value_of(&self, names: &[&str]) -> Option<(usize, String)> {
+        let text = |index: usize| self.command.get(index).and_then(|argument| argument.to_str());
+        (1..self.command.len()).find_map(|index| {
+            let argument = text(index)?;
+            let joined = names.iter().find_map(|name| argument.strip_prefix(name)?.strip_prefix('='));
+            match joined {
+                Some(value) => Some((index, value.to_owned())),
+                None if names.contains(&argument) => Some((index + 1, text(index + 1)?.to_owned())),
+                None => None,
+            }
+        })
+    }
+}
+
+fn k6(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    tool.insert_after("run", ["--out".into(), option("json=", pipe)]);
+    Ok(())
+}
+
+fn jmeter(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    match tool.value_of(&["-l", "--logfile"]) {
+        Some((_, file)) => tool.place = RecordPlace::File { path: file.into(), has_header: true },
+        None => tool.command.extend(["-l".into(), pipe.into()]),
+    }
+    let properties = [
+        ("output_format", "csv"),
+        ("print_field_names", "true"),
+        ("timestamp_format", "ms"),
+        ("thread_counts", "true"),
+        ("autoflush", "true"),
+        ("url", "true"),
+    ];
+    tool.command.extend(properties.map(|(name, value)| format!("-Jjmeter.save.saveservice.{name}={value}").into()));
+    tool.command.push("-Jsampleresult.timestamp.start=true".into());
+    Ok(())
+}
+
+fn locust(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    let plugin = pipe.with_file_name("loadstone_locust.py");
+    std::fs::write(&plugin, LOCUST_PLUGIN).map_err(WatchError::Prepare)?;
+    match tool.value_of(&["-f", "--locustfile"]) {
+        Some((at, files)) => {
+            let prefix = if tool.command[at].to_string_lossy().starts_with("--") { "--locustfile=" } else { "" };
+            tool.command[at] = option(&format!("{prefix}{files},"), &plugin);
+        }
+        None => tool.command.extend(["-f".into(), option("locustfile.py,", &plugin)]),
+    }
+    tool.environment.push(("LOADSTONE_RECORD", pipe.into()));
+    Ok(())
+}
+
+fn vegeta(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    if let Some((_, file)) = tool.value_of(&["-output", "--output"]) {
+        return Err(WatchError::Command {
+            what: format!("-output {file}"),
+            problem: "Loadstone reads vegeta's output itself: leave it out; the results are in the run directory".to_owned(),
+        });
+    }
+    let results = pipe.with_file_name("results");
+    make_pipe(&results)?;
+    let vegeta = tool.command[0].clone();
+    tool.insert_after("attack", ["-output".into(), results.clone().into()]);
+    if tool.value_of(&["-max-body", "--max-body"]).is_none() {
+        // Bodies would fill the record, and nothing reads them.
+        tool.insert_after("attack", ["-max-body".into(), "0".into()]);
+    }
+    tool.converter = vec![vegeta, "encode".into(), "-to".into(), "csv".into(), "-output".into(), pipe.into(), results.into()];
+    Ok(())
+}
+
+fn hey(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    tool.users = Some(tool.value_of(&["-c"]).and_then(|(_, users)| users.parse().ok()).unwrap_or(50));
+    if tool.value_of(&["-o"]).is_none() {
+        tool.command.splice(1..1, ["-o".into(), "csv".into()]);
+    }
+    tool.stdout = Some(pipe.to_owned());
+    Ok(())
+}
+
+fn option(prefix: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(prefix);
+    text.push(path);
+    text
+}

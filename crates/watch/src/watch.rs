@@ -1,0 +1,323 @@
+//! Runs a tool, or follows a record, until its end. Read [`Watch::run`].
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::TryRecvError;
+use std::time::Duration;
+
+use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, StopReason, WorkerError};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{CommandEnd, Nanos, Snapshot};
+use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, TestPlan};
+
+use crate::error::WatchError;
+use crate::line_source::LineSource;
+use crate::reading::{ReadSecond, RecordInput, RecordReading};
+use crate::record_format::RecordReader;
+use crate::seconds::Counting;
+use crate::tool_process::{CpuUse, ToolProcess};
+use crate::tools::{self, PreparedTool, WatchChoices};
+
+/// Time between two checks of controls, seconds and the command.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time that a command has to end after it was interrupted. Nanoseconds.
+const END_GRACE_NS: Nanos = 30_000_000_000;
+
+const S: Nanos = 1_000_000_000;
+
+/// When a watch without a command ends. A watch with a command ends with it, or earlier.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WatchLimits {
+    /// After this time. Nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// With this process.
+    pub pid: Option<u32>,
+    /// An interruption by the user is the planned end.
+    pub until_signal: bool,
+}
+
+/// How the command ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WatchEnd {
+    /// `None`: there was none, or it could not be started.
+    pub command: Option<CommandEnd>,
+}
+
+/// A tool or a record that is ready to be watched.
+pub struct Watch {
+    tool: PreparedTool,
+    reader: Box<dyn RecordReader>,
+    source: LineSource,
+    limits: WatchLimits,
+    /// Where the command's output goes: to standard error instead of standard output.
+    quiet_stdout: bool,
+}
+
+impl Watch {
+    /// Finds out what to watch. Nothing is started.
+    ///
+    /// # Errors
+    /// [`WatchError`]
+    pub fn prepare(choices: &WatchChoices, limits: WatchLimits) -> Result<Self, WatchError> {
+        let mut tool = tools::prepare(choices)?;
+        let reader = (tool.format.make)(choices.log_format.as_deref())?;
+        if let Some(pid) = limits.pid
+            && ToolProcess::existing(pid).is_none()
+        {
+            return Err(WatchError::Command { what: format!("--pid {pid}"), problem: "there is no such process".to_owned() });
+        }
+        if tool.command.is_empty()
+            && let Some(path) = &choices.follow
+            && !path.exists()
+        {
+            return Err(WatchError::Read { path: path.clone(), problem: std::io::ErrorKind::NotFound.into() });
+        }
+        let place = std::mem::replace(&mut tool.place, crate::line_source::RecordPlace::Pipe("".into()));
+        let shown = choices.follow.clone().unwrap_or_default();
+        let source = LineSource::open(place).map_err(|problem| WatchError::Read { path: shown, problem })?;
+        Ok(Self { tool, reader, source, limits, quiet_stdout: false })
+    }
+
+    /// Sends the command's output to standard error, because standard output has another purpose.
+    pub fn with_quiet_stdout(mut self, is_quiet: bool) -> Self {
+        self.quiet_stdout = is_quiet;
+        self
+    }
+
+    /// The tool, as users name it.
+    pub fn tool(&self) -> &'static str {
+        self.tool.format.tool
+    }
+
+    /// The plan of a run with this load, and nothing else. `command`: as it may be shown.
+    pub fn plan(&self, name: &str, command: Vec<String>) -> TestPlan {
+        let format = self.tool.format;
+        let profile = LoadProfile::Recorded { model: self.tool.model };
+        let load = Load::Run(ScenarioRun::new(ScenarioId(0), profile));
+        TestPlan {
+            recorded: Some(RecordedLoad {
+                tool: format.tool.to_owned(),
+                format: format.name.to_owned(),
+                command,
+                resolution_ns: self.reader.resolution_ns().unwrap_or(format.resolution_ns),
+                lacks: format.lacks.iter().map(|lack| (*lack).to_owned()).collect(),
+            }),
+            ..TestPlan::new(name, [format.tool], load)
+        }
+    }
+
+    /// Starts the command, delivers the seconds of its record, and returns when both have ended.
+    pub fn run(
+        self,
+        controls: &LoadControls,
+        options: &RunOptions,
+        on_event: &mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
+    ) -> (LoadEnding, WatchEnd) {
+        let zero = Monotonic::start();
+        let asked = on_event(LoadEvent::Ready { zero });
+        let started = ActiveWatch::start(self, options, zero);
+        let mut active = match started {
+            Ok(active) => active,
+            Err(problem) => return (LoadEnding::Broke(WorkerError::Agent(problem.to_string())), WatchEnd::default()),
+        };
+        active.apply(asked);
+        active.run(controls, on_event)
+    }
+}
+
+/// A command that runs, and its record.
+struct ActiveWatch {
+    zero: Monotonic,
+    reading: RecordReading,
+    process: Option<ToolProcess>,
+    converter: Option<ToolProcess>,
+    other: Option<ToolProcess>,
+    command: Option<CommandEnd>,
+    duration_ns: Option<u64>,
+    until_signal: bool,
+    stop: Option<StopReason>,
+    failure: Option<String>,
+    /// When the command was interrupted.
+    interrupted_at: Option<Nanos>,
+    /// CPU use by second, of seconds that are not complete yet.
+    cpu: BTreeMap<u32, CpuUse>,
+    cpu_second: u32,
+    /// Has the pipes.
+    _scratch: Option<tempfile::TempDir>,
+}
+
+impl ActiveWatch {
+    fn start(watch: Watch, options: &RunOptions, zero: Monotonic) -> Result<Self, WatchError> {
+        let Watch { tool, reader, source, limits, quiet_stdout } = watch;
+        let scenario: Arc<str> = tool.format.tool.into();
+        let counting = Counting {
+            scenario,
+            model: tool.model,
+            has_iterations: tool.format.has_iterations,
+            users: tool.users,
+            series_max: options.series_max,
+        };
+        let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end };
+        let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;
+        let start = |command: &[std::ffi::OsString], stdout: Stdio| {
+            let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+            let mut command = Command::new(program);
+            command.args(arguments).envs(tool.environment.iter().cloned()).stdout(stdout);
+            let failed = |problem| WatchError::Start { program: program.to_string_lossy().into_owned(), problem };
+            ToolProcess::start(&mut command).map(Some).map_err(failed)
+        };
+        let stdout = match &tool.stdout {
+            Some(pipe) => OpenOptions::new().write(true).open(pipe).map_err(WatchError::Prepare)?.into(),
+            None if quiet_stdout => Stdio::from(std::io::stderr()),
+            None => Stdio::inherit(),
+        };
+        let converter = start(&tool.converter, Stdio::null())?;
+        let process = start(&tool.command, stdout)?;
+        Ok(Self {
+            zero,
+            reading,
+            process,
+            converter,
+            other: limits.pid.and_then(ToolProcess::existing),
+            command: None,
+            duration_ns: limits.duration_ns,
+            until_signal: limits.until_signal,
+            stop: None,
+            failure: None,
+            interrupted_at: None,
+            cpu: BTreeMap::new(),
+            cpu_second: 0,
+            _scratch: tool.scratch,
+        })
+    }
+
+    fn run(mut self, controls: &LoadControls, on_event: &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> (LoadEnding, WatchEnd) {
+        let mut waited_at = 0;
+        loop {
+            self.apply(controls.next(LOOK_EVERY));
+            let now = self.zero.now();
+            self.measure(now);
+            loop {
+                match self.reading.seconds.try_recv() {
+                    Ok(ReadSecond::Complete(snapshot)) => {
+                        waited_at = now;
+                        let asked = on_event(LoadEvent::Snapshot(self.completed(snapshot)));
+                        self.apply(asked);
+                    }
+                    Ok(ReadSecond::Last(mut snapshot)) => {
+                        if let Some(record) = &mut snapshot.record {
+                            record.command_end = self.command;
+                        }
+                        let _ = on_event(LoadEvent::LastSnapshot(self.completed(snapshot)));
+                        return self.ending();
+                    }
+                    Ok(ReadSecond::Failed(problem)) => {
+                        self.failure = Some(problem);
+                        self.interrupt(now);
+                    }
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => {
+                        self.failure.get_or_insert_with(|| "the reader of the record ended: this is a bug in Loadstone".to_owned());
+                        return self.ending();
+                    }
+                }
+            }
+            if now >= waited_at + S {
+                waited_at = now;
+                let asked = on_event(LoadEvent::Waiting);
+                self.apply(asked);
+            }
+            self.look_for_end(now);
+        }
+    }
+
+    fn look_for_end(&mut self, now: Nanos) {
+        if self.duration_ns.is_some_and(|duration| now >= duration) {
+            self.interrupt(now);
+        }
+        if self.other.as_mut().is_some_and(|other| other.end().is_some()) {
+            self.interrupt(now);
+        }
+        if self.interrupted_at.is_some_and(|at| now > at + END_GRACE_NS) {
+            self.kill();
+        }
+        if let Some(process) = &mut self.process {
+            let Some(end) = process.end() else { return };
+            self.command = Some(end);
+        } else if self.interrupted_at.is_none() {
+            return;
+        }
+        // The converter ends when it has read everything.
+        if self.converter.as_mut().is_none_or(|converter| converter.end().is_some()) {
+            self.reading.end();
+        }
+    }
+
+    fn apply(&mut self, control: Option<LoadControl>) {
+        match control {
+            Some(LoadControl::Stop(reason)) => {
+                self.stop.get_or_insert(reason);
+                self.interrupt(self.zero.now());
+            }
+            Some(LoadControl::Halt(reason)) => {
+                self.stop.get_or_insert(reason);
+                self.interrupt(self.zero.now());
+                self.kill();
+            }
+            // Another tool's load can be neither scaled nor released.
+            Some(LoadControl::Scale(_) | LoadControl::Release) | None => {}
+        }
+    }
+
+    fn interrupt(&mut self, now: Nanos) {
+        if self.interrupted_at.is_none() {
+            self.interrupted_at = Some(now);
+            self.process.iter_mut().for_each(ToolProcess::interrupt);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.process.iter_mut().chain(&mut self.converter).for_each(ToolProcess::kill);
+    }
+
+    /// Measures the CPU time once a second.
+    fn measure(&mut self, now: Nanos) {
+        let second = (now / S) as u32;
+        if second > self.cpu_second {
+            let process = self.process.as_mut().or(self.other.as_mut());
+            if let Some(used) = process.map(ToolProcess::cpu) {
+                self.cpu.insert(second - 1, used);
+            }
+            self.cpu_second = second;
+        }
+    }
+
+    fn completed(&mut self, mut snapshot: Box<Snapshot>) -> Box<Snapshot> {
+        let later = self.cpu.split_off(&(snapshot.slice + 1));
+        let used = std::mem::replace(&mut self.cpu, later);
+        let (all_ns, thread_ns) = used.values().fold((0, 0), |sum, used| (sum.0 + used.all_ns, sum.1 + used.busiest_thread_ns));
+        if let Some(generator) = snapshot.generator.first_mut() {
+            generator.busy_ns = all_ns;
+        }
+        if let Some(record) = &mut snapshot.record {
+            record.thread_busy_ns = thread_ns;
+        }
+        snapshot
+    }
+
+    fn ending(self) -> (LoadEnding, WatchEnd) {
+        let end = WatchEnd { command: self.command };
+        let ending = match (self.failure, self.stop, self.command) {
+            (Some(failure), ..) => LoadEnding::Stopped(StopReason::Failure(failure)),
+            (None, Some(StopReason::User), _) if self.until_signal => LoadEnding::Completed,
+            (None, Some(reason), _) => LoadEnding::Stopped(reason),
+            (None, None, Some(CommandEnd::Killed(signal))) => {
+                LoadEnding::Stopped(StopReason::Failure(format!("the command was killed by signal {signal}; its record ends there")))
+            }
+            (None, None, _) => LoadEnding::Completed,
+        };
+        (ending, end)
+    }
+}

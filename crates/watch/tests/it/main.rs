@@ -1,0 +1,4 @@
+//! The formats against recordings of the real tools, and seconds against counts that a test computes itself.
+
+mod recordings;
+mod seconds;

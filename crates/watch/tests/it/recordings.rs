@@ -1,0 +1,122 @@
+//! Recordings of the real tools: k6 1.3, vegeta 12, JMeter 5.4.3, hey, nginx. What each tool did is known from its script.
+
+use std::collections::BTreeMap;
+
+use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
+use loadstone_plan::LoadModel;
+use loadstone_watch::read_all;
+
+/// A wall time before all recordings.
+const BEFORE_NS: u64 = 1_795_889_000_000_000_000;
+
+/// Requests, groups, checks or iterations by name and outcome.
+fn counts(slices: &[Snapshot], kind: SeriesKind) -> BTreeMap<(String, Outcome), u64> {
+    let mut all = BTreeMap::new();
+    for series in slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == kind) {
+        for (outcome, count) in &series.outcomes {
+            *all.entry((series.key.name.to_string(), *outcome)).or_insert(0) += count;
+        }
+    }
+    all
+}
+
+fn of<const N: usize>(counts: [(&str, Outcome, u64); N]) -> BTreeMap<(String, Outcome), u64> {
+    counts.into_iter().map(|(name, outcome, count)| ((name.to_owned(), outcome), count)).collect()
+}
+
+fn unreadable(slices: &[Snapshot]) -> u64 {
+    slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.unreadable).sum()
+}
+
+/// Two VUs, four iterations: each sends a request in a group, checks it, and sends one to a path that does not exist. Some meet a closed port.
+#[test]
+fn k6_has_requests_groups_checks_and_iterations() {
+    let slices = read_all("k6-json", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/k6.json")).unwrap();
+    let requests = counts(&slices, SeriesKind::Request);
+    let at = |name: &str, outcome| requests.get(&(name.to_owned(), outcome)).copied();
+    assert_eq!(at("List products", Outcome::Passed), Some(4), "{requests:?}");
+    assert_eq!(at("GET /gone/{id}", Outcome::Status), Some(4));
+    assert_eq!(at("GET /none", Outcome::Refused), Some(2));
+    assert_eq!(counts(&slices, SeriesKind::Iteration).values().sum::<u64>(), 4);
+    assert_eq!(counts(&slices, SeriesKind::Group), of([("Shop", Outcome::Passed, 4)]));
+    assert_eq!(counts(&slices, SeriesKind::Check), of([("is 200", Outcome::Passed, 4)]));
+    assert_eq!(slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.started).sum::<u64>(), 4);
+    assert_eq!(unreadable(&slices), 0);
+}
+
+#[test]
+fn vegeta_has_responses_statuses_and_refused_connections() {
+    let slices = read_all("vegeta-csv", None, LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/vegeta.csv")).unwrap();
+    let three = [("GET /gone/{id}", Outcome::Status, 3), ("GET /none", Outcome::Refused, 3), ("GET /products/{id}", Outcome::Passed, 3)];
+    assert_eq!(counts(&slices, SeriesKind::Request), of(three));
+    let due: u64 = slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.arrivals_due).sum();
+    assert_eq!((due, unreadable(&slices)), (9, 0));
+}
+
+/// JMeter's transaction controller is a group, not a request.
+#[test]
+fn jmeter_has_samples_transactions_and_users() {
+    let slices = read_all("jtl", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/jmeter.jtl")).unwrap();
+    let requests = counts(&slices, SeriesKind::Request);
+    let at = |name: &str, outcome| requests.get(&(name.to_owned(), outcome)).copied();
+    assert_eq!((at("List products", Outcome::Passed), at("Refused", Outcome::Refused)), (Some(5), Some(5)), "{requests:?}");
+    assert_eq!(counts(&slices, SeriesKind::Group), of([("Buy", Outcome::Passed, 5)]));
+    let users = slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.users_active).max();
+    assert_eq!((users, unreadable(&slices)), (Some(4), 0));
+}
+
+#[test]
+fn locust_has_requests_and_users() {
+    let slices = read_all("locust", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/locust.jsonl")).unwrap();
+    let requests = counts(&slices, SeriesKind::Request);
+    assert_eq!(requests.values().sum::<u64>(), 8, "{requests:?}");
+    assert!(requests.keys().all(|(name, _)| name == "GET /orders" || name == "GET /products/[id]"), "{requests:?}");
+    let users = slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.users_active).max();
+    assert_eq!((users, unreadable(&slices)), (Some(2), 0));
+}
+
+#[test]
+fn hey_counts_from_its_start() {
+    let slices = read_all("hey-csv", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/hey.csv")).unwrap();
+    assert_eq!(counts(&slices, SeriesKind::Request), of([("requests", Outcome::Passed, 8)]));
+    assert_eq!((slices.len(), unreadable(&slices)), (1, 0));
+}
+
+/// The same requests in nginx's combined format with the request time, and as JSON.
+#[test]
+fn nginx_logs_in_two_formats_have_the_same_requests() {
+    const JSON: &str = r#"{"at":"$msec","method":"$request_method","path":"$request_uri","status":"$status","time":"$request_time"}"#;
+    let combined = read_all("access-log", None, LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.log")).unwrap();
+    let json = read_all("access-log", Some(JSON), LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.json.log")).unwrap();
+    let found = counts(&combined, SeriesKind::Request);
+    assert_eq!(found, counts(&json, SeriesKind::Request));
+    assert!(found.contains_key(&("GET /gone/{id}".to_owned(), Outcome::Status)), "{found:?}");
+    assert_eq!((unreadable(&combined), unreadable(&json)), (0, 0));
+}
+
+#[test]
+fn a_log_format_that_lacks_a_field_is_refused_with_the_remedy() {
+    for (pattern, part) in [
+        ("$remote_addr [$time_local] \"$request\" $status", "$request_time"),
+        ("\"$request\" $status $request_time", "$time_local"),
+        ("$msec$request_time \"$request\" $status", "no text between"),
+        ("%h %l %u %t \"%r\" %>s %b", "%D"),
+    ] {
+        let problem = read_all("access-log", Some(pattern), LoadModel::Arrivals, BEFORE_NS, b"").unwrap_err().to_string();
+        assert!(problem.contains(part), "{pattern}: {problem}");
+    }
+    let unknown = read_all("k6json", None, LoadModel::Users, BEFORE_NS, b"").unwrap_err().to_string();
+    assert!(unknown.contains("k6-json"), "{unknown}");
+}
+
+/// Apache logs the begin of a request.
+#[test]
+fn apache_times_count_from_the_begin() {
+    let line = br#"10.0.0.1 - - [28/Nov/2026:17:40:02 +0000] "GET /shop/1 HTTP/1.1" 200 12 2500000"#;
+    let began_ns = 1_795_887_602_000_000_000;
+    let pattern = r#"%h %l %u %t "%r" %>s %b %D"#;
+    let slices = read_all("access-log", Some(pattern), LoadModel::Arrivals, began_ns - 1_000_000_000, line).unwrap();
+    let at: Vec<u32> = slices.iter().filter(|slice| !slice.series.is_empty()).map(|slice| slice.slice).collect();
+    let started: Vec<u32> = slices.iter().filter(|slice| slice.leaves[0].started > 0).map(|slice| slice.slice).collect();
+    assert_eq!((started, at), (vec![1], vec![3]));
+}

@@ -1,0 +1,65 @@
+//! Seconds from entries: where requests count, and what happens to lines that are wrong or late.
+
+use loadstone_metrics::{RecordSlice, Snapshot};
+use loadstone_plan::LoadModel;
+use loadstone_watch::read_all;
+
+const S: u64 = 1_000_000_000;
+const ZERO_NS: u64 = 1_795_889_000 * S;
+
+/// A line of vegeta: a request that began so many milliseconds after the start of the run and took so long.
+fn line(began_ms: u64, took_ms: u64) -> String {
+    format!("{},200,{},0,2,,,,1,GET,http://127.0.0.1/a,\n", ZERO_NS + began_ms * 1_000_000, took_ms * 1_000_000)
+}
+
+fn read(model: LoadModel, record: &str) -> Vec<Snapshot> {
+    read_all("vegeta-csv", None, model, ZERO_NS, record.as_bytes()).expect("the format exists")
+}
+
+fn record(slices: &[Snapshot]) -> RecordSlice {
+    let mut sum = None;
+    slices.iter().for_each(|slice| RecordSlice::add(&mut sum, slice.record.clone()));
+    sum.expect("a slice has one")
+}
+
+fn by_second(slices: &[Snapshot], of: impl Fn(&Snapshot) -> u64) -> Vec<u64> {
+    slices.iter().map(of).collect()
+}
+
+#[test]
+fn requests_count_where_they_started_and_where_they_ended() {
+    let slices = read(LoadModel::Arrivals, &(line(500, 10) + &line(900, 2_300) + &line(3_100, 5)));
+    assert_eq!(by_second(&slices, |slice| slice.leaves[0].arrivals_due), [2, 0, 0, 1]);
+    assert_eq!(by_second(&slices, |slice| slice.series.iter().map(|series| series.count).sum()), [1, 0, 0, 2]);
+    // Little's law: the time integral of the requests in flight is the sum of their times.
+    let in_flight: u64 = slices.iter().map(|slice| slice.generator[0].in_flight_ns).sum();
+    assert_eq!(in_flight, (10 + 2_300 + 5) * 1_000_000);
+    assert_eq!(by_second(&slices, |slice| slice.generator[0].in_flight_ns / 1_000_000), [110, 1_000, 1_000, 205]);
+}
+
+#[test]
+fn no_request_is_lost_when_it_took_longer_than_seconds_stay_open() {
+    let fast: String = (0..30).map(|second| line(second * 1_000, 1)).collect();
+    let slices = read(LoadModel::Arrivals, &(fast + &line(200, 29_900) + &line(2_000, 3)));
+    let sum = |of: fn(&Snapshot) -> u64| slices.iter().map(of).sum::<u64>();
+    assert_eq!((sum(|slice| slice.leaves[0].started), sum(|slice| slice.leaves[0].ended)), (32, 32));
+    assert_eq!(sum(|slice| slice.series.iter().map(|series| series.count).sum()), 32);
+    let RecordSlice { started_early, ended_early, .. } = record(&slices);
+    assert_eq!((started_early, ended_early), (2, 1));
+}
+
+#[test]
+fn lines_of_another_format_and_times_outside_of_the_run_are_counted_apart() {
+    let old = format!("{},200,5,0,2,,,,1,GET,http://127.0.0.1/a,\n", ZERO_NS - 3_600 * S);
+    let slices = read(LoadModel::Arrivals, &("garbage \u{1b}[31m\n".to_owned() + &old + &line(1_000, 5) + "1,2\n"));
+    let found = record(&slices);
+    assert_eq!((found.entries, found.unreadable, found.outside), (1, 2, 1));
+    assert_eq!(found.unreadable_line.as_deref(), Some("garbage ␛[31m"));
+}
+
+#[test]
+fn a_closed_load_without_a_number_of_users_has_those_in_flight() {
+    let slices = read(LoadModel::Users, &(line(0, 2_000) + &line(0, 2_000) + &line(0, 2_000)));
+    assert_eq!(by_second(&slices, |slice| slice.leaves[0].users_active), [3, 3, 0]);
+    assert!(slices.iter().all(|slice| slice.leaves[0].arrivals_due == 0));
+}
