@@ -342,6 +342,30 @@ declare module "loadstone" {
      * fall, default "0s".
      */
     spike(base: Rate, peak: Rate, shape?: { hold?: Duration; rise?: Duration }): OpenStage;
+    /**
+     * The requests of a record, at the instants at which they were sent: an access log of nginx or Apache, a HAR, or a file of GoReplay. The scenario sends the
+     * recorded request of each arrival with {@link User.replay}. The record is read as a stream, so its size does not matter.
+     *
+     * @example
+     * const visit = scenario("Visit", async (user) => { await user.replay(); });
+     * export default test({ target: "http://127.0.0.1:8080", load: visit.run(arrivals.replay("access.log", { speed: 2 })) });
+     */
+    replay(file: string, options?: ReplayOptions): OpenProfile;
+  }
+
+  /** How a record is replayed. */
+  export interface ReplayOptions {
+    /**
+     * `"combined"`, `"common"`, `"har"`, `"gor"`, or the log's format string as in the configuration of the server: nginx's `$variables` or Apache's
+     * `%directives`. Default: by the name of the file, `"combined"` for others than `.har` and `.gor`.
+     */
+    format?: string;
+    /** How many times as fast as recorded. Default 1. */
+    speed?: number;
+    /** The first instant to send: `"2026-11-28T17:00:00Z"`, or a time since the first request, such as `"10m"`. */
+    from?: string;
+    /** The instant at which to end. */
+    to?: string;
   }
 
   /** An open profile that still needs its duration. */
@@ -630,6 +654,15 @@ declare module "loadstone" {
     delete(url: string, options?: BodyRequestOptions): Promise<Response>;
     /** Sends a request with any method, which is sent as written: methods are case-sensitive. */
     request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
+    /**
+     * Sends the recorded request of this arrival to the test's target: method, path, query, recorded headers and body. Credentials and headers of the recorded
+     * connection are not sent. `headers` adds some, or replaces recorded ones. Needs {@link ArrivalsBuilder.replay}. Requests that may change data are only
+     * replayed with `--allow-writes`.
+     *
+     * @example
+     * await user.replay({ headers: { authorization: `Bearer ${token}` }, expect: { status: "2xx" } });
+     */
+    replay(options?: BodyRequestOptions): Promise<Response>;
     /**
      * Opens a WebSocket. The handshake is measured under its name like a request, and never throws. A socket that could not be opened has `open` false.
      *

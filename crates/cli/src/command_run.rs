@@ -18,7 +18,7 @@ use loadstone_session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionErr
 use crate::comparison::{self, Baseline};
 use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{self, Exit, UsageError};
-use crate::flags::OutputArgs;
+use crate::flags::{LimitArgs, OutputArgs, RateGuard};
 use crate::interrupt::InterruptHandler;
 use crate::live_page::LivePage;
 use crate::scratch::scratch_folder;
@@ -35,6 +35,7 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) summarize: Option<&'a Summarize<'a>>,
     /// Other exit codes than Loadstone's.
     pub(crate) exit_codes: Option<&'a ExitCodes<'a>>,
+    pub(crate) limits: &'a LimitArgs,
 }
 
 /// All subscribers of a run.
@@ -96,11 +97,12 @@ impl CommandRun<'_> {
         let mut outputs = OutputFeed::new(settings, &announce_metrics);
         let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
         let mut interrupts = InterruptHandler::default();
+        let mut rate = RateGuard::new(self.limits);
         let mut guard = self.stops_with_stdin.then(StdinGuard::default);
 
         let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();
         subscribers.extend(page.as_mut().map(|page| page as &mut dyn Subscriber));
-        subscribers.extend([&mut outputs as &mut dyn Subscriber, &mut terminal, &mut interrupts]);
+        subscribers.extend([&mut outputs as &mut dyn Subscriber, &mut terminal, &mut interrupts, &mut rate]);
         subscribers.extend(guard.as_mut().map(|guard| guard as &mut dyn Subscriber));
         let FinishedRun { directory, ending, failure } = match run(session, &mut subscribers)? {
             Err(SessionError::Unreachable(problem)) => return exit::unreachable(&problem, secrets),

@@ -154,6 +154,7 @@ impl K6Run<'_> {
             Some(file) => with_system(session, file, &self.system_inputs, &sender)?,
             None => session,
         };
+        self.network.limits.check_plan(&session.plan)?;
         let aborted = Arc::new(AtomicBool::new(false));
         let summarize = |run: &Run, summary: &Summary| self.summarize(&test, run, summary);
         let codes = |exit: Exit, ending: &LoadEnding, summary: &Summary| {
@@ -164,7 +165,14 @@ impl K6Run<'_> {
                 (false, exit) => exit,
             }
         };
-        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&summarize), exit_codes: Some(&codes) };
+        let run = CommandRun {
+            output,
+            stops_with_stdin,
+            color,
+            summarize: Some(&summarize),
+            exit_codes: Some(&codes),
+            limits: &self.network.limits,
+        };
         run.perform(session, |context: &WorkerContext| {
             K6Users::new(&test, context, sinks(&sender, &aborted)).map_err(|error| error.render())
         })

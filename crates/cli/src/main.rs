@@ -22,6 +22,7 @@ mod interrupt;
 mod k6_codes;
 mod k6_run;
 mod live_page;
+mod mcp;
 mod objective;
 mod remote_imports;
 mod run_trend;

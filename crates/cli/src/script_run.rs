@@ -48,7 +48,7 @@ impl ScriptRun<'_> {
             let files = files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned().into_bytes())).collect();
             Ok(OwnOutput { files, ..OwnOutput::default() })
         };
-        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own), exit_codes: None };
+        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own), exit_codes: None, limits: &self.network.limits };
         let exit = match fleet {
             Some(fleet) => {
                 run.perform_with(session, |session, subscribers| fleet.perform(&loaded, &inputs, session, sender, subscribers))?
@@ -73,6 +73,7 @@ impl ScriptRun<'_> {
     /// Starts the stubs. `runs`: folder of run directories.
     pub(crate) fn prepare(&self, loaded: Loaded, runs: PathBuf) -> anyhow::Result<PreparedRun> {
         let secrets = loaded.plan.all_secrets();
+        self.network.limits.check(&loaded)?;
         let observers = loadstone_session::observers(&loaded.plan);
         let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
         let printed = PrintedLines::new();

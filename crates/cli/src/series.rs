@@ -9,6 +9,7 @@ use loadstone_session::{FinishedRun, LoadEnding, SessionError, Subscriber};
 use loadstone_stub::TcpProxy;
 
 use crate::exit;
+use crate::flags::{LimitArgs, RateGuard};
 use crate::interrupt::Interrupts;
 use crate::script_run::{ScriptRun, start_proxies};
 use crate::url_run::UrlRun;
@@ -52,6 +53,13 @@ impl RunSource<'_> {
         }
     }
 
+    fn limits(&self) -> &LimitArgs {
+        match self {
+            RunSource::Script(script) => &script.network.limits,
+            RunSource::Url(url) => &url.network.limits,
+        }
+    }
+
     /// The proxies that the test declares. They serve until they are dropped.
     pub(crate) fn proxies(&self) -> anyhow::Result<Vec<TcpProxy>> {
         match self {
@@ -74,11 +82,13 @@ impl Series<'_> {
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<SeriesRun> {
         let mut all: Vec<&mut dyn Subscriber> = subscribers.iter_mut().map(|subscriber| &mut **subscriber as &mut dyn Subscriber).collect();
+        let mut rate = RateGuard::new(self.source.limits());
         all.push(&mut self.interrupts);
+        all.push(&mut rate);
         let folder = self.folder.clone();
         let (secrets, finished) = match self.source {
             RunSource::Script(script) => of_script(ScriptRun { tags, ..script.as_ref().clone() }, seed, change, folder, &mut all)?,
-            RunSource::Url(url) => of_url(url, tags, change, folder, &mut all),
+            RunSource::Url(url) => of_url(url, tags, change, folder, &mut all)?,
         };
         let hidden = |error: SessionError| match error {
             SessionError::Unreachable(problem) => TargetUnreachable(secrets.hide(&problem.to_string()).into_owned()).into(),
@@ -114,13 +124,14 @@ fn of_url(
     change: impl FnOnce(&mut TestPlan),
     folder: PathBuf,
     subscribers: &mut [&mut dyn Subscriber],
-) -> Ended {
+) -> anyhow::Result<Ended> {
     let mut plan = url.plan.clone();
     change(&mut plan);
+    url.network.limits.check_plan(&plan)?;
     let network = url.network_options(&plan);
     let (secrets, options) = (plan.all_secrets(), plan.options.clone());
     let session = url.session(plan, &network, tags, folder);
-    (secrets, session.run(url.users(&network, &options), subscribers))
+    Ok((secrets, session.run(url.users(&network, &options), subscribers)))
 }
 
 /// Name of a run, from its directory.

@@ -58,6 +58,8 @@ pub struct Arrivals {
     stage_integral: f64,
     /// Arrivals of the current burst that have not been returned yet.
     burst_left: u64,
+    /// Index of the next arrival of the current replay.
+    replayed: u64,
     /// Value of the scaled integral at which the next rate arrival is due.
     wanted: f64,
     /// At the last change of scale: `(A, scaled integral, factor)`.
@@ -77,6 +79,7 @@ impl Arrivals {
             stage_start_s: 0.0,
             stage_integral: 0.0,
             burst_left: 0,
+            replayed: 0,
             wanted: 0.0,
             base: (0.0, 0.0, 1.0),
             changes: VecDeque::new(),
@@ -134,6 +137,7 @@ impl Arrivals {
     }
 
     fn enter_stage(&mut self) {
+        self.replayed = 0;
         if let Some(OpenStage::Burst { count }) = self.stages.get(self.stage) {
             self.burst_left = *count;
         }
@@ -141,10 +145,10 @@ impl Arrivals {
 
     fn leave_stage(&mut self) {
         if let Some(stage) = self.stages.get(self.stage) {
-            if let OpenStage::Rate { duration_ns, .. } = stage {
+            if let OpenStage::Rate { .. } = stage {
                 self.stage_integral += stage.arrivals();
-                self.stage_start_s += *duration_ns as f64 / 1e9;
             }
+            self.stage_start_s += stage.duration_ns() as f64 / 1e9;
             self.stage += 1;
             self.enter_stage();
         }
@@ -160,6 +164,17 @@ impl Arrivals {
                         return Some(self.hand_out(self.stage_start_s, true));
                     }
                     self.leave_stage();
+                }
+                OpenStage::Replay(replay) => {
+                    let Some(offset_ns) = replay.instants.offset_ns(self.replayed) else {
+                        self.leave_stage();
+                        continue;
+                    };
+                    self.replayed += 1;
+                    let begin_ns = (self.stage_start_s * 1e9).round() as Nanos;
+                    let due = Due { offset_ns: begin_ns + offset_ns, sequence: self.sequence, at_once: false };
+                    self.sequence += 1;
+                    return Some(due);
                 }
                 OpenStage::Rate { from, to, duration_ns, timing } => {
                     let stage = RateStage { from: *from, to: *to, seconds: *duration_ns as f64 / 1e9 };
@@ -242,6 +257,7 @@ impl RateStage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadstone_plan::{RecordedInstants, ReplayInstants, ReplayStage};
     use proptest::prelude::*;
 
     const S: u64 = 1_000_000_000;
@@ -282,6 +298,40 @@ mod tests {
     fn bursts_come_at_once_and_in_place() {
         let all = offsets(&[OpenStage::Burst { count: 2 }, rate(1.0, 1.0, 2), OpenStage::Burst { count: 3 }]);
         assert_eq!(all, vec![0, 0, 0, S, 2 * S, 2 * S, 2 * S]);
+    }
+
+    #[test]
+    fn a_replay_has_the_instants_of_its_record() {
+        struct Record(Vec<u64>);
+        impl RecordedInstants for Record {
+            fn offset_ns(&self, index: u64) -> Option<u64> {
+                self.0.get(usize::try_from(index).ok()?).copied()
+            }
+        }
+        let record = vec![0, 3, 3, 1_234_567_891, 2 * S];
+        let instants = ReplayInstants(Some(Arc::new(Record(record.clone()))));
+        let replay = ReplayStage {
+            file: "access.log".to_owned(),
+            format: None,
+            speed: 1.0,
+            from: None,
+            to: None,
+            count: 5,
+            duration_ns: 2 * S,
+            peak: 3,
+            writes_left_out: 0,
+            unreadable: 0,
+            instants,
+        };
+        assert_eq!(offsets(&[OpenStage::Replay(replay.clone())]), record);
+        let stages = [rate(1.0, 1.0, 2), OpenStage::Replay(replay.clone()), rate(1.0, 1.0, 1)];
+        assert_eq!(offsets(&stages), [0, S, 2 * S, 2 * S + 3, 2 * S + 3, 3_234_567_891, 4 * S, 4 * S]);
+        let parts = (0..3).flat_map(|index| Arrivals::new(&stages, 1, ArrivalShare { index, of: 3 }));
+        let mut parts: Vec<u64> = parts.map(|due| due.sequence).collect();
+        parts.sort_unstable();
+        assert_eq!(parts, (0..8).collect::<Vec<u64>>());
+        let stored = OpenStage::Replay(ReplayStage { instants: ReplayInstants::default(), ..replay });
+        assert_eq!((stored.arrivals(), offsets(&[stored])), (5.0, vec![]), "a stored plan has no instants");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) fn boundaries(profile: &LoadProfile) -> Vec<(Nanos, String)> {
             .map(|stage| match stage {
                 OpenStage::Rate { from, to, duration_ns, .. } => (*duration_ns, span(*from, *to, "/s")),
                 OpenStage::Burst { count } => (0, format!("{count} at once")),
+                OpenStage::Replay(replay) => (replay.duration_ns, format!("replay of {}", replay.file)),
             })
             .collect(),
         LoadProfile::Closed { stages } => {

@@ -34,4 +34,4 @@ pub use error::ObserveError;
 pub use kinds::process::processes_on;
 pub use observation::Observation;
 pub use observer::Observer;
-pub use reference::reference;
+pub use reference::{KindDescription, described_kinds, reference};

@@ -3,6 +3,29 @@
 use crate::kinds::KINDS;
 use crate::option::EVERY_OBSERVER;
 
+/// A kind of observer, as a reader chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindDescription {
+    /// Scripts say `observe.NAME(…)`.
+    pub name: &'static str,
+    /// The part of a system that it observes.
+    pub watches: &'static str,
+    pub example: &'static str,
+    /// Its most important signals, as Markdown.
+    pub reports: &'static str,
+}
+
+/// All kinds, in the order of the documentation.
+pub fn described_kinds() -> impl Iterator<Item = KindDescription> {
+    let described = |kind: &'static crate::kind::ObserverKind| KindDescription {
+        name: kind.name,
+        watches: kind.watches,
+        example: kind.example,
+        reports: kind.reports,
+    };
+    KINDS.iter().map(described)
+}
+
 /// All kinds with an example and their main signals, then their options, as Markdown.
 pub fn reference() -> String {
     let mut page = "| part of the system | observer | main signals |\n|---|---|---|\n".to_owned();

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ReplayStage;
+
 /// How arrivals of a rate stage are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +25,8 @@ pub enum OpenStage {
     Rate { from: f64, to: f64, duration_ns: u64, timing: Timing },
     /// `count` arrivals at the instant the stage begins. The stage takes no time.
     Burst { count: u64 },
+    /// The arrivals of a record.
+    Replay(ReplayStage),
 }
 
 /// A part of a closed profile: the number of users moves linearly `from` → `to` over the stage.
@@ -82,6 +86,7 @@ impl OpenStage {
         match self {
             OpenStage::Rate { duration_ns, .. } => *duration_ns,
             OpenStage::Burst { .. } => 0,
+            OpenStage::Replay(replay) => replay.duration_ns,
         }
     }
 
@@ -90,6 +95,7 @@ impl OpenStage {
         match self {
             OpenStage::Rate { from, to, duration_ns, .. } => (from + to) / 2.0 * (*duration_ns as f64 / 1e9),
             OpenStage::Burst { count } => *count as f64,
+            OpenStage::Replay(replay) => replay.count as f64,
         }
     }
 }

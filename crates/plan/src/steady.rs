@@ -41,7 +41,7 @@ impl TestPlan {
             LoadProfile::Open { stages } => {
                 let heights = stages.iter().filter_map(|stage| match stage {
                     OpenStage::Rate { from, to, timing, .. } => Some((from.max(*to), *timing)),
-                    OpenStage::Burst { .. } => None,
+                    OpenStage::Burst { .. } | OpenStage::Replay(_) => None,
                 });
                 // The first of several stages with the same maximum.
                 let highest = heights.reduce(|best, next| if next.0 > best.0 { next } else { best });

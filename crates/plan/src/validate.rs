@@ -127,6 +127,10 @@ fn profile_problem(profile: &LoadProfile) -> Option<String> {
             }
             OpenStage::Burst { count: 0 } => Some("a burst needs at least one arrival".to_owned()),
             OpenStage::Burst { .. } => None,
+            OpenStage::Replay(replay) if !(replay.speed.is_finite() && replay.speed > 0.0) => {
+                Some(format!("the speed of a replay must be above 0, got {}", replay.speed))
+            }
+            OpenStage::Replay(_) => None,
         }),
         LoadProfile::Closed { stages } if stages.is_empty() => Some("the load profile has no stage".to_owned()),
         LoadProfile::Closed { stages } => stages

@@ -18,7 +18,12 @@ const NAME_BYTES_MAX: usize = 253;
 
 /// Hosts that users may connect to. The default is all hosts.
 #[derive(Debug, Clone, Default)]
-pub struct AllowedHosts(Option<Arc<[HostPattern]>>);
+pub struct AllowedHosts {
+    /// The hosts that the test names.
+    named: Option<Arc<[HostPattern]>>,
+    /// The hosts to which the command line limits the test, whatever it names.
+    limit: Option<Arc<[HostPattern]>>,
+}
 
 /// Hosts of a name, and their ports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,14 +54,17 @@ impl AllowedHosts {
         let mut hosts: Vec<HostPattern> = hosts.into_iter().collect();
         hosts.sort();
         hosts.dedup();
-        Self(Some(hosts.into()))
+        Self { named: Some(hosts.into()), limit: None }
+    }
+
+    /// Of these hosts, only those that are also in `limit`.
+    #[must_use]
+    pub fn within(self, limit: &[HostPattern]) -> Self {
+        Self { limit: Some(limit.into()), ..self }
     }
 
     pub fn permits(&self, host: &str, port: u16) -> bool {
-        let Some(hosts) = &self.0 else { return true };
-        let is_allowed = |host: &str| hosts.iter().any(|allowed| allowed.matches(host, port));
-        // Hosts of URLs are written in this form already, so connections seldom pay for it.
-        is_allowed(host) || as_in_urls(host).is_some_and(|host| is_allowed(&host))
+        [&self.named, &self.limit].into_iter().all(|hosts| is_permitted(hosts.as_deref(), host, port))
     }
 
     /// # Errors
@@ -65,12 +73,33 @@ impl AllowedHosts {
         if self.permits(host, port) {
             return Ok(());
         }
+        let is_beyond_limit = !is_permitted(self.limit.as_deref(), host, port);
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        if is_beyond_limit {
+            return Err(Failure::unsendable(format!("`--limit-net` does not permit the host {host}:{port}")));
+        }
         Err(Failure::unsendable(format!("the test does not name the host {host}: to permit it, add `--allow-net {host}:{port}`")))
     }
 }
 
+/// `hosts`: `None` permits all.
+fn is_permitted(hosts: Option<&[HostPattern]>, host: &str, port: u16) -> bool {
+    let Some(hosts) = hosts else { return true };
+    let is_allowed = |host: &str| hosts.iter().any(|allowed| allowed.matches(host, port));
+    // Hosts of URLs are written in this form already, so connections seldom pay for it.
+    is_allowed(host) || as_in_urls(host).is_some_and(|host| is_allowed(&host))
+}
+
 impl HostPattern {
+    /// Whether every host that `other` names is one of these. Ports are not compared.
+    pub fn covers(&self, other: &HostPattern) -> bool {
+        match (&self.name, &other.name) {
+            (NamePattern::Below(domain), NamePattern::Below(below)) => below == domain || self.name.matches(below),
+            (name, NamePattern::Exactly(host)) => name.matches(host),
+            (name, NamePattern::Below(_) | NamePattern::Any) => *name == NamePattern::Any,
+        }
+    }
+
     /// A host on all its ports.
     pub fn host(name: &str) -> Self {
         Self { name: NamePattern::Exactly(as_in_urls(name).unwrap_or_else(|| name.to_ascii_lowercase())), port: None }
@@ -150,6 +179,28 @@ impl fmt::Display for HostPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_removes_hosts_that_the_test_names() {
+        let pattern = |text: &str| text.parse::<HostPattern>().unwrap();
+        let hosts = AllowedHosts::only(["shop.example", "other.example"].map(pattern)).within(&["*.example:443", "127.0.0.1"].map(pattern));
+        assert!(hosts.permits("shop.example", 443));
+        assert!(!hosts.permits("shop.example", 80) && !hosts.permits("127.0.0.1", 80), "both must permit a host");
+        let refused = format!("{:?}", hosts.check("shop.example", 80).unwrap_err());
+        assert!(refused.contains("--limit-net"), "{refused}");
+        assert!(AllowedHosts::default().within(&[pattern("a.example")]).permits("a.example", 1));
+        for (limit, host, covered) in [
+            ("*", "*.shop.example", true),
+            ("*.example", "shop.example", true),
+            ("*.example", "*.shop.example", true),
+            ("*.example", "*.example", true),
+            ("shop.example", "*.shop.example", false),
+            ("127.0.0.1:80", "127.0.0.1", true),
+            ("*.example", "shop.test", false),
+        ] {
+            assert_eq!(pattern(limit).covers(&pattern(host)), covered, "{limit} {host}");
+        }
+    }
 
     fn pattern(text: &str) -> HostPattern {
         text.parse().unwrap()

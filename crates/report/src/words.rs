@@ -124,6 +124,12 @@ fn open_stage(stage: &OpenStage) -> String {
     match stage {
         OpenStage::Burst { count: 1 } => "once".to_owned(),
         OpenStage::Burst { count } => format!("{} at once", loadstone_units::counted(*count, "arrival")),
+        OpenStage::Replay(replay) => {
+            let speed =
+                if replay.speed == 1.0 { String::new() } else { format!(" at {} × its speed", loadstone_units::number(replay.speed)) };
+            let arrivals = loadstone_units::counted(replay.count, "arrival");
+            format!("replay of {}: {arrivals}{}{speed}", replay.file, lasting("over", replay.duration_ns))
+        }
         OpenStage::Rate { from, to, duration_ns, timing } => {
             let timing = if *timing == Timing::Poisson { " (Poisson)" } else { "" };
             if from == to {

@@ -34,6 +34,7 @@ mod permissions;
 mod protocols;
 mod proxy_setting;
 mod realm;
+mod replay;
 mod runtime;
 mod settings;
 mod sinks;
@@ -61,7 +62,7 @@ pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
 pub use load::{load, load_system};
 pub use loaded::Loaded;
-pub use named_hosts::SETTINGS_BYTES_MAX;
+pub use named_hosts::{SETTINGS_BYTES_MAX, in_value as hosts_named_in};
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use permissions::{AccessKind, AccessRefused, FileAccess, Permissions};
 pub use sinks::{

@@ -22,10 +22,11 @@ use crate::loaded::Loaded;
 use crate::module;
 use crate::named_hosts;
 use crate::natives::{self, unix_path};
-use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
+use crate::parameters::{self, Declarations, Inputs, Missing, ObserverCheck};
 use crate::permissions::FileAccess;
 use crate::protocols::grpc::services::Services;
 use crate::realm::{Realm, TURN_NS_MAX, World};
+use crate::replay::{self, RecordsOfScenarios};
 use crate::settings::{Http2Use, Settings};
 use crate::stubs::declared::{self, Addresses};
 use crate::user::{self, flows, metrics as own_metrics};
@@ -114,6 +115,11 @@ fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
+        // A record takes long to read, and a form does not show its numbers.
+        let replays = match inputs.missing {
+            Missing::Refused => replay::prepare(&mut plan, &program.folder, planned.access(), inputs.permissions.writes)?,
+            Missing::StoodIn => RecordsOfScenarios::new(),
+        };
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
         for (number, server) in interventions.name_servers.iter().enumerate() {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
@@ -125,9 +131,9 @@ fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded
         let targets = settings.targets().chain(plan.target.as_deref());
         let allowed_hosts = AllowedHosts::only(named.chain(of_servers.chain(targets).flat_map(named_hosts::in_value)));
         let network = NetworkOptions { allowed_hosts, ..network_options(&settings, &plan, &program.folder)? };
-        Ok((plan, settings, network, stubs, interventions, consumers))
+        Ok((plan, settings, network, stubs, interventions, consumers, replays))
     };
-    let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;
+    let (plan, settings, network, stubs, interventions, consumers, replays) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed, planned.access().clone());
     Ok(Loaded {
         plan,
@@ -138,6 +144,7 @@ fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded
         knobs: interventions.knobs,
         proxies: interventions.proxies,
         store,
+        replays,
         stubs: stubs.into(),
         name_servers: interventions.name_servers,
         consumers,

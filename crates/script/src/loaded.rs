@@ -23,6 +23,7 @@ use crate::knobs::Knob;
 use crate::parameters::Inputs;
 use crate::permissions::AccessKind;
 use crate::realm::World;
+use crate::replay::RecordsOfScenarios;
 use crate::settings::Settings;
 
 /// A test file, ready to run. Shared by all workers.
@@ -40,6 +41,8 @@ pub struct Loaded {
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) settings: Settings,
     pub(crate) store: Arc<Store>,
+    /// The records that its scenarios replay.
+    pub(crate) replays: RecordsOfScenarios,
     pub(crate) stubs: Arc<[DeclaredStub]>,
     pub(crate) name_servers: Vec<DnsSpec>,
     /// Their functions run on the thread of stubs' functions.

@@ -17,7 +17,7 @@ pub(crate) fn in_source(text: &str) -> impl Iterator<Item = HostPattern> {
 }
 
 /// The hosts that a string names.
-pub(crate) fn in_value(text: &str) -> impl Iterator<Item = HostPattern> {
+pub fn in_value(text: &str) -> impl Iterator<Item = HostPattern> {
     let of_urls = text.split("://").skip(1).flat_map(|rest| {
         let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`' | '\\' | '<' | '>' | ')');
         let authority = rest.split(ends).next().unwrap_or_default();

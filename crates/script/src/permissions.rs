@@ -18,6 +18,8 @@ pub struct Permissions {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub net: Vec<HostPattern>,
+    /// Replay recorded requests that may change data, too.
+    pub writes: bool,
 }
 
 /// The files that a test may access.

@@ -36,6 +36,7 @@ fn rate_max(profile: &LoadProfile) -> f64 {
     let highest = |stage: &OpenStage| match stage {
         OpenStage::Rate { from, to, .. } => from.max(*to),
         OpenStage::Burst { .. } => 0.0,
+        OpenStage::Replay(replay) => replay.peak as f64,
     };
     stages.iter().map(highest).fold(0.0, f64::max)
 }

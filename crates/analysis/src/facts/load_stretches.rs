@@ -122,7 +122,7 @@ fn split(asked: &[AskedLoad], from: usize, to: usize, found: &mut Vec<SteadyStre
 
 impl AskedLoad {
     fn of(slices: &[Snapshot], leaf: u32, profile: &LoadProfile) -> Self {
-        let poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. });
+        let poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. } | OpenStage::Replay(_));
         let is_random = matches!(profile, LoadProfile::Open { stages } if stages.iter().any(poisson));
         let was_adjusted = slices.iter().flat_map(|slice| &slice.marks).any(|mark| mark.kind == MarkKind::Adjusted);
         let recorded =

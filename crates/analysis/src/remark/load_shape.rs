@@ -61,7 +61,7 @@ impl<'a> PresentLoad<'a> {
             LoadProfile::Open { stages } => {
                 let rates = stages.iter().filter_map(|stage| match stage {
                     OpenStage::Rate { from, to, timing, .. } => Some((from.max(*to), *timing)),
-                    OpenStage::Burst { .. } => None,
+                    OpenStage::Burst { .. } | OpenStage::Replay(_) => None,
                 });
                 let (top, timing) = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
                 (true, timing == Timing::Poisson, top, stages.iter().map(OpenStage::duration_ns).sum())

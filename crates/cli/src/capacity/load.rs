@@ -70,7 +70,7 @@ fn peak(profile: &LoadProfile) -> Option<Peak> {
         LoadProfile::Open { stages } => {
             let rate = |stage: &OpenStage| match stage {
                 OpenStage::Rate { from, to, .. } => Some(from.max(*to)),
-                OpenStage::Burst { .. } => None,
+                OpenStage::Burst { .. } | OpenStage::Replay(_) => None,
             };
             stages.iter().filter_map(rate).reduce(f64::max).map(Peak::Arrivals)
         }

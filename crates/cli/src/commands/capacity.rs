@@ -267,6 +267,17 @@ impl CapacityArgs {
         self.objectives.iter().map(read).collect()
     }
 
+    /// The highest load that the limits of the command line allow.
+    fn limited(&self, unit: LoadUnit, most: f64) -> f64 {
+        let limits = &self.network.limits;
+        let limit = match unit {
+            LoadUnit::Arrivals => limits.rate(),
+            LoadUnit::Users => limits.users().map(|users| users as f64),
+            LoadUnit::Times => None,
+        };
+        limit.map_or(most, |limit| most.min(limit))
+    }
+
     fn settings(&self, load: &TestLoad, objectives: &[Threshold], pace: &SearchPace) -> Result<CapacitySettings, UsageError> {
         let level = |flag: &str, text: &Option<String>, default: f64| match text {
             None => Ok(default),
@@ -313,7 +324,7 @@ impl CapacityArgs {
         Ok(CapacitySettings {
             unit: load.unit,
             first,
-            most: level("--most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first),
+            most: self.limited(load.unit, level("--most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first)),
             precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
             ladder_seconds,
             probe_seconds,

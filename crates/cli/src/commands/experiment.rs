@@ -144,6 +144,7 @@ impl ExperimentArgs {
     fn experiment(&self, context: &CommandContext, script: ScriptRun<'_>, loaded: Loaded) -> anyhow::Result<Exit> {
         let about = self.about(&loaded.plan.name)?;
         let knob = self.chosen(&loaded, about.as_ref().map(|(_, finding)| finding))?;
+        self.network.limits.check_knob(knob)?;
         if self.put_back {
             experiment::put_back(&loaded, knob)?;
             writeln!(std::io::stderr(), "\"{}\" is restored to {}.", knob.name, knob.values[0].label)?;
@@ -161,7 +162,7 @@ impl ExperimentArgs {
             measure: self.measure()?,
             finding: about.as_ref().map(|(_, finding)| finding.clone()),
             runs: self.folder.runs.clone(),
-            quiet: self.quiet || self.json,
+            quiet: self.quiet,
             watched: self.watched.clone(),
         };
         let ExperimentEnd { experiment, record, failure } = experiment.perform()?;

@@ -13,6 +13,7 @@ mod import;
 pub(crate) mod init;
 mod inspect;
 mod man;
+mod mcp;
 mod report;
 pub(crate) mod run;
 mod runs;
@@ -68,6 +69,8 @@ commands! {
     Doctor(doctor::DoctorArgs),
     /// Start tests from forms, watch them, and browse runs, in a web page.
     Ui(ui::UiArgs),
+    /// Offer the tests and runs of a folder to an agent, as tools of the Model Context Protocol, within limits.
+    Mcp(mcp::McpArgs),
     /// Generate part of the load of runs that start elsewhere with `loadstone run --fleet`.
     Agent(agent::AgentArgs),
     /// Start, inspect and stop agents in a Kubernetes cluster.

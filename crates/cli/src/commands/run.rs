@@ -81,6 +81,7 @@ impl RunArgs {
         let url = UrlRun { request, plan, workers: self.workers(), network: &self.network };
         let network = url.network_options(&url.plan);
         check_network(&network)?;
+        self.network.limits.check_plan(&url.plan)?;
         let session = url.session(url.plan.clone(), &network, &self.tags, self.output.runs.clone());
         let session = Session { finds_early: self.output.live, ..session };
         let run = CommandRun {
@@ -89,6 +90,7 @@ impl RunArgs {
             color: context.color,
             summarize: None,
             exit_codes: None,
+            limits: &self.network.limits,
         };
         run.perform(session, url.users(&network, &url.plan.options))
     }

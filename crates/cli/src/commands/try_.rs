@@ -57,6 +57,7 @@ impl TryArgs {
         )?;
         let mut loaded = loadstone_script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
+        self.network.limits.check(&loaded)?;
         let secrets = loaded.plan.all_secrets();
         try_loaded(self, context.color, loaded, &secrets).map_err(|error| hiding(&secrets, error))
     }

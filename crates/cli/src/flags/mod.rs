@@ -1,6 +1,7 @@
 //! Flags that several commands share, one file per group.
 
 mod against;
+mod limits;
 mod network;
 mod output;
 mod parameters;
@@ -8,6 +9,7 @@ mod permissions;
 mod stored_run;
 
 pub(crate) use against::{AgainstArgs, ComparisonArgs};
+pub(crate) use limits::{LimitArgs, LimitDefaults, RateGuard};
 pub(crate) use network::NetworkArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use parameters::{ParameterArgs, inputs};

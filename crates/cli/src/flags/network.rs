@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
 use loadstone_protocol::{ClientIdentity, DirectHosts, IdentityFiles, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange};
 
+use super::limits::LimitArgs;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http2Flag {
     Off,
@@ -91,6 +93,8 @@ pub(crate) struct NetworkArgs {
     /// Send a traceparent header with every request, so that traces connect. Slow and failed requests show their trace id.
     #[arg(long)]
     pub(crate) traceparent: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 impl NetworkArgs {
@@ -149,5 +153,8 @@ impl NetworkArgs {
             network.route = NetworkRoute::Unix(path.clone());
         }
         network.connections_per_second = self.connect_rate.or(network.connections_per_second);
+        if let Some(hosts) = self.limits.hosts() {
+            network.allowed_hosts = std::mem::take(&mut network.allowed_hosts).within(hosts);
+        }
     }
 }

@@ -21,11 +21,19 @@ pub(crate) struct PermissionArgs {
     /// repeated.
     #[arg(long, value_name = "HOST[:PORT]", env = "LOADSTONE_ALLOW_NET", hide_env_values = true, value_delimiter = ',')]
     allow_net: Vec<HostPattern>,
+    /// Replay recorded requests that may change data, too: all methods but GET, HEAD and OPTIONS (`arrivals.replay`).
+    #[arg(long)]
+    allow_writes: bool,
 }
 
 impl PermissionArgs {
     pub(crate) fn permissions(&self) -> Permissions {
-        Permissions { read: self.allow_read.clone(), write: self.allow_write.clone(), net: self.allow_net.clone() }
+        Permissions {
+            read: self.allow_read.clone(),
+            write: self.allow_write.clone(),
+            net: self.allow_net.clone(),
+            writes: self.allow_writes,
+        }
     }
 
     /// The first of these flags that is set, if not by the environment.
@@ -35,6 +43,9 @@ impl PermissionArgs {
             ("--allow-write", "LOADSTONE_ALLOW_WRITE", !self.allow_write.is_empty()),
             ("--allow-net", "LOADSTONE_ALLOW_NET", !self.allow_net.is_empty()),
         ];
+        if self.allow_writes {
+            return Some("--allow-writes");
+        }
         all.into_iter().find_map(|(flag, variable, is_set)| (is_set && std::env::var_os(variable).is_none()).then_some(flag))
     }
 
@@ -48,6 +59,7 @@ impl PermissionArgs {
         };
         let read = self.allow_read.iter().map(|path| flag("--allow-read", path.as_os_str()));
         let write = self.allow_write.iter().map(|path| flag("--allow-write", path.as_os_str()));
-        read.chain(write).chain(self.allow_net.iter().map(|host| flag("--allow-net", host.to_string().as_ref()))).collect()
+        let net = self.allow_net.iter().map(|host| flag("--allow-net", host.to_string().as_ref()));
+        read.chain(write).chain(net).chain(self.allow_writes.then(|| OsString::from("--allow-writes"))).collect()
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use loadstone_fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, TestHost, WrittenSeconds, without_password};
+use loadstone_plan::{LoadProfile, OpenStage, ScenarioRun};
 use loadstone_run_directory::AgentInfo;
 use loadstone_script::{CommonData, Inputs, Loaded};
 use loadstone_session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
@@ -154,6 +155,11 @@ impl FleetRun {
         }
         if let Some(refused) = loaded.unknown_files() {
             return Err(refused.into());
+        }
+        let is_replay = |stage: &OpenStage| matches!(stage, OpenStage::Replay(_));
+        let replays = |run: &&ScenarioRun| matches!(&run.profile, LoadProfile::Open { stages } if stages.iter().any(is_replay));
+        if loaded.plan.leaves().iter().any(|run| replays(run)) {
+            return Err(UsageError("--fleet does not replay records yet: run the test on one machine".to_owned()).into());
         }
         match &self.place {
             FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(

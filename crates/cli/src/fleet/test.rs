@@ -121,7 +121,7 @@ impl FleetTest {
     /// The test may read all files that were sent with it. The controller writes the files that it collects, and checks their paths.
     fn permissions(&self, folder: &Path) -> anyhow::Result<Permissions> {
         let net = self.allowed_hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>()?;
-        Ok(Permissions { read: vec![folder.to_owned()], write: vec!["/".into()], net })
+        Ok(Permissions { read: vec![folder.to_owned()], write: vec!["/".into()], net, writes: false })
     }
 }
 

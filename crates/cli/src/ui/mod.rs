@@ -28,9 +28,11 @@ use crate::flags::PermissionArgs;
 use crate::interrupt::StopSignals;
 use answers::AnswerArchive;
 use archive::RunArchive;
-use catalogue::TestCatalogue;
+pub(crate) use catalogue::{CatalogueError, TestCatalogue};
 use queue::RunQueue;
 use run_process::LaunchOptions;
+pub(crate) use run_process::{Announced, failure_reason, hear, listen};
+pub(crate) use work::OrderedWork;
 
 /// Serves until Ctrl-C. It then stops a run in progress as Ctrl-C in a terminal would, and waits for it.
 pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr, permissions: &PermissionArgs) -> anyhow::Result<Exit> {
@@ -93,6 +95,6 @@ fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-fn own_binary() -> anyhow::Result<PathBuf> {
+pub(crate) fn own_binary() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file, which it needs to start runs")
 }

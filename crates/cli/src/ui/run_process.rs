@@ -45,7 +45,7 @@ pub(super) struct RunOrder {
 
 /// Address of a running test's live page, and the token that controls it.
 #[derive(Debug, Clone)]
-pub(super) struct LivePageAddress {
+pub(crate) struct LivePageAddress {
     /// A port on loopback.
     pub(super) address: SocketAddr,
     pub(super) token: String,
@@ -53,7 +53,7 @@ pub(super) struct LivePageAddress {
 
 /// What a process reports about itself while it runs.
 #[derive(Debug, Clone)]
-pub(super) enum Announced {
+pub(crate) enum Announced {
     /// A run: the address of its page.
     Page(LivePageAddress),
     /// An experiment or a search: its progress.
@@ -98,7 +98,7 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
 }
 
 /// Reads the process's reports to their end. An address on another machine is ignored.
-pub(super) fn hear(announcements: PipeReader, mut take: impl FnMut(Announced)) {
+pub(crate) fn hear(announcements: PipeReader, mut take: impl FnMut(Announced)) {
     each_line(announcements, |line| {
         let progress = serde_json::from_str(&line).map(Announced::Progress).ok();
         if let Some(report) = progress.or_else(|| LivePageAddress::of_url(&line).map(Announced::Page)) {
@@ -108,7 +108,7 @@ pub(super) fn hear(announcements: PipeReader, mut take: impl FnMut(Announced)) {
 }
 
 /// Reads a run's standard error to its end, and returns the last lines.
-pub(super) fn listen(stderr: impl Read) -> VecDeque<String> {
+pub(crate) fn listen(stderr: impl Read) -> VecDeque<String> {
     let mut output = VecDeque::new();
     each_line(stderr, |line| {
         if line.trim().is_empty() && output.is_empty() {
@@ -150,7 +150,7 @@ pub(super) fn broke(status: ExitStatus) -> bool {
 }
 
 /// Why the run failed: its last line of output, or how it ended.
-pub(super) fn failure_reason(status: ExitStatus, output: &VecDeque<String>) -> String {
+pub(crate) fn failure_reason(status: ExitStatus, output: &VecDeque<String>) -> String {
     let lines: Vec<&str> = output.iter().map(String::as_str).collect();
     match (lines.join("\n").trim(), status.signal()) {
         ("", Some(signal)) => format!("the run was killed by signal {signal}"),

@@ -5,6 +5,7 @@
 
 mod ended;
 mod folder;
+mod mcp_client;
 pub(crate) mod nats;
 pub(crate) mod network_namespace;
 pub(crate) mod raw;
@@ -13,3 +14,4 @@ mod shared_server;
 
 pub(crate) use ended::{Ended, fairly};
 pub(crate) use folder::{Folder, Running, once, once_with};
+pub(crate) use mcp_client::McpClient;

@@ -39,6 +39,9 @@ class OpenProfile extends Profile {
 
   then(next: unknown): OpenProfile {
     if (!(next instanceof OpenProfile)) throw new TypeError(`then(…): ${describe(next)} cannot follow arrivals: ${remedy(next, "arrivals(…).for(…)")}`);
+    if ([...this.stages, ...next.stages].some((stage) => "replay" in stage)) {
+      throw new TypeError("then(…): a replay is a separate profile: put it next to others with `sequence(…)`");
+    }
     const profile = this.as(new OpenProfile([...this.stages, ...next.stages]));
     return Object.assign(profile, { graceful: next.graceful ?? this.graceful, users_max: next.users_max ?? this.users_max });
   }
@@ -92,6 +95,7 @@ export const arrivals = members("arrivals", Object.assign(
     return new OpenShape((ns, timing) => [rate(at, at, ns, timing)]);
   },
   {
+    replay: (file: string, options: object = {}) => recorded(file, options),
     ramp(from: number | string, to: number | string) {
       const a = perSecond(from, "arrivals.ramp(…)"), b = perSecond(to, "arrivals.ramp(…)");
       return new OpenShape((ns, timing) => [rate(a, b, ns, timing)]);
@@ -114,6 +118,19 @@ export const arrivals = members("arrivals", Object.assign(
     },
   },
 ));
+
+/** The stage of a record. The counts are filled in once it was read. */
+function recorded(file: string, options: any): OpenProfile {
+  const what = "arrivals.replay(…)";
+  if (typeof file !== "string" || file === "") throw new TypeError(`${what}: ${show(file)} is not the name of a file`);
+  known(options, ["format", "speed", "from", "to"], what);
+  const text = (key: string) => {
+    if (options[key] !== undefined && typeof options[key] !== "string") throw new TypeError(`${what} ${key}: ${show(options[key])} is not a string`);
+    return options[key] ?? null;
+  };
+  const speed = options.speed === undefined ? 1 : number(options.speed, `${what} speed`, Number.MIN_VALUE);
+  return new OpenProfile([{ replay: { file, speed, format: text("format"), from: text("from"), to: text("to") } }]);
+}
 
 export const once = () => new OpenProfile([{ burst: { count: 1 } }]);
 export const atOnce = (count: number) => new OpenProfile([{ burst: { count: whole(count, "atOnce(…)", 1) } }]);

@@ -22,6 +22,7 @@ mod udp;
 mod ws;
 
 use crate::runtime::capability::Capability;
+pub(crate) use http::options::REQUEST as REQUEST_OPTIONS;
 
 /// Every protocol.
 pub(crate) const PROTOCOLS: &[&dyn Capability] = &[

@@ -10,6 +10,7 @@ mod groups;
 mod log;
 pub(crate) mod metrics;
 mod pauses;
+mod replays;
 mod set_up;
 mod timers;
 
@@ -24,6 +25,7 @@ use crate::runtime::object::UserObject;
 /// Steps that belong to no protocol.
 const STEPS: &[&dyn Capability] = &[
     &pauses::Pauses,
+    &replays::Replays,
     &groups::Groups,
     &checks::Checks,
     &flows::Flows,

@@ -46,7 +46,7 @@ pub(in crate::protocols) struct RequestOptions {
 }
 
 /// Of a request.
-pub(super) static REQUEST: OptionSet =
+pub(crate) static REQUEST: OptionSet =
     OptionSet { of: "a request", known: KNOWN, within: &[("expect", &EXPECT), ("auth", &AUTH), ("retry", &RETRY)] };
 
 pub(in crate::protocols) static AUTH: OptionSet = OptionSet::new("auth", &["bearer", "username", "password"]);
