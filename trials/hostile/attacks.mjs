@@ -5,28 +5,21 @@
 //   script    the test; `arrivals`, `once` and so on are imported
 //   args      of `loadstone run`, or the whole command line if `command` is set
 //   limits    { mib, seconds, exits }: peak memory, time until the process has ended, and allowed exit codes
-//   during    async ({ process, folder, port, sleep }): what the attacker or the user does meanwhile
+//   prepare   ({ folder, loadstone }): creates files before the command starts
+//   secondServer  the kind of the other host. Default: ok
+//   during    async ({ process, folder, free, sleep }): what the attacker or the user does meanwhile
 //   check     ({ out, folder, files, summary, second }): an error as a string, or undefined
 
 import { rmSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 
+import { FILE_ATTACKS } from "./file-attacks.mjs";
+import { PROTOCOL_ATTACKS } from "./protocol-attacks.mjs";
+import { FAILED, SECRETS, clean, forThreeSeconds, observed, once, spell } from "./scripts.mjs";
 import { amplified } from "./servers.mjs";
 
-const once = (line) => `const s = scenario("S", async (user) => { ${line} });
-export default test({ target: "http://127.0.0.1:" + port, load: s.run(iterations(1)), options: { requestTimeout: "3s" } });`;
-const forThreeSeconds = (line) => `const s = scenario("S", async (user) => { ${line} });
-export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(1).for("3s").gracefulStop("2s")), options: { requestTimeout: "3s" } });`;
-const observed = (observer) => `const s = scenario("S", async (user) => { await user.get("/", { name: "R" }); });
-export default test({ target: "http://127.0.0.1:" + second, load: s.run(arrivals(10).for("5s")), observe: [${observer}] });`;
-
-const FAILED = [3, 4];
-const SECRETS = ["LITERALSECRET66", "BEARERLITERAL77", "QUERYTOKEN88", "KEYHEADER99", "COOKIEVALUE00"];
-const spell = (secret) => [secret, Buffer.from(secret).toString("base64").replace(/=+$/, "")];
-const clean = (text) => (/[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202e\ufffe]/.test(text.replace(/\x1b\[[\d;]*m/g, "")) ? "control characters in the output" : undefined);
-
-export const ATTACKS = [
+const FIRST_ATTACKS = [
   { id: "recursion/xml", server: "xml-nested", script: once(`(await user.get("/", { name: "R" })).xpath("//a");`), limits: { mib: 300, seconds: 30, exits: FAILED } },
   { id: "recursion/html-css", server: "html-nested", script: once(`(await user.get("/", { name: "R" })).css("div");`), limits: { mib: 400, seconds: 30, exits: FAILED } },
   { id: "recursion/html-xpath", server: "html-nested", script: once(`(await user.get("/", { name: "R" })).xpath("//div");`), limits: { mib: 400, seconds: 30, exits: FAILED } },
@@ -74,7 +67,7 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(arrivals(2
   const r = await user.get("/c?token=${SECRETS[2]}", { name: "query", headers: { "x-api-key": "${SECRETS[3]}", cookie: "sid=${SECRETS[4]}" } });
   console.log(r.text);`),
     check: ({ out, files }) => {
-      const shown = SECRETS.filter((secret) => spell(secret).some((text) => out.includes(text) || files.text.includes(text)));
+      const shown = SECRETS.slice(0, 5).filter((secret) => spell(secret).some((text) => out.includes(text) || files.text.includes(text)));
       return shown.length > 0 ? `shows ${shown.join(", ")}` : undefined;
     },
   },
@@ -107,6 +100,8 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(2).f
     check: ({ summary }) => (summary.totals.request_rate > 5 ? `${summary.totals.request_rate}/s` : undefined),
   },
 ];
+
+export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...FILE_ATTACKS];
 
 function post(port, body) {
   return new Promise((resolve) => {

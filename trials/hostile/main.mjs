@@ -20,6 +20,7 @@ const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 const IMPORTS = `import { arrivals, csv, iterations, observe, scenario, test, users } from "loadstone";\n`;
 
 const rows = [];
+const begun = performance.now();
 for (const attack of ATTACKS.filter(({ id }) => pattern.test(id))) {
   const row = await run(attack);
   rows.push(row);
@@ -27,24 +28,26 @@ for (const attack of ATTACKS.filter(({ id }) => pattern.test(id))) {
   if (row.problem !== undefined) console.log(row.out.split("\n").slice(-12).map((line) => `        ${JSON.stringify(line.slice(0, 160))}`).join("\n"));
 }
 const failed = rows.filter((row) => row.problem !== undefined).length;
-console.log(`${rows.length} attacks, ${failed} beyond their limits`);
+const took = `${rows.length} attacks in ${Math.ceil((performance.now() - begun) / 60_000)} min`;
+console.log(`${took}, ${failed} beyond their limits`);
 if (flags.results !== undefined && flags.only === undefined) writeFileSync(flags.results, page());
 process.exit(failed === 0 && rows.length > 0 ? 0 : 1);
 
 async function run(attack) {
   const folder = mkdtempSync(join(tmpdir(), "hostile-"));
-  const second = await start("ok");
+  const second = await start(attack.secondServer ?? "ok");
   const kind = typeof attack.server === "function" ? attack.server(second.port) : (attack.server ?? "ok");
   const server = await start(kind);
   const free = await freePort();
   try {
     const ports = `const port = ${server.port}, second = ${second.port}, free = ${free};\n`;
     writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + attack.script);
+    attack.prepare?.({ folder, loadstone: resolve(flags.loadstone) });
     const command = [resolve(flags.loadstone), ...(attack.command ?? ["run", "a.load.ts", ...(attack.args ?? [])])];
     const ended = await watch(attack, command, { folder, free });
     const files = readFiles(folder);
     const summary = JSON.parse(files.named["summary.json"] ?? "null");
-    const problem = beyond(attack.limits, ended) ?? attack.check?.({ out: ended.out, folder, files, summary, second });
+    const problem = beyond(attack.limits, ended) ?? attack.check?.({ attack, out: ended.out, folder, files, summary, second });
     return { id: attack.id, limits: attack.limits, ...ended, problem };
   } finally {
     await Promise.all([server.stop(), second.stop()]);
@@ -65,7 +68,7 @@ async function watch(attack, command, { folder, free }) {
     if (performance.now() - began > attack.limits.seconds * 2_000 || mib > attack.limits.mib * 4) child.kill("SIGKILL");
   }, 50);
   const exited = new Promise((end) => child.on("close", (code, signal) => end(signal ?? code)));
-  await Promise.all([exited, attack.during?.({ process: child, folder, free, sleep })]);
+  await Promise.all([exited, attack.during?.(Object.assign(attack, { process: child, folder, free, sleep }))]);
   clearInterval(meter);
   return { exit: await exited, seconds: (performance.now() - began) / 1_000, mib, out };
 }
@@ -111,5 +114,5 @@ function freePort() {
 
 function page() {
   const lines = rows.map((row) => `| ${row.id} | ${row.exit} | ${row.seconds.toFixed(1)} of ${row.limits.seconds} | ${row.mib} of ${row.limits.mib} | ${row.problem ?? "within its limits"} |`);
-  return `# Attacks\n\nWritten by \`cargo xtask hostile\`: each row is an attack of \`trials/hostile/attacks.mjs\`.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
+  return `# Attacks\n\nWritten by \`cargo xtask hostile\`: each row is an attack of \`trials/hostile\`. ${took}.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
+import * as zlib from "node:zlib";
 import { gzipSync } from "node:zlib";
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
@@ -75,8 +76,89 @@ const postgres = (kind, body) => {
 /** What terminals and parsers interpret. */
 export const ESCAPES = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x1b]0;title\x07\x9b31m \u202eabc ]]> </script> \ufffe";
 
+const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+/** A frame of Zstandard with blocks of one repeated byte (RFC 8878, section 3.1.1.2): 128 KiB in four bytes. */
+const zstdRepeated = (blocks) => {
+  const block = Buffer.from([...[0, 8, 16].map((shift) => ((((128 << 10) << 3) | 2) >> shift) & 255), 0]);
+  return Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0x38]), Buffer.alloc(4 * blocks, block), Buffer.from([1, 0, 0])]);
+};
+/** 256 MiB of zeros, compressed. */
+const bomb = (coding) => {
+  if (coding === "zstd") return zstdRepeated(2_048);
+  const zeros = Buffer.alloc(256 << 20);
+  const pack = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: (bytes) => zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 3 } }) };
+  return pack[coding](zeros);
+};
+/** A frame of HTTP/2: type, flags, stream and content (RFC 9113, section 4.1). */
+const h2Frame = (type, flags, stream, content = Buffer.alloc(0)) => {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(content.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, content]);
+};
+const H2_FLOODS = {
+  settings: h2Frame(4, 0, 0),
+  pings: h2Frame(6, 0, 0, Buffer.alloc(8)),
+  continuations: h2Frame(9, 0, 1, Buffer.from([0, 1, 120, 1, 49])),
+};
+const kafkaAnswer = (bytes) => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+};
+/** A metadata response (version 4) that names another host as the only broker. */
+const kafkaBrokers = (host, port) => (request) => {
+  const int = (value) => { const bytes = Buffer.alloc(4); bytes.writeInt32BE(value); return bytes; };
+  const text = (value) => { const length = Buffer.alloc(2); length.writeInt16BE(value.length); return Buffer.concat([length, Buffer.from(value)]); };
+  const [key, correlation] = [request.readInt16BE(4), request.subarray(8, 12)];
+  if (key === 17) return kafkaAnswer(Buffer.concat([correlation, Buffer.from([0, 0]), int(1), text("PLAIN")]));
+  if (key === 36) return kafkaAnswer(Buffer.concat([correlation, Buffer.from([0, 0]), text(""), int(0)]));
+  const topic = Buffer.concat([Buffer.from([0, 0]), text("t"), Buffer.from([0]), int(1), Buffer.from([0, 0]), int(0), int(1), int(0), int(0)]);
+  return kafkaAnswer(Buffer.concat([correlation, int(0), int(1), int(1), text(host), int(port), text("r"), text("c"), int(1), int(1), topic]));
+};
+
+/** Kinds with an argument: `kind=argument`. */
+const WITH_ARGUMENT = {
+  redirect: (port) => answering(() => http(302, { location: `http://localhost:${port}/away` }, "")),
+  location: (location) => answering(() => http(302, { location }, "")),
+  head: (line) => answering(() => `HTTP/1.1 200 OK\r\n${line}\r\n\r\nhello`),
+  bomb: (coding) => { const packed = bomb(coding); return answering(() => http(200, { "content-encoding": coding }, packed)); },
+  "http-endless": (piece) => flooding(() => "HTTP/1.1 200 OK\r\n", Buffer.from(piece)),
+  chunks: (piece) => flooding(() => chunked, Buffer.from(piece)),
+  "http-chunks": (line) => flooding(() => chunked, Buffer.from(`${(line.length * 1_000).toString(16)}\r\n${line.repeat(1_000)}\r\n`)),
+  h2: (kind) => flooding(() => Buffer.concat([h2Frame(4, 0, 0), ...(kind === "continuations" ? [h2Frame(1, 0, 1)] : [])]), H2_FLOODS[kind]),
+  "kafka-brokers": (port) => {
+    const answer = kafkaBrokers("localhost", Number(port));
+    return (socket, note) => socket.on("data", (data) => { note(); socket.write(answer(data)); });
+  },
+};
+
 let serial = 0;
 const KINDS = {
+  counting: (_, note) => note(),
+  "gzip-members": flooding(() => "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n", gzipSync(Buffer.alloc(0))),
+  "gzip-of-gzip": answering(() => http(200, { "content-encoding": "gzip, ".repeat(40) + "gzip" }, Array.from({ length: 41 }).reduce((bytes) => gzipSync(bytes), Buffer.alloc(1 << 20)))),
+  "early-hints": flooding(() => "", Buffer.from("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")),
+  "many-cookies": answering(() => `HTTP/1.1 200 OK\r\ncontent-length: 2\r\n${Array.from({ length: 1_000 }, (_, n) => `set-cookie: c${(serial += 1)}=${"v".repeat(10)}${n}\r\n`).join("")}\r\nok`),
+  "retry-after": answering(() => http(503, { "retry-after": "9".repeat(40) }, "")),
+  "sse-line": flooding(() => `${events()}data: `, Buffer.from("x")),
+  "ws-huge": flooding((request) => Buffer.concat([Buffer.from(websocket(request)), Buffer.from([0x82, 127, 0x7f, 255, 255, 255, 255, 255, 255, 255])]), Buffer.from("x")),
+  "ws-bomb": (socket) => socket.once("data", (data) => {
+    const packed = zlib.deflateRawSync(Buffer.alloc(256 << 20));
+    const head = Buffer.from([0xc2, 127, 0, 0, 0, 0, 0, 0, 0, 0]);
+    head.writeUInt32BE(packed.length, 6);
+    socket.write(websocket(data.toString("latin1")).replace("\r\n\r\n", "\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n"));
+    socket.write(Buffer.concat([head, packed]));
+  }),
+  "redis-nested": flooding(() => "", Buffer.from("*1\r\n")),
+  "postgres-notices": flooding(() => "", postgres("N", "SNOTICE\0C00000\0Mhello\0\0")),
+  "mysql-huge": (socket) => { const push = () => { while (!socket.destroyed && socket.write(Buffer.alloc(1 << 20, 255))); socket.once("drain", push); }; push(); },
+  "kafka-huge": flooding(() => Buffer.from([0x7f, 255, 255, 255]), Buffer.from("x")),
+  numbers: answering(() => http(200, { "content-type": "text/plain" }, ["NaN", "+Inf", "-Inf", "1e999", "-1e308", "1e308", "18446744073709551616"].map((value, n) => `# TYPE a${n} counter\na${n} ${value}\n`).join(""))),
+  markup: answering(() => http(200, { "content-type": "text/plain" }, `http_requests_total{path="<img src=x onerror=alert(1)></script><script>alert(1)</script>"} ${(serial += 1)}\n`)),
+  login: answering((head) => http(401, { "content-type": "application/json", "set-cookie": "sid=SETCOOKIE92; Path=/" }, JSON.stringify({ head, cookie: "SETCOOKIE92", access_token: "BODYTOKEN93", sent: ["JSONPASSWORD90", "FORMPASSWORD91"] }))),
   ok: answering(() => http(200, {}, "ok")),
   failing: answering(() => http(500, {}, "no")),
   silent: answering(() => undefined),
@@ -104,9 +186,8 @@ function login(head) {
 }
 
 if (!isMainThread) {
-  const [kind, argument] = String(workerData).split("=");
-  const redirect = answering(() => http(302, { location: `http://localhost:${argument}/away` }, ""));
-  const serve = kind === "redirect" ? redirect : KINDS[kind];
+  const [, kind, argument] = /^([^=]*)(?:=(.*))?$/s.exec(workerData);
+  const serve = argument === undefined ? KINDS[kind] : WITH_ARGUMENT[kind](argument);
   const server = createServer((socket) => {
     socket.on("error", () => {});
     serve(socket, () => parentPort.postMessage({}));

@@ -20,9 +20,6 @@ use crate::tree::LoadTree;
 /// Time between a command to the threads of this process and the instant at which its leaf begins. It lets all threads begin together.
 const THREAD_LEAD_NS: Nanos = 2_000_000;
 
-/// A worker that is silent for longer may not read its commands.
-const BLOCKED_MIN_NS: Nanos = 2_000_000_000;
-
 /// How the coordinator reaches one worker or agent.
 pub(crate) enum CommandSink {
     Worker(mpsc::Sender<WorkerCommand>),
@@ -165,10 +162,10 @@ impl<'a> ActiveLoad<'a> {
             _ => return,
         };
         for silence in silences {
+            let (WorkerSilence::Notice(worker) | WorkerSilence::Abandon(worker)) = silence;
+            self.marks.push(Mark { at: now, kind: MarkKind::Warning, text: silence.text(worker as u32) });
             match silence {
-                WorkerSilence::Notice(worker) => {
-                    let text = format!("worker {worker} has not responded for 5 s: something in the test or in a response blocks it");
-                    self.marks.push(Mark { at: now, kind: MarkKind::Warning, text });
+                WorkerSilence::Notice(_) => {
                     // Without parts of other workers, no second would carry the mark.
                     if !self.snapshots.has_parts() {
                         let slice = self.snapshots.take_number(now);
@@ -185,8 +182,6 @@ impl<'a> ActiveLoad<'a> {
         self.lost.insert(worker);
         self.done.insert(worker);
         self.snapshots.lose(worker);
-        let text = format!("worker {worker} was abandoned because it did not respond");
-        self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text });
         self.break_off(WorkerError::Blocked { worker: worker as u32 });
     }
 
@@ -265,7 +260,7 @@ impl<'a> ActiveLoad<'a> {
 
     fn send(&self, command: &WorkerCommand) {
         for (number, worker) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
-            let is_blocked = self.liveness.as_ref().is_some_and(|liveness| liveness.silent_ns(number) > BLOCKED_MIN_NS);
+            let is_blocked = self.liveness.as_ref().is_some_and(|liveness| liveness.may_be_blocked(number));
             worker.send(command, is_blocked);
         }
     }

@@ -13,6 +13,8 @@ const NOTICE_AFTER_NS: Nanos = 5 * SNAPSHOT_NS;
 const HALTED_MAX_NS: Nanos = 3 * SNAPSHOT_NS;
 const STOPPED_MAX_NS: Nanos = 15 * SNAPSHOT_NS;
 const SILENT_MAX_NS: Nanos = 60 * SNAPSHOT_NS;
+/// A worker that is silent for longer may not read its commands.
+const BLOCKED_MIN_NS: Nanos = 2 * SNAPSHOT_NS;
 /// Longest time that one check adds: if the whole process was suspended, its workers were not blocked.
 const CHECK_MAX_NS: Nanos = SNAPSHOT_NS;
 
@@ -29,6 +31,18 @@ pub(crate) enum WorkerSilence {
     /// Reported once per silence.
     Notice(usize),
     Abandon(usize),
+}
+
+impl WorkerSilence {
+    /// For users. `number`: of the worker among all of the run.
+    pub(crate) fn text(self, number: u32) -> String {
+        match self {
+            WorkerSilence::Notice(_) => {
+                format!("worker {number} has not responded for 5 s: something in the test or in a response blocks it")
+            }
+            WorkerSilence::Abandon(_) => format!("worker {number} was abandoned because it did not respond"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -60,7 +74,12 @@ impl Liveness {
         self.requested = self.requested.max(request);
     }
 
-    pub(crate) fn silent_ns(&self, worker: usize) -> Nanos {
+    /// A blocked worker must not block the sender of commands, too: it may lose a command.
+    pub(crate) fn may_be_blocked(&self, worker: usize) -> bool {
+        self.silent_ns(worker) > BLOCKED_MIN_NS
+    }
+
+    fn silent_ns(&self, worker: usize) -> Nanos {
         self.silent.get(worker).map_or(0, |(silent_ns, _)| *silent_ns)
     }
 

@@ -271,15 +271,17 @@ impl Serving<'_> {
     fn run(mut self, end: &EndRequest) {
         let mut deadline = None;
         loop {
-            if end.is_asked() && deadline.is_none() {
+            // What a run reported before it asked to end must be sent.
+            let is_end_asked = end.is_asked();
+            while let Ok(input) = self.inputs.try_recv() {
+                self.input(input);
+            }
+            if is_end_asked && deadline.is_none() {
                 deadline = Some(now() + BYE_MAX_NS);
                 self.depart();
             }
             if deadline.is_some_and(|deadline| self.agent.has_departed() || now() > deadline) {
                 return;
-            }
-            while let Ok(input) = self.inputs.try_recv() {
-                self.input(input);
             }
             exchange(&mut self.agent, &mut self.bus, TURN_WAIT_MAX, now);
             for task in self.agent.take_tasks() {

@@ -10,6 +10,7 @@ use loadstone_metrics::clock::Clock;
 use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, SeriesId, SeriesKey, SeriesKind, Tags, ValueHistogram};
 use loadstone_plan::{DeclaredMetric, MetricKind, ScenarioId};
 use loadstone_protocol::Network;
+use loadstone_secrets::LearntCredentials;
 
 use crate::options::PlannedMetric;
 use crate::sinks::K6Sinks;
@@ -23,6 +24,8 @@ pub(crate) struct Worker {
     pub(crate) network: Rc<Network>,
     pub(crate) test: Arc<K6Test>,
     pub(crate) sinks: K6Sinks,
+    /// Credentials that requests and responses contained.
+    pub(crate) learnt: LearntCredentials,
     known: RefCell<KnownSeries>,
     /// Only this worker writes to it during the run, so the lock is free.
     steps: Arc<Mutex<StepCounts>>,
@@ -46,7 +49,7 @@ impl Worker {
         if let Ok(mut all) = test.shared.steps.lock() {
             all.push(Arc::clone(&steps));
         }
-        Self { clock, recorder, network, test, sinks, known: RefCell::default(), steps }
+        Self { clock, recorder, network, test, sinks, learnt: LearntCredentials::default(), known: RefCell::default(), steps }
     }
 
     /// Counts groups and checks, if a summary will need them.

@@ -1,12 +1,15 @@
 //! All disk access of this crate. Every error names the operation and the file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufReader, ErrorKind, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::RunError;
+
+/// Limit on a file that is read at once.
+const WHOLE_BYTES_MAX: u64 = 64 << 20;
 
 /// Creates `folder/name`, or `folder/name-2`, `-3`, … if it exists. Never reuses an existing directory.
 pub(crate) fn make_new_directory(folder: &Path, name: &str) -> Result<(PathBuf, String), RunError> {
@@ -35,12 +38,28 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     })
 }
 
+/// A run directory may come from anybody: its files are read within limits.
 pub(crate) fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(RunError::io("read", path, source)),
+    let Some(file) = open_regular(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|source| RunError::io("read", path, source))?;
+    if bytes.len() as u64 > WHOLE_BYTES_MAX {
+        return Err(RunError::io("read", path, std::io::Error::new(ErrorKind::FileTooLarge, "it has more than 64 MiB")));
     }
+    Ok(Some(bytes))
+}
+
+/// Neither a device nor a pipe: opening a pipe could wait forever. `None`: there is no file.
+fn open_regular(path: &Path) -> Result<Option<File>, RunError> {
+    let facts = match fs::metadata(path) {
+        Ok(facts) => facts,
+        Err(source) if source.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(RunError::io("read", path, source)),
+    };
+    if !facts.is_file() {
+        return Err(RunError::io("read", path, std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")));
+    }
+    File::open(path).map(Some).map_err(|source| RunError::io("open", path, source))
 }
 
 /// When a file was last written; `None` when that is unknown.
@@ -57,11 +76,7 @@ pub(crate) fn remove_directory(path: &Path) -> Result<(), RunError> {
 }
 
 pub(crate) fn open_lines(path: &Path) -> Result<Option<BufReader<File>>, RunError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(BufReader::with_capacity(1 << 18, file))),
-        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(RunError::io("open", path, source)),
-    }
+    Ok(open_regular(path)?.map(|file| BufReader::with_capacity(1 << 18, file)))
 }
 
 /// Names of the folders directly inside `folder`, unsorted; none when it does not exist.
@@ -100,7 +115,11 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
 
 /// Appends after the last complete line; removes a truncated line first.
 pub(crate) fn append_after_last_line(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
-    let known = read_whole(path)?.unwrap_or_default();
+    let known = match fs::read(path) {
+        Ok(known) => known,
+        Err(source) if source.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(source) => return Err(RunError::io("read", path, source)),
+    };
     let whole = known.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     if whole < known.len() {
         let file = OpenOptions::new().write(true).open(path).map_err(|source| RunError::io("open", path, source))?;

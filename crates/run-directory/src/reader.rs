@@ -1,6 +1,6 @@
 //! Reads a complete or truncated run. Read [`Reader`].
 
-use std::io::{BufRead, ErrorKind};
+use std::io::{BufRead, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use loadstone_metrics::{SignalNotice, SignalPoint, Snapshot};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::fold::{self, Folding, SliceList};
-use crate::json::{parse, problem};
+use crate::json::{parse, printable, problem};
 use crate::line::{self, SignalLine, TraceLine};
 use crate::readings::Readings;
 use crate::stretch::Stretches;
@@ -17,6 +17,8 @@ use crate::{Notes, Run, RunEnd, RunError, RunInfo, RunTraces, SignalSeries, disk
 
 /// Runs up to this long are read second by second.
 const WHOLE_S: u32 = 7200;
+/// Limit on a line. A compressed part of a few KB could decompress to one of any length.
+const LINE_BYTES_MAX: u64 = 64 << 20;
 /// Longest step of the readings of a long run.
 const READINGS_S: u32 = 60;
 
@@ -222,7 +224,8 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) ->
     let mut buffer = Vec::new();
     for number in 1.. {
         buffer.clear();
-        match lines.read_until(b'\n', &mut buffer) {
+        match (&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut buffer) {
+            Ok(length) if length as u64 == LINE_BYTES_MAX => return Err(corrupt(number, "a line of more than 64 MiB".to_owned())),
             Ok(_) => {}
             // A truncated compressed frame is a truncated end, too.
             Err(source) if source.kind() == ErrorKind::UnexpectedEof => break,
@@ -234,7 +237,7 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) ->
         if buffer.is_empty() {
             continue;
         }
-        match serde_json::from_slice(&buffer) {
+        match serde_json::from_slice(&printable(&buffer)) {
             Ok(value) => take(number, value).map_err(|problem| corrupt(number, problem))?,
             // After a machine crash, blocks that never reached the disk read as zeros, which is another form of a truncated end.
             Err(_) if buffer.contains(&0) && at_end(&mut lines) => break,

@@ -23,7 +23,6 @@ mod inbound;
 mod iterations;
 mod knobs;
 mod known_verbs;
-mod learnt;
 mod load;
 mod loaded;
 mod module;

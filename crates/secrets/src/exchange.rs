@@ -2,8 +2,9 @@
 //!
 //! This module knows no values. [`Secrets`](crate::Secrets) hides known values wherever they occur.
 
+use crate::fields::is_credential_value;
 use crate::mask::MASK;
-use crate::names::{is_credential, is_password};
+use crate::names::{is_credential, is_credential_field, is_password};
 
 /// Many services accept a credential as some `key`. Masking too much is acceptable here, since these values are only masked once and not searched for
 /// everywhere.
@@ -73,12 +74,13 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Hides passwords in a JSON body. It hides less than for headers: the author of a test often needs the `token` of a response.
+/// Hides passwords and tokens in a JSON body. It hides less than for headers: a body contains many fields that only sound like a credential.
 pub fn json(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
             for (name, field) in fields {
-                if is_password(name) && !field.is_null() {
+                let is_token = || is_credential_field(name.as_bytes()) && field.as_str().is_some_and(is_credential_value);
+                if is_password(name) && !field.is_null() || is_token() {
                     *field = serde_json::Value::String(MASK.to_owned());
                 } else {
                     json(field);
@@ -110,6 +112,20 @@ mod tests {
         ] {
             assert_eq!(header(name, value), shown);
         }
+    }
+
+    #[test]
+    fn tokens_and_passwords_of_json_are_hidden() {
+        let mut body = serde_json::json!({
+            "access_token": "eyJhbGciOi", "token_type": "Bearer", "expires_in": 3600, "usage": { "total_tokens": 57 },
+            "user": [{ "password": 1234, "pin": 1 }],
+        });
+        json(&mut body);
+        let shown = serde_json::json!({
+            "access_token": "•••", "token_type": "Bearer", "expires_in": 3600, "usage": { "total_tokens": 57 },
+            "user": [{ "password": "•••", "pin": 1 }],
+        });
+        assert_eq!(body, shown);
     }
 
     #[test]

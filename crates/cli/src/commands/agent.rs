@@ -6,16 +6,17 @@ use clap::Args;
 use loadstone_fleet::{EndRequest, NatsServer, PublicFleetKey};
 
 use crate::context::CommandContext;
-use crate::exit::Exit;
-use crate::fleet::{AgentSettings, authorities, is_open, open_bus, parse_label, serve};
+use crate::exit::{Exit, UsageError};
+use crate::fleet::{AgentSettings, authorities, is_here, is_open, open_bus, parse_label, serve};
 use crate::interrupt;
 use crate::stdin_guard;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  loadstone agent --join nats://load:PASSWORD@10.0.0.5:4222
-  loadstone run shop.load.ts --fleet nats://load:PASSWORD@10.0.0.5:4222 --agents 8")]
+  loadstone fleet key controller.pem
+  loadstone agent --join nats://load:PASSWORD@10.0.0.5:4222 --controller-key PUBLIC_KEY
+  loadstone run shop.load.ts --fleet nats://load:PASSWORD@10.0.0.5:4222 --agents 8 --fleet-key controller.pem")]
 pub(crate) struct AgentArgs {
     /// NATS server where runs find their agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ if the server requires it. The agent waits up to 60 s for
     /// it.
@@ -30,10 +31,13 @@ pub(crate) struct AgentArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: the system's]
     #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
-    /// Public key of a controller that may lead this agent, as `loadstone fleet key FILE` prints it. Can be repeated.  [default: every controller at the
-    /// server]
+    /// Public key of a controller that may lead this agent, as `loadstone fleet key FILE` prints it. Can be repeated. Required if the server is on another
+    /// machine.
     #[arg(long = "controller-key", value_name = "KEY", env = "LOADSTONE_CONTROLLER_KEY", hide_env_values = true, value_delimiter = ',')]
     controllers: Vec<PublicFleetKey>,
+    /// Obey every controller at a server on another machine. Everyone with its password can make this agent send load.
+    #[arg(long, env = "LOADSTONE_ANY_CONTROLLER", hide_env_values = true, conflicts_with = "controllers")]
+    any_controller: bool,
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -52,6 +56,14 @@ impl AgentArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         if !self.insecure_bus && is_open(&self.join) {
             return Err(open_bus("--join", &self.join).into());
+        }
+        if self.controllers.is_empty() && !self.any_controller && !self.insecure_bus && !is_here(&self.join) {
+            return Err(UsageError(
+                "--join: everyone with the password of this server could lead this agent: add --controller-key KEY, as `loadstone fleet key FILE` \
+                 prints it, or accept this with --any-controller"
+                    .to_owned(),
+            )
+            .into());
         }
         if self.stop_with_stdin {
             let end = stdin_guard::watch()?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use loadstone_fleet::PublicFleetKey;
 
 use self::collect::CollectArgs;
 use crate::context::CommandContext;
@@ -95,6 +96,10 @@ struct UpArgs {
     /// Certificates (PEM) of the authorities that the NATS server is verified with.  [default: those of the image]
     #[arg(long, value_name = "FILE", requires = "nats")]
     nats_ca: Option<PathBuf>,
+    /// Public key of a controller that may lead the agents, as `loadstone fleet key FILE` prints it. Can be repeated.  [default: every controller with the
+    /// fleet's password]
+    #[arg(long = "controller-key", value_name = "KEY", value_delimiter = ',')]
+    controllers: Vec<PublicFleetKey>,
     /// Print the objects as YAML and change nothing. The output contains new passwords.
     #[arg(long)]
     dry_run: bool,
@@ -191,22 +196,24 @@ impl UpArgs {
             labels: self.labels.clone(),
             egress: self.egress.clone(),
             nats: self.nats.clone().map(|address| NatsElsewhere { address, authorities }),
+            controllers: self.controllers.clone(),
         })
     }
 
     /// The `loadstone run` command for these agents. It reads passwords from the cluster when needed, and never shows them.
     fn next_steps(&self, fleet: &FleetInCluster) -> String {
         let (kubectl, agents) = (self.cluster.kubectl().shown(), self.agents);
+        let key = if self.controllers.is_empty() { "" } else { " --fleet-key FILE" };
         let status = format!("When `{}` reports that all are ready:\n\n", self.cluster.hint("status"));
         if let Some(nats) = &fleet.nats {
             let address = loadstone_fleet::without_password(&nats.address);
-            return format!("{status}  loadstone run TEST.load.ts --fleet {address} --agents {agents}\n");
+            return format!("{status}  loadstone run TEST.load.ts --fleet {address} --agents {agents}{key}\n");
         }
         let (secret, service) = (fleet.secret_name(), fleet.nats_name());
         format!(
             "{status}  {kubectl} port-forward service/{service} 4222 &\n  \
              {kubectl} get secret {secret} -o go-template='{{{{index .data \"ca.crt\" | base64decode}}}}' > fleet-ca.crt\n  \
-             loadstone run TEST.load.ts --agents {agents} --fleet-ca fleet-ca.crt \\\n    \
+             loadstone run TEST.load.ts --agents {agents}{key} --fleet-ca fleet-ca.crt \\\n    \
              --fleet \"$({kubectl} get secret {secret} -o go-template='{{{{.data.controller | base64decode}}}}')\"\n"
         )
     }

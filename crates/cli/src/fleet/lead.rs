@@ -318,7 +318,7 @@ fn is_clear(address: &str) -> bool {
 }
 
 /// Whether the server is on this machine.
-fn is_here(address: &str) -> bool {
+pub(crate) fn is_here(address: &str) -> bool {
     let Ok(url) = url::Url::parse(address) else { return false };
     match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
         Some("localhost") => true,

@@ -12,7 +12,7 @@ mod serve;
 mod share_flag;
 mod test;
 
-pub(crate) use lead::{FleetArgs, FleetRun, is_open, open_bus};
+pub(crate) use lead::{FleetArgs, FleetRun, is_here, is_open, open_bus};
 pub(crate) use serve::{AgentSettings, serve};
 
 use std::hash::{BuildHasher, RandomState};

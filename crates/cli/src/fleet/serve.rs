@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loadstone_engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
 use loadstone_fleet::{
@@ -35,7 +36,7 @@ pub(crate) struct AgentSettings<'a> {
 /// Serves until it is asked to end.
 ///
 /// # Errors
-/// The NATS server refuses, or is not reachable for too long at the start.
+/// The NATS server refuses, or is not reachable for too long at the start. A worker stopped responding.
 pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::Result<()> {
     let hostname = loadstone_session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
@@ -53,12 +54,21 @@ pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::R
             let _ = writeln!(std::io::stderr(), "agent {name}: {text}");
         }
     };
-    let run_test = Arc::new(|assignment: Assignment, link: AgentLink| {
-        if let Err(error) = run_test(&assignment, &link) {
-            link.report(AgentReport::Broke(format!("{error:#}")));
+    let is_blocked = Arc::new(AtomicBool::new(false));
+    let (blocked, blocked_end) = (Arc::clone(&is_blocked), end.clone());
+    let run_test = Arc::new(move |assignment: Assignment, link: AgentLink| match run_test(&assignment, &link) {
+        Ok(was_abandoned) if was_abandoned => {
+            // The thread still uses a core: the load of a later run would be late.
+            blocked.store(true, Ordering::Release);
+            blocked_end.ask();
         }
+        Ok(_) => {}
+        Err(error) => link.report(AgentReport::Broke(format!("{error:#}"))),
     });
     loadstone_fleet::serve(&settings.server, settings.controllers.clone(), unique_id(), facts, run_test, end, &say)?;
+    if is_blocked.load(Ordering::Acquire) {
+        anyhow::bail!("agent {name} ended because a worker stopped responding, and its thread cannot be stopped: start the agent again");
+    }
     Ok(())
 }
 
@@ -99,7 +109,8 @@ impl SharedIterations for NumbersOverAgents {
     }
 }
 
-fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
+/// Returns whether a worker was abandoned.
+fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<bool> {
     let folder = scratch_folder()?;
     let loaded = FleetTest::parse(&assignment.test)?.load(folder.path())?;
     check_network(&loaded.network)?;
@@ -118,7 +129,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
         on_host_message: Box::new(move |text| of_values.receive(&text)),
     };
     link.attach(workers.commands(), listeners);
-    workers.run(
+    let was_abandoned = workers.run(
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(link)).map_err(|error| error.render()),
         |report| {
             let report = match report {
@@ -132,7 +143,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
             link.report(report);
         },
     );
-    Ok(())
+    Ok(was_abandoned)
 }
 
 /// Masks secrets. Journey events that are still being sent contain none.

@@ -17,6 +17,7 @@ mod exchange;
 mod experiment;
 mod fleet;
 mod fleet_faults;
+mod fleet_keys;
 mod flows;
 mod harness;
 mod hostile;

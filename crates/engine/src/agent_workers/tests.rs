@@ -20,17 +20,23 @@ struct Users {
     clock: Clock,
     worker: u32,
     log: &'static Log,
+    /// Iterations of this worker never return.
+    blocked: Option<u32>,
 }
 
 struct User {
     clock: Clock,
     worker: u32,
     log: &'static Log,
+    blocks: bool,
 }
 
 impl VirtualUser for User {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         self.log.lock().unwrap().push((self.worker, iteration.arrival.sequence));
+        while self.blocks {
+            std::thread::park();
+        }
         self.clock.sleep(MS).await;
         IterationEnd::Ended(Outcome::Passed)
     }
@@ -40,7 +46,7 @@ impl UserFactory for Users {
     type User = User;
 
     fn new_user(&self, _: u32, _: ScenarioId, _: u64) -> Result<User, UserError> {
-        Ok(User { clock: self.clock.clone(), worker: self.worker, log: self.log })
+        Ok(User { clock: self.clock.clone(), worker: self.worker, log: self.log, blocks: self.blocked == Some(self.worker) })
     }
 
     fn count_into(&self, _: &mut GeneratorSlice) {}
@@ -80,7 +86,7 @@ fn run_plan(plan: TestPlan, agents: &[u32], log: &'static Log, lost: Option<usiz
             let workers = AgentWorkers::new(plan, share, firsts, iterations, DescriptorTables::OneForAll);
             sender.send(workers.commands()).unwrap();
             workers.run(
-                |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log }),
+                |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log, blocked: None }),
                 |report| handle.report(agent, report),
             );
         });
@@ -146,4 +152,45 @@ fn the_tear_down_of_a_lost_first_agent_runs_on_the_next() {
     assert_eq!(of_second, [1, 4, 7, 0], "its own share of the load, and the tear-down");
     let warnings: Vec<&str> = total.marks.iter().map(|mark| &*mark.text).filter(|text| text.contains("gone")).collect();
     assert_eq!(warnings, ["gone; its share of the load is missing from this point"]);
+}
+
+/// Runs an agent whose second worker blocks. The end is requested half a second after the start.
+fn run_with_a_blocked_worker(end: AgentCommand) -> (bool, Vec<AgentReport>) {
+    let log = log();
+    let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::rate(100.0, 600_000 * MS)));
+    let share = WorkerShare { first: 4, here: 2, of: 6 };
+    let iterations = Box::new(|_, _| Box::new(OneCounter(Arc::default(), 0)) as Box<dyn SharedIterations>);
+    let workers = AgentWorkers::new(Arc::new(TestPlan::new("t", ["s"], load)), share, vec![0, 4], iterations, DescriptorTables::OneForAll);
+    let commands = workers.commands();
+    let mut reports = Vec::new();
+    let was_abandoned = workers.run(
+        |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log, blocked: Some(5) }),
+        |report| {
+            if let AgentReport::Ready = report {
+                let (commands, end) = (commands.clone(), end.clone());
+                std::thread::spawn(move || {
+                    commands.send(AgentCommand::Start { zero: Monotonic::start() });
+                    commands.send(AgentCommand::Begin { leaf: 0, at: 0 });
+                    std::thread::sleep(Duration::from_millis(500));
+                    commands.send(end);
+                });
+            }
+            reports.push(report);
+        },
+    );
+    (was_abandoned, reports)
+}
+
+#[test]
+fn an_agent_abandons_a_worker_that_never_returns() {
+    let (was_abandoned, reports) = run_with_a_blocked_worker(AgentCommand::Halt);
+    assert!(was_abandoned);
+    let Some((AgentReport::Broke(why), before)) = reports.split_last() else { panic!("{reports:?}") };
+    assert!(why.contains("worker 5 stopped responding and was abandoned"), "its number in the run: {why}");
+    let seconds = before.iter().filter_map(|report| if let AgentReport::Snapshot(second) = report { Some(second) } else { None });
+    let mut total = Snapshot::default();
+    seconds.for_each(|second| total.merge((**second).clone()));
+    assert!(total.leaves[0].ended > 0, "what the other worker measured precedes the failure");
+    let warnings: Vec<&str> = total.marks.iter().map(|mark| &*mark.text).filter(|text| text.contains("abandoned")).collect();
+    assert_eq!(warnings, ["worker 5 was abandoned because it did not respond"]);
 }

@@ -206,6 +206,8 @@ impl HttpCall {
         if !body.is_null() && !body.is_undefined() {
             request.body = bytes_of(ctx, &body)?.into();
         }
+        let body = if let [body] = request.body.pieces() { body } else { &b""[..] };
+        vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, body);
         let timeout_ms: f64 = call.get("timeout")?;
         request.timeout_ns = (timeout_ms * 1e6) as u64;
         let settings = &vu.worker.test.settings;
@@ -243,8 +245,22 @@ impl HttpCall {
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let hops = vu.session.send(request, redirects).await;
         flight.end(hops.last.exchange.ended);
+        learn(&vu, &hops, &response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group });
         CompletedRequest { hops, response_type }
+    }
+}
+
+/// Learns the credentials of responses: the script receives the last body, and the report shows that of a failed request.
+fn learn(vu: &VuState, hops: &Hops, response_type: &str) {
+    let (learnt, secrets) = (&vu.worker.learnt, &vu.worker.test.plan.secrets);
+    for response in hops.iter().filter_map(|hop| hop.exchange.response()).filter(|response| response.headers.sets_cookies()) {
+        learnt.of_cookies(secrets, response.headers.all("set-cookie"));
+    }
+    if let Some(response) = hops.last.exchange.response()
+        && (response_type != "none" || response.status >= 400)
+    {
+        learnt.of_fields(secrets, &response.body);
     }
 }
 

@@ -61,7 +61,7 @@ impl Headers {
     }
 
     /// Whether there is a `Set-Cookie` line. Known without splitting the head.
-    pub(crate) fn sets_cookies(&self) -> bool {
+    pub fn sets_cookies(&self) -> bool {
         self.sets_cookies
     }
 

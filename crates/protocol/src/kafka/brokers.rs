@@ -1,7 +1,7 @@
 //! The brokers of a cluster for one user: a connection to each, and the leaders of partitions.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -17,6 +17,9 @@ use crate::connect::within;
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{RawTarget, RawTimes};
+
+/// Maximum number of brokers that a refusal lists.
+const REFUSED_SHOWN_MAX: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct KafkaBrokers {
@@ -173,6 +176,69 @@ impl KafkaBrokers {
             let place = leaders.get_mut(place).ok_or(MalformedKafka).map_err(Failure::from)?;
             *place = target(*leader).map(|target| self.at(target));
         }
+        self.check_named(&leaders)?;
         Ok(Rc::new(TopicLayout { topic: topic.to_owned(), leaders }))
+    }
+
+    /// The addresses of brokers are the target's word: without permission, neither load nor the login goes there. The failure lists all of them at
+    /// once.
+    fn check_named(&self, leaders: &[Option<Rc<KafkaBroker>>]) -> Result<(), Failure> {
+        let is_refused = |target: &&RawTarget| self.network.check_host(&target.host, target.port).is_err();
+        let refused: BTreeSet<&str> =
+            leaders.iter().flatten().map(|broker| &broker.target).filter(is_refused).map(|target| target.host.as_str()).collect();
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let shown = |prefix: &str, separator: &str| {
+            let hosts = refused.iter().take(REFUSED_SHOWN_MAX).map(|host| format!("{prefix}{host}"));
+            hosts.collect::<Vec<_>>().join(separator)
+        };
+        Err(Failure::unsendable(format!(
+            "the broker {} reports brokers that the test does not name: {}; if they belong to the cluster, add `{}`",
+            self.address.target.host,
+            shown("", ", "),
+            shown("--allow-net ", " ")
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadstone_metrics::clock::{Clock, Monotonic};
+
+    use super::*;
+    use crate::allowed_hosts::AllowedHosts;
+    use crate::options::NetworkOptions;
+
+    /// A metadata response in version 4, as the Kafka protocol guide defines it: a partition for each broker.
+    fn metadata(hosts: &[&str]) -> Vec<u8> {
+        let text = |text: &str| [&(text.len() as i16).to_be_bytes()[..], text.as_bytes()].concat();
+        let int = |number: usize| (number as i32).to_be_bytes().to_vec();
+        let mut bytes = [int(0), int(hosts.len())].concat();
+        for (id, host) in hosts.iter().enumerate() {
+            bytes.extend([int(id), text(host), int(9_092), text("rack")].concat());
+        }
+        bytes.extend([text("cluster"), int(0), int(1), vec![0, 0], text("orders"), vec![0], int(hosts.len())].concat());
+        for id in 0..hosts.len() {
+            bytes.extend([vec![0, 0], int(id), int(id), int(0), int(0)].concat());
+        }
+        bytes
+    }
+
+    #[test]
+    fn brokers_that_the_test_does_not_name_are_refused_together() {
+        let layout = |allowed: &[&str], hosts: &[&str]| {
+            let allowed_hosts = AllowedHosts::only(allowed.iter().map(|host| host.parse().unwrap()));
+            let options = NetworkOptions { allowed_hosts, ..NetworkOptions::default() };
+            let network = Network::new(Clock::real(Monotonic::start()), options).unwrap();
+            let brokers = KafkaBrokers::new(network, KafkaAddress::parse("kafka://ann:pw@b1").unwrap());
+            brokers.read_layout("orders", &metadata(hosts)).map(|layout| layout.leaders.len())
+        };
+        assert_eq!(layout(&["b1"], &["b1", "b1"]).unwrap(), 2);
+        assert_eq!(layout(&["b1", "*.kafka.internal"], &["b1", "2.kafka.internal"]).unwrap(), 2);
+        let Err(KafkaProblem::Failed(failure)) = layout(&["b1"], &["b1", "evil.example", "169.254.169.254"]) else { panic!("refused") };
+        assert_eq!(failure.outcome, loadstone_metrics::Outcome::Unsendable, "it is no answer of the target");
+        let wanted = "add `--allow-net 169.254.169.254 --allow-net evil.example`";
+        assert!(failure.message.ends_with(wanted), "{}", failure.message);
     }
 }

@@ -1,4 +1,7 @@
 //! CSV: a header line, then a line per row. Missing values are empty.
+//!
+//! Spreadsheets execute a text that begins like a formula (OWASP, "CSV Injection"). Names may come from responses, so such a text gets an apostrophe in
+//! front, which spreadsheets hide.
 
 use super::table::{ColumnTable, TableValue, rfc3339};
 use super::table_format::TableFormat;
@@ -18,6 +21,7 @@ fn encode(table: &ColumnTable) -> Result<Vec<u8>, RunError> {
 
 fn field(value: TableValue<'_>) -> String {
     match value {
+        TableValue::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
         TableValue::Text(text) => text.to_owned(),
         TableValue::Integer(value) => value.to_string(),
         TableValue::Number(value) => value.to_string(),

@@ -22,6 +22,17 @@ fn text(table: &ColumnTable, extension: &str) -> String {
 }
 
 #[test]
+fn a_spreadsheet_does_not_execute_a_name() {
+    let names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\tx", "GET /=1"];
+    let run = Run::new(fixtures::info(), fixtures::plan("shop"), vec![fixtures::slice(0, &names, 1)]);
+    let table = text(&export::per_second(&run), "csv");
+    let mut rows = csv::Reader::from_reader(table.as_bytes());
+    let name = rows.headers().unwrap().iter().position(|column| column == "name").unwrap();
+    let read: Vec<String> = rows.records().map(|row| row.unwrap()[name].to_owned()).collect();
+    assert_eq!(read, ["'=cmd|' /C calc'!A0", "'+1", "'-1", "'@SUM(1)", "'\tx", "GET /=1"]);
+}
+
+#[test]
 fn parquet_reads_back_row_by_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seconds.parquet");

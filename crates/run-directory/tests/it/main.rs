@@ -6,6 +6,7 @@ mod directory;
 mod export;
 mod fixtures;
 mod history;
+mod hostile;
 mod long;
 mod secrets;
 mod traces;

@@ -10,6 +10,7 @@ use std::task::Waker;
 use loadstone_metrics::clock::Clock;
 use loadstone_metrics::{ErrorText, MarkKind, Outcome, Recorder, SeriesId};
 use loadstone_protocol::Network;
+use loadstone_secrets::LearntCredentials;
 use rquickjs::Ctx;
 
 use super::capability::Capability;
@@ -19,7 +20,6 @@ use super::realm::RealmState;
 use super::scenario::ScenarioState;
 use crate::error::{ScriptError, SourcePlace};
 use crate::extract::cache::Compiled;
-use crate::learnt::LearntCredentials;
 use crate::loaded::Loaded;
 use crate::realm::caller_place;
 use crate::sinks::Sinks;
@@ -35,7 +35,7 @@ pub(crate) struct WorkerState {
     pub(crate) scenarios: Vec<Rc<ScenarioState>>,
     /// Compiled expressions with which scripts extract values from bodies.
     pub(crate) compiled: RefCell<Compiled>,
-    /// Credentials that requests have used.
+    /// Credentials that requests and responses contained.
     pub(crate) learnt: LearntCredentials,
     /// Name of the group outside groups.
     pub(crate) no_group: Arc<str>,

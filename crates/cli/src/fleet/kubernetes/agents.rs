@@ -71,6 +71,14 @@ impl FleetInCluster {
         if self.nats.as_ref().is_some_and(|elsewhere| is_open(&elsewhere.address)) {
             environment.push(json!({ "name": "LOADSTONE_INSECURE_BUS", "value": "true" }));
         }
+        // Without keys, the server's users decide who leads the agents. At the fleet's own server, that is the controller's password.
+        environment.push(match self.controllers.is_empty() {
+            true => json!({ "name": "LOADSTONE_ANY_CONTROLLER", "value": "true" }),
+            false => {
+                let keys: Vec<String> = self.controllers.iter().map(ToString::to_string).collect();
+                json!({ "name": "LOADSTONE_CONTROLLER_KEY", "value": keys.join(",") })
+            }
+        });
         let mut mounts = vec![json!({ "name": "scratch", "mountPath": "/tmp" })];
         if self.brings_authorities() {
             environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS_FOLDER}/ca.crt") }));

@@ -1,5 +1,7 @@
 //! The requested fleet, and the names derived from it.
 
+use loadstone_fleet::PublicFleetKey;
+
 /// A requested fleet.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetInCluster {
@@ -20,6 +22,8 @@ pub(crate) struct FleetInCluster {
     pub(crate) egress: Vec<String>,
     /// The user's NATS server. `None`: a dedicated one.
     pub(crate) nats: Option<NatsElsewhere>,
+    /// Public keys of the controllers that may lead the agents. Empty: every controller at the server.
+    pub(crate) controllers: Vec<PublicFleetKey>,
 }
 
 /// An existing NATS server.

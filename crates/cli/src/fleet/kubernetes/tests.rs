@@ -21,6 +21,7 @@ fn fleet() -> FleetInCluster {
         labels: Vec::new(),
         egress: Vec::new(),
         nats: None,
+        controllers: Vec::new(),
     }
 }
 
@@ -155,6 +156,21 @@ fn arguments(fleet: &FleetInCluster) -> Vec<String> {
         assert!(variable == "JOB_COMPLETION_INDEX" || environment.contains(&variable), "{variable} is set");
     }
     arguments
+}
+
+#[test]
+fn agents_obey_the_keys_of_their_fleet() {
+    let of_agents = |fleet: &FleetInCluster| {
+        let variables = get(fleet, "Job", "load-agents")["spec"]["template"]["spec"]["containers"][0]["env"].clone();
+        let set =
+            |name: &str| variables.as_array().unwrap().iter().find(|variable| variable["name"] == name).map(|found| found["value"].clone());
+        (set("LOADSTONE_CONTROLLER_KEY"), set("LOADSTONE_ANY_CONTROLLER"))
+    };
+    let key = || loadstone_fleet::FleetKey::generate().unwrap().public();
+    let keys = [key(), key()];
+    let with_keys = FleetInCluster { controllers: keys.to_vec(), ..fleet() };
+    assert_eq!(of_agents(&with_keys), (Some(json!(format!("{},{}", keys[0], keys[1]))), None));
+    assert_eq!(of_agents(&fleet()), (None, Some(json!("true"))));
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn request(
         metadata.push(("authorization".to_owned(), value.to_owned()));
     }
     metadata.extend(options.metadata.iter().cloned());
-    user.worker.learnt.of_request(&user.worker.loaded.plan.secrets, &metadata, "");
+    user.worker.learnt.of_request(&user.worker.loaded.plan.secrets, &metadata, "", b"");
     let name = options.name.as_deref().unwrap_or(shown);
     let label = if client.client.makes_traces() { RequestLabel::of(&user.scenario.name, name) } else { RequestLabel::default() };
     Ok(GrpcRequest {

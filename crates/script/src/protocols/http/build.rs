@@ -53,7 +53,9 @@ pub(in crate::protocols) fn build(
             set_header(&mut headers, name, value);
         }
     }
-    user.worker.learnt.of_request(&user.worker.loaded.plan.secrets, &headers, &path);
+    // A body of several pieces contains files.
+    let body = if let [body] = options.body.pieces() { body } else { &b""[..] };
+    user.worker.learnt.of_request(&user.worker.loaded.plan.secrets, &headers, &path, body);
     let request = Request {
         origin,
         method,

@@ -71,6 +71,7 @@ pub(super) fn conclude<'js>(
         }
     };
     let is_followed = user.worker.sinks.exchanges.is_some();
+    learn(user, before.iter().map(|hop| &hop.exchange).chain([&*exchange]), is_followed);
     let mut parts = Vec::new();
     let judgement: rquickjs::Result<Judgement> = match (&exchange.result, &expected) {
         (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
@@ -89,7 +90,7 @@ pub(super) fn conclude<'js>(
     };
     let sample = sample(&exchange, &before, step.due, outcome);
     match (error, exchange.response()) {
-        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || answer(response)),
+        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || answer(user, response)),
         (error, _) => step.record(user, &sample, error),
     }
     if is_followed {
@@ -115,8 +116,21 @@ pub(in crate::protocols) fn traced(part: JudgedPart) -> TracedExpectation {
     TracedExpectation { wanted: part.wanted, found: part.found, holds: part.judgement.is_none() }
 }
 
+/// Learns the cookies that responses set; of responses that are shown, all credentials.
+fn learn<'a>(user: &UserState, exchanges: impl Iterator<Item = &'a Exchange>, are_shown: bool) {
+    let (learnt, secrets) = (&user.worker.learnt, &user.worker.loaded.plan.secrets);
+    for response in exchanges.filter_map(Exchange::response) {
+        if are_shown {
+            learnt.of_response(secrets, response.headers.iter(), &response.body);
+        } else if response.headers.sets_cookies() {
+            learnt.of_cookies(secrets, response.headers.all("set-cookie"));
+        }
+    }
+}
+
 /// The part of the answer that is kept for a failed request.
-pub(super) fn answer(response: &Response) -> FailureSample {
+pub(super) fn answer(user: &UserState, response: &Response) -> FailureSample {
+    user.worker.learnt.of_response(&user.worker.loaded.plan.secrets, response.headers.iter(), &response.body);
     FailureSample::new(response.status, response.headers.iter(), &response.body)
 }
 

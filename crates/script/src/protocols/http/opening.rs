@@ -49,7 +49,7 @@ pub(in crate::protocols) fn record(
     let error = refused.map(|(_, message)| message.as_str());
     let sample = sample(exchange, before, step.due, outcome);
     match (error, exchange.response()) {
-        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || answer(response)),
+        (Some(error), Some(response)) => step.record_failed(user, &sample, error, || answer(user, response)),
         (error, _) => step.record(user, &sample, error),
     }
     if user.worker.sinks.exchanges.is_some() {

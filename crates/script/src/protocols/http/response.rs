@@ -1,5 +1,6 @@
 //! The response object. It stores the response as received, and decodes it when the script reads it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use loadstone_metrics::{Nanos, Sample, SeriesId};
@@ -29,6 +30,9 @@ pub(crate) struct ResponseObject {
     #[qjs(skip_trace)]
     sample: Sample,
     error: Option<String>,
+    /// The credentials in the body were learnt.
+    #[qjs(skip_trace)]
+    is_learnt: Cell<bool>,
 }
 
 /// A request with its exchange.
@@ -62,7 +66,7 @@ impl ResponseObject {
         sample: Sample,
         error: Option<String>,
     ) -> Self {
-        Self { worker, series, request, exchange, attempts, sample, error }
+        Self { worker, series, request, exchange, attempts, sample, error, is_learnt: Cell::new(false) }
     }
 
     fn response(&self) -> Option<&http::Response> {
@@ -73,8 +77,16 @@ impl ResponseObject {
         self.response().map_or(&[], |response| &response.body)
     }
 
+    /// The body for the script, which may show what it reads.
+    fn read_body(&self) -> &[u8] {
+        if !self.is_learnt.replace(true) {
+            self.worker.learnt.of_fields(&self.worker.loaded.plan.secrets, self.body());
+        }
+        self.body()
+    }
+
     fn body_text(&self) -> std::borrow::Cow<'_, str> {
-        text_of(self.body(), || self.response().and_then(|response| response.headers.get("content-type")))
+        text_of(self.read_body(), || self.response().and_then(|response| response.headers.get("content-type")))
     }
 
     /// `"Create ticket" answered 200`, for messages.
@@ -89,7 +101,7 @@ impl ResponseObject {
     fn reading<T>(&self, read: impl FnOnce(&BodyReader<'_>) -> T) -> T {
         let described = || self.described();
         let content_type = || self.response().and_then(|response| response.headers.get("content-type"));
-        read(&BodyReader { bytes: self.body(), content_type: &content_type, compiled: &self.worker.compiled, described: &described })
+        read(&BodyReader { bytes: self.read_body(), content_type: &content_type, compiled: &self.worker.compiled, described: &described })
     }
 
     /// When the request was due.
@@ -152,7 +164,7 @@ impl ResponseObject {
 
     #[qjs(get)]
     fn bytes<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<TypedArray<'js, u8>> {
-        TypedArray::new_copy(ctx, self.body())
+        TypedArray::new_copy(ctx, self.read_body())
     }
 
     #[qjs(get)]

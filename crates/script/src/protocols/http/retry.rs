@@ -61,7 +61,7 @@ fn failed(hops: &Hops, expected: &ExpectedResponse) -> Option<(Outcome, u16, Str
 fn record(user: &UserState, step: &MeasuredStep, hops: &Hops, outcome: Outcome, error: &str) {
     let Hops { last: Hop { request, exchange }, before } = hops;
     let sample = sample(exchange, before, step.due, outcome);
-    step.record_retried(user, &sample, error, exchange.response().map(|response| move || answer(response)));
+    step.record_retried(user, &sample, error, exchange.response().map(|response| move || answer(user, response)));
     if user.worker.sinks.exchanges.is_some() {
         let end = TracedEnd { request: Some(request), exchange, outcome, error: Some(error), expectations: Vec::new() };
         trace(user, &step.name(user), before, end);
