@@ -26,6 +26,7 @@ const LISTED_MAX: usize = 5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-part"],
+    page: "slow-part",
     title: "A part of all requests is slower",
     says: "a share of all requests takes longer by the same time: one of several instances is slow",
     example: Example {
