@@ -13,6 +13,7 @@ use checkout::Workspace;
 use checkout::{process, system_packages};
 
 use crate::cargo_tools;
+use crate::dist::packages;
 use crate::web;
 
 /// A program that tests start, its origin, and which tests need it.
@@ -141,6 +142,9 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
         lacking
             .push(format!("go-httpbin {HTTPBIN_VERSION} (end-to-end tests; built by `go install` into {})", workspace.tools().display()));
     }
+    if !packages::has_nfpm(workspace) {
+        lacking.push("nfpm (tests of the release's packages; built by `go install`)".to_owned());
+    }
     if !py_spy_present(workspace) {
         lacking.push(format!("py-spy {PY_SPY_VERSION} (the Python observer; by pip into {})", py_spy_folder(workspace).display()));
     }
@@ -166,6 +170,7 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
         web::install(workspace, folder)?;
     }
     httpbin(workspace)?;
+    packages::nfpm(workspace)?;
     py_spy(workspace)?;
     grpc_go(workspace)?;
     for lab in LABS {

@@ -16,9 +16,11 @@ pub(crate) fn parse_or_yaml(file: &str, text: &str, what: &str) -> Result<Value,
     if text.trim_start().starts_with('{') {
         return parse(file, text, what);
     }
-    let parsed = serde_yaml_ng::from_str::<Loose>(text).map(|Loose(value)| value);
+    // `n` and `yes` are names in YAML 1.2, not booleans. The error's line is enough: the file is at hand.
+    let options = serde_saphyr::options! { strict_booleans: true, leading_zero_numbers_as_strings: true, with_snippet: false };
+    let parsed = serde_saphyr::from_str_with_options::<Loose>(text, options).map(|Loose(value)| value);
     parsed.map_err(|error| {
-        let line = error.location().map(|at| at.line());
+        let line = error.location().map(|at| usize::try_from(at.line()).unwrap_or(usize::MAX));
         ImportError::new(file, line, format!("this is not YAML: {error}"), format!("give {what}"))
     })
 }

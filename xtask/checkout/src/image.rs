@@ -34,6 +34,8 @@ pub fn lay_out(root: &Path, binary: &Path) -> Result<()> {
 pub struct Image<'a> {
     /// The name to pull it by: `loadstone:0.1.0`.
     pub name: &'a str,
+    /// The processor of its programs, by Go's name: `amd64`.
+    pub architecture: &'a str,
     /// The folder with its files.
     pub root: &'a Path,
     /// The program that a container of it runs.
@@ -64,7 +66,7 @@ impl Image<'_> {
 
     fn config(&self, layer: &str) -> Value {
         json!({
-            "architecture": "amd64", "os": "linux",
+            "architecture": self.architecture, "os": "linux",
             "config": {
                 "User": USER, "WorkingDir": "/work", "Entrypoint": [self.entry], "Cmd": ["--help"],
                 // The image is read-only: runs are only kept if a volume is mounted.

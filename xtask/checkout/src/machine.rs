@@ -45,8 +45,8 @@ pub fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<Pat
     if let Some(binary) = named {
         return fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()));
     }
-    process::run(workspace.command("cargo").args(["build", "--release", "--locked", "--package", "loadstone"]))?;
-    Ok(workspace.target.join("release/loadstone"))
+    process::run(workspace.command("cargo").args(["build", "--profile", "dist", "--locked", "--package", "loadstone"]))?;
+    Ok(workspace.target.join("dist/loadstone"))
 }
 
 /// Builds the development binary and returns its path.

@@ -5,14 +5,15 @@ use std::fs;
 use anyhow::Result;
 use checkout::image::{Image, LOADSTONE, lay_out};
 
+use super::processor::Processor;
 use super::release::Release;
 
-pub(super) fn write(release: &Release) -> Result<()> {
+pub(super) fn write(release: &Release, processor: Processor) -> Result<()> {
     let work = release.folder.join("oci");
     let root = work.join("root");
-    lay_out(&root, &release.tree().join("loadstone"))?;
-    let (name, time) = (format!("loadstone:{}", release.version), &*release.time);
-    let archive = release.folder.join(format!("loadstone-{}-image.tar", release.version));
-    Image { name: &name, root: &root, entry: LOADSTONE, time }.write(&work, &archive)?;
+    lay_out(&root, &release.tree(processor).join("loadstone"))?;
+    let name = format!("loadstone:{}", release.version);
+    let archive = release.folder.join(format!("loadstone-{}-{}-image.tar", release.version, processor.name()));
+    Image { name: &name, architecture: processor.go_name(), root: &root, entry: LOADSTONE, time: &release.time }.write(&work, &archive)?;
     Ok(fs::remove_dir_all(work)?)
 }

@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
+use super::processor::Processor;
+
 const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 const MACHINE: Range<usize> = 18..20;
-const X86_64: u64 = 62;
 /// The program headers: offset, size of one, number.
 const HEADERS_AT: Range<usize> = 32..40;
 const HEADER_BYTES: Range<usize> = 54..56;
@@ -17,13 +18,19 @@ const INTERPRETER: u64 = 3;
 const SEGMENT_AT: Range<usize> = 8..16;
 const SEGMENT_BYTES: Range<usize> = 32..40;
 
-/// Why a file's bytes cannot be packaged as the binary: packages are for amd64, the image has no libraries, and the Debian package requires none.
+/// The processor of a program; `None` if no package is for it.
+pub(super) fn processor(file: &[u8]) -> Option<Processor> {
+    let machine = number(file, MACHINE)?;
+    Processor::ALL.into_iter().find(|processor| file.starts_with(MAGIC) && processor.elf_machine() == machine)
+}
+
+/// Why a file's bytes cannot be packaged as the binary: the image has no libraries, and the other packages require none.
 pub(super) fn problem(file: &[u8]) -> Option<String> {
     if !file.starts_with(MAGIC) {
         return Some("it is no program of Linux for 64 bits".to_owned());
     }
-    if number(file, MACHINE) != Some(X86_64) {
-        return Some("it is for another processor than x86-64, which the packages are for".to_owned());
+    if processor(file).is_none() {
+        return Some(format!("it is for another processor than {}", Processor::ALL.map(Processor::name).join(" and ")));
     }
     let loader = interpreter(file)?;
     Some(format!(

@@ -1,16 +1,22 @@
-//! `cargo xtask dist`: builds a release in `target/dist`.
+//! `cargo xtask dist`: builds the files of a release in `target/packages`.
 //!
-//! Read [`DistOptions::perform`], then `release`. The binary is linked statically against glibc: its C parts (QuickJS, aws-lc, mimalloc,
-//! SQLite) build with the installed compiler, while musl would need its own. Packages are built with `tar` and `ar`, which every machine with a C
-//! compiler has. Deliberately absent: uploading, signing, and other processors than this machine's.
+//! Read [`DistOptions::perform`], then `release`. The binary for x86-64 is linked statically against glibc: its C parts (QuickJS, aws-lc, mimalloc,
+//! SQLite) build with the installed compiler. For other processors zig compiles them, against musl. Deliberately absent: uploading and signing, which
+//! `.github/workflows/release.yml` does, and systems other than Linux.
 
-mod debian;
-pub(crate) mod image;
+mod build;
+mod image;
 mod linkage;
+mod npm;
+pub(crate) mod packages;
+mod processor;
 mod release;
 mod sbom;
+mod smoke;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod zig;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +26,23 @@ use clap::Args;
 
 use checkout::Workspace;
 use checkout::process;
-use release::{Release, TARGET};
+use processor::Processor;
+use release::Release;
 
 #[derive(Args)]
 pub(crate) struct DistOptions {
-    /// Package this binary instead of building one; it must be linked statically.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    /// Build packages for this processor; may be repeated. Default: that of this machine.
+    #[arg(long, value_name = "PROCESSOR")]
+    processor: Vec<Processor>,
+    /// Package these binaries instead of building them; they must be linked statically. May be repeated, once per processor.
+    #[arg(long, value_name = "FILE", conflicts_with = "processor")]
+    binary: Vec<PathBuf>,
+    /// The address of the folder that will contain the release's files, for the installation script and the formula, which are not written without it.
+    #[arg(long, value_name = "URL")]
+    releases: Option<String>,
+    /// Then run the demo with each archive's binary, emulated if it is for another processor.
+    #[arg(long)]
+    smoke: bool,
 }
 
 impl DistOptions {
@@ -37,41 +53,55 @@ impl DistOptions {
             |arguments: &[&str]| -> Result<String> { Ok(process::output(workspace.command("git").args(arguments))?.trim().to_owned()) };
         let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
         let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
-        let given = self.binary.as_deref().map(given).transpose()?;
-        let folder = workspace.target.join("dist");
+        let mut binaries = self.binary.iter().map(|binary| given(binary)).collect::<Result<Vec<_>>>()?;
+        if binaries.is_empty() {
+            let own = Processor::own().map(|own| vec![own]);
+            let chosen = if self.processor.is_empty() {
+                own.context("name a processor: there are no packages for that of this machine")?
+            } else {
+                self.processor.clone()
+            };
+            for processor in chosen {
+                binaries.push((processor, build::build(workspace, processor, &format!("{version} ({commit}{dirty})"))?));
+            }
+        }
+        let folder = workspace.target.join("packages");
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
         }
-        let binary = match given {
-            Some(binary) => binary,
-            None => build(workspace, &format!("{version} ({commit}{dirty})"))?,
-        };
-        let release = Release { version: version.to_owned(), time, folder, binary };
-        release.archive(workspace)?;
-        debian::write(&release)?;
-        image::write(&release)?;
-        sbom::write(workspace, &release)?;
-        release.types(workspace)?;
-        release.checksums()
+        let release = Release { version: version.to_owned(), time, folder };
+        let nfpm = packages::nfpm(workspace)?;
+        write(workspace, &release, &binaries, &nfpm, self.releases.as_deref())?;
+        if self.smoke {
+            smoke::run(workspace, &release, &binaries.iter().map(|(processor, _)| *processor).collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
+}
+
+/// All files of a release.
+fn write(workspace: &Workspace, release: &Release, binaries: &[(Processor, PathBuf)], nfpm: &Path, releases: Option<&str>) -> Result<()> {
+    for (processor, binary) in binaries {
+        release.archive(workspace, *processor, binary)?;
+        packages::write(nfpm, release, *processor)?;
+        image::write(release, *processor)?;
+        npm::binary(release, *processor)?;
+    }
+    npm::main(workspace, release)?;
+    let processors: Vec<Processor> = binaries.iter().map(|(processor, _)| *processor).collect();
+    sbom::write(workspace, release, &processors)?;
+    if let Some(releases) = releases {
+        sources::write(release, &processors, releases.trim_end_matches('/'))?;
+    }
+    release.checksums()
 }
 
 /// The caller's binary, checked to run where packages are installed.
-fn given(binary: &Path) -> Result<PathBuf> {
+fn given(binary: &Path) -> Result<(Processor, PathBuf)> {
     let found = fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?;
     let file = fs::read(&found).with_context(|| format!("cannot read {}", binary.display()))?;
-    match linkage::problem(&file) {
-        Some(problem) => bail!("{} cannot be packaged: {problem}", binary.display()),
-        None => Ok(found),
+    match (linkage::problem(&file), linkage::processor(&file)) {
+        (None, Some(processor)) => Ok((processor, found)),
+        (problem, _) => bail!("{} cannot be packaged: {}", binary.display(), problem.unwrap_or_default()),
     }
-}
-
-/// A binary that needs no library of the machine it runs on.
-fn build(workspace: &Workspace, version: &str) -> Result<PathBuf> {
-    let mut cargo = workspace.command("cargo");
-    cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
-    // For the target alone: build scripts and macros are linked as usual.
-    cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static").env("LOADSTONE_BUILD", version);
-    process::run(&mut cargo)?;
-    Ok(workspace.target.join(TARGET).join("release/loadstone"))
 }

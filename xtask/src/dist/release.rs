@@ -1,15 +1,19 @@
-//! The contents of a release: the binary with its manual pages and completions, archives, the types for npm, checksums.
+//! The contents of a release: the binary with its manual pages and completions, archives, checksums.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use checkout::Workspace;
 use checkout::process;
 
-pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
+use super::processor::Processor;
+
 /// Shells, and the files of their completions.
 pub(super) const SHELLS: [(&str, &str); 3] = [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
+/// Runs programs for aarch64 on other processors (Debian's package qemu-user-static).
+const EMULATOR: &str = "qemu-aarch64-static";
 
 /// A release that is being built.
 pub(super) struct Release {
@@ -17,35 +21,45 @@ pub(super) struct Release {
     /// The commit's time in seconds since 1970: packages of the same commit are the same bytes.
     pub(super) time: String,
     pub(super) folder: PathBuf,
-    pub(super) binary: PathBuf,
+}
+
+/// Starts a binary, emulated if it is for another processor than this machine's.
+pub(super) fn start(processor: Processor, binary: &Path) -> Command {
+    if Processor::own() == Some(processor) {
+        return Command::new(binary);
+    }
+    let mut emulated = Command::new(EMULATOR);
+    emulated.arg(binary);
+    emulated
 }
 
 impl Release {
-    fn name(&self) -> String {
-        format!("loadstone-{}-x86_64-linux", self.version)
+    /// The name of the archive for a processor, without its ending.
+    pub(super) fn archive_name(&self, processor: Processor) -> String {
+        format!("loadstone-{}-{}-linux", self.version, processor.name())
     }
 
     /// The binary with its man pages, completions and licence, as a folder that the packages contain.
-    pub(super) fn tree(&self) -> PathBuf {
-        self.folder.join(self.name())
+    pub(super) fn tree(&self, processor: Processor) -> PathBuf {
+        self.folder.join(self.archive_name(processor))
     }
 
-    pub(super) fn archive(&self, workspace: &Workspace) -> Result<()> {
-        let tree = self.tree();
+    pub(super) fn archive(&self, workspace: &Workspace, processor: Processor, built: &Path) -> Result<()> {
+        let tree = self.tree(processor);
         for folder in ["man", "completions"] {
             fs::create_dir_all(tree.join(folder))?;
         }
-        fs::copy(&self.binary, tree.join("loadstone")).context("cannot copy the binary")?;
+        let binary = tree.join("loadstone");
+        fs::copy(built, &binary).context("cannot copy the binary")?;
         for file in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(workspace.root.join(file), tree.join(file)).with_context(|| format!("cannot copy {file}"))?;
         }
-        let binary = tree.join("loadstone");
-        process::run(workspace.command(&binary.to_string_lossy()).arg("man").arg(tree.join("man")))?;
+        process::run(start(processor, &binary).arg("man").arg(tree.join("man"))).context("the binary did not write its manual pages")?;
         for (shell, name) in SHELLS {
-            let script = process::output(workspace.command(&binary.to_string_lossy()).args(["completions", shell]))?;
-            fs::write(tree.join("completions").join(name), script)?;
+            fs::write(tree.join("completions").join(name), process::output(start(processor, &binary).args(["completions", shell]))?)?;
         }
-        self.tar(&self.folder, &[&self.name()], &self.folder.join(format!("{}.tar.gz", self.name())))
+        let name = self.archive_name(processor);
+        self.tar(&self.folder, &[&name], &self.folder.join(format!("{name}.tar.gz")))
     }
 
     /// Packs entries of a folder, see [`checkout::archive::tar`].
@@ -53,31 +67,24 @@ impl Release {
         checkout::archive::tar(&self.time, from, entries, to)
     }
 
-    /// The script API's types as a package for npm.
-    pub(super) fn types(&self, workspace: &Workspace) -> Result<()> {
-        let folder = self.folder.join("npm/package");
-        fs::create_dir_all(&folder)?;
-        fs::copy(workspace.root.join("types/loadstone.d.ts"), folder.join("index.d.ts"))?;
-        fs::copy(workspace.root.join("LICENSE"), folder.join("LICENSE"))?;
-        let manifest = serde_json::json!({
-            "name": "loadstone", "version": self.version, "description": "Types of Loadstone's load tests", "license": "Apache-2.0",
-            "types": "index.d.ts", "files": ["index.d.ts"],
-        });
-        fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
-        self.tar(&self.folder.join("npm"), &["package"], &self.folder.join(format!("loadstone-types-{}.tar.gz", self.version)))?;
-        Ok(fs::remove_dir_all(self.folder.join("npm"))?)
+    /// SHA-256 of one file of the release, in hexadecimal digits.
+    pub(super) fn checksum(&self, name: &str) -> Result<String> {
+        let line = process::output(Command::new("sha256sum").current_dir(&self.folder).arg(name))?;
+        Ok(line.split(' ').next().unwrap_or_default().to_owned())
     }
 
     /// SHA256SUMS of every file, as `sha256sum --check` reads it.
     pub(super) fn checksums(&self) -> Result<()> {
-        fs::remove_dir_all(self.tree())?;
+        for processor in Processor::ALL {
+            fs::remove_dir_all(self.tree(processor)).ok();
+        }
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
         ensure!(!names.is_empty(), "no package was built");
-        let sums = process::output(std::process::Command::new("sha256sum").current_dir(&self.folder).args(&names))?;
+        let sums = process::output(Command::new("sha256sum").current_dir(&self.folder).args(&names))?;
         fs::write(self.folder.join("SHA256SUMS"), &sums)?;
         print!("{sums}");
         println!("in {}", self.folder.display());

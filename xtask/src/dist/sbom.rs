@@ -8,11 +8,17 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::{Value, json};
 
-use super::release::{Release, TARGET};
+use super::processor::Processor;
+use super::release::Release;
 
-pub(super) fn write(workspace: &Workspace, release: &Release) -> Result<()> {
-    let metadata =
-        process::output(workspace.command("cargo").args(["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET]))?;
+/// One bill for all packages: crates that only one processor needs are listed, too.
+pub(super) fn write(workspace: &Workspace, release: &Release, processors: &[Processor]) -> Result<()> {
+    let mut cargo = workspace.command("cargo");
+    cargo.args(["metadata", "--locked", "--format-version", "1"]);
+    for processor in processors {
+        cargo.args(["--filter-platform", processor.triple()]);
+    }
+    let metadata = process::output(&mut cargo)?;
     let metadata: Value = serde_json::from_str(&metadata).context("`cargo metadata` did not write JSON")?;
     let bill = bill(&metadata, &release.version).context("`cargo metadata` wrote an unexpected structure")?;
     Ok(fs::write(release.folder.join(format!("loadstone-{}.cdx.json", release.version)), format!("{bill:#}\n"))?)

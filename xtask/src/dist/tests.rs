@@ -9,11 +9,12 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::Value;
 
+use super::processor::Processor;
 use super::release::Release;
-use super::{debian, given, image, linkage};
+use super::{given, linkage, packages, write};
 
-const BINARY: &str =
-    "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\nesac\n";
+const BINARY: &str = "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\n  \
+    fail) exit 7 ;;\n  *) echo \"loadstone $*\" ;;\nesac\n";
 
 /// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
@@ -26,15 +27,13 @@ impl Drop for Scratch {
 
 fn make(scratch: &Path, name: &str) -> (PathBuf, String) {
     let workspace = Workspace { root: Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), target: scratch.to_owned() };
+    let nfpm = packages::nfpm(&Workspace::find().unwrap()).unwrap();
     let binary = scratch.join("binary");
     fs::write(&binary, BINARY).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-    let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join(name), binary };
-    release.archive(&workspace).unwrap();
-    debian::write(&release).unwrap();
-    image::write(&release).unwrap();
-    release.types(&workspace).unwrap();
-    release.checksums().unwrap();
+    let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join(name) };
+    let own = Processor::own().unwrap();
+    write(&workspace, &release, &[(own, binary)], &nfpm, Some("http://127.0.0.1:1/releases/")).unwrap();
     let sums = fs::read_to_string(release.folder.join("SHA256SUMS")).unwrap();
     (release.folder, sums)
 }
@@ -66,7 +65,7 @@ fn a_binary_that_needs_libraries_is_refused() {
         change(&mut file);
         linkage::problem(&file).unwrap()
     };
-    assert!(other(|file| file[18] = 183).contains("another processor"));
+    assert!(other(|file| file[18] = 243).contains("it is for another processor than x86_64 and aarch64"));
     assert!(other(|file| file[0] = b'#').contains("no program of Linux"));
 }
 
@@ -76,20 +75,22 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     fs::create_dir_all(&scratch.0).unwrap();
     let (folder, sums) = make(&scratch.0, "first");
     assert_eq!(sums, make(&scratch.0, "second").1);
-    assert_eq!(sums.lines().count(), 4, "{sums}");
+    assert_eq!(sums.lines().count(), 9, "{sums}");
 
     let archive = said("tar", &["-tzf", "loadstone-1.2.3-x86_64-linux.tar.gz"], &folder);
     for file in ["/loadstone\n", "/man/loadstone.1\n", "/completions/_loadstone\n", "/LICENSE\n"] {
         assert!(archive.contains(file), "{file} in {archive}");
     }
 
-    assert_eq!(said("ar", &["t", "loadstone_1.2.3_amd64.deb"], &folder), "debian-binary\ncontrol.tar.gz\ndata.tar.gz\n");
-    said("ar", &["x", "loadstone_1.2.3_amd64.deb"], &folder);
-    let control = said("tar", &["-xzOf", "control.tar.gz", "./control"], &folder);
-    assert!(control.starts_with("Package: loadstone\nVersion: 1.2.3\nArchitecture: amd64\n"), "{control}");
-    assert!(control.lines().all(|line| line.starts_with(' ') || line.contains(": ")), "{control}");
-    let data = said("tar", &["-tvzf", "data.tar.gz"], &folder);
-    assert!(data.contains("0/0") && data.contains("./usr/bin/loadstone") && data.contains("./usr/share/man/man1/loadstone.1"), "{data}");
+    let control = said("dpkg-deb", &["--field", "loadstone_1.2.3_amd64.deb"], &folder);
+    assert!(control.starts_with("Package: loadstone\nVersion: 1.2.3\n") && control.contains("Architecture: amd64\n"), "{control}");
+    let data = said("dpkg-deb", &["--contents", "loadstone_1.2.3_amd64.deb"], &folder);
+    assert!(data.contains("-rwxr-xr-x root/root"), "{data}");
+    for file in ["./usr/bin/loadstone\n", "./usr/share/man/man1/loadstone.1\n", "./usr/share/zsh/vendor-completions/_loadstone\n"] {
+        assert!(data.contains(file), "{file} in {data}");
+    }
+    // The lead of an RPM: its magic number, version 3.0, a binary package (rpm's lib/rpmlead.c).
+    assert_eq!(fs::read(folder.join("loadstone-1.2.3-1.x86_64.rpm")).unwrap()[..8], [0xed, 0xab, 0xee, 0xdb, 3, 0, 0, 0]);
 
     let blob = |described: &Value| {
         let digest = described["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
@@ -100,7 +101,7 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     };
     let json = |file: &Path| -> Value { serde_json::from_slice(&fs::read(file).unwrap()).unwrap() };
     fs::create_dir(folder.join("layout")).unwrap();
-    said("tar", &["-xf", "loadstone-1.2.3-image.tar", "-C", "layout"], &folder);
+    said("tar", &["-xf", "loadstone-1.2.3-x86_64-image.tar", "-C", "layout"], &folder);
     let manifest = json(&blob(&json(&folder.join("layout/index.json"))["manifests"][0]));
     let config = json(&blob(&manifest["config"]));
     assert_eq!(
@@ -109,4 +110,45 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     );
     let layer = said("tar", &["-tvf", &blob(&manifest["layers"][0]).to_string_lossy()], &folder);
     assert!(layer.contains("usr/bin/loadstone"), "{layer}");
+}
+
+#[test]
+fn the_script_installs_what_has_the_right_checksum_only() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-install-{}", std::process::id())));
+    fs::create_dir_all(&scratch.0).unwrap();
+    let (folder, _) = make(&scratch.0, "release");
+    let home = scratch.0.join("home");
+    let install = || {
+        let mut shell = Command::new("sh");
+        shell.arg(folder.join("install.sh")).env("HOME", &home).env("LOADSTONE_RELEASES", format!("file://{}", folder.display()));
+        shell.output().unwrap()
+    };
+    let output = String::from_utf8(install().stdout).unwrap();
+    assert!(output.starts_with("installed loadstone --version in ") && output.contains("export PATH="), "{output}");
+    fs::remove_file(home.join(".local/bin/loadstone")).unwrap();
+    fs::write(folder.join("loadstone-1.2.3-x86_64-linux.tar.gz"), "something else").unwrap();
+    let refused = install();
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && error.contains("the checksum of loadstone-1.2.3-x86_64-linux.tar.gz is wrong"), "{error}");
+    assert!(!home.join(".local/bin/loadstone").exists());
+}
+
+#[test]
+fn npm_installs_a_command_with_the_exit_code_of_the_binary() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-npm-{}", std::process::id())));
+    fs::create_dir_all(&scratch.0).unwrap();
+    let (folder, _) = make(&scratch.0, "release");
+    let project = scratch.0.join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("package.json"), "{}").unwrap();
+    let packages = ["loadstone-linux-x64-1.2.3.tgz", "loadstone-1.2.3.tgz"].map(|name| folder.join(name).to_string_lossy().into_owned());
+    said("npm", &["install", "--offline", "--no-audit", "--no-fund", &packages[0], &packages[1]], &project);
+    assert_eq!(said("node_modules/.bin/loadstone", &["run", "a b"], &project), "loadstone run a b\n");
+    let failed = Command::new(project.join("node_modules/.bin/loadstone")).arg("fail").status().unwrap();
+    assert_eq!(failed.code(), Some(7));
+    assert!(project.join("node_modules/loadstone/index.d.ts").is_file());
+    fs::remove_dir_all(project.join("node_modules/loadstone-linux-x64")).unwrap();
+    let missing = Command::new(project.join("node_modules/.bin/loadstone")).output().unwrap();
+    let error = String::from_utf8(missing.stderr).unwrap();
+    assert!(error.contains("the package loadstone-linux-x64 is not installed") && missing.status.code() == Some(1), "{error}");
 }

@@ -31,6 +31,18 @@ pub(super) fn unused<'a>(package: &Package, sources: impl Iterator<Item = (&'a s
         .collect()
 }
 
+/// Complaints about libraries in `[workspace.dependencies]` that the table of DEPENDENCIES.md lacks, and about rows without such a library.
+pub(super) fn undocumented(manifest: &str, document: &str) -> anyhow::Result<Vec<String>> {
+    let manifest: toml_edit::DocumentMut = manifest.parse()?;
+    let declared = manifest["workspace"]["dependencies"].as_table_like().into_iter().flat_map(|table| table.iter());
+    let declared: BTreeSet<&str> = declared.filter(|(_, entry)| entry.get("path").is_none()).map(|(name, _)| name).collect();
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).filter(|first| *first != "crate");
+    let documented: BTreeSet<&str> = rows.flat_map(|first| first.split(", ")).collect();
+    let missing = declared.difference(&documented).map(|name| format!("dependency: DEPENDENCIES.md does not say why {name} was chosen"));
+    let stale = documented.difference(&declared).map(|name| format!("dependency: DEPENDENCIES.md lists {name}, which Cargo.toml does not"));
+    Ok(missing.chain(stale).collect())
+}
+
 /// Complaints about `[workspace.dependencies]` that no package uses.
 pub(super) fn unclaimed(manifest: &str, packages: &[Package]) -> anyhow::Result<Vec<String>> {
     let manifest: toml_edit::DocumentMut = manifest.parse()?;
@@ -117,5 +129,18 @@ mod tests {
         let manifest = "[workspace.dependencies]\nserde = \"1\"\nmd-5 = { version = \"1\" }\nrust-embed = \"8\"\n";
         let found = unclaimed(manifest, &[package(&[("serde", false), ("md_5", true)])]).unwrap();
         assert_eq!(found, ["dependency: no package uses rust-embed of [workspace.dependencies]"]);
+    }
+
+    #[test]
+    fn each_library_has_a_reason() {
+        let manifest = "[workspace.dependencies]\nserde = \"1\"\nzstd = \"1\"\nours = { path = \"crates/ours\" }\n";
+        let found = undocumented(manifest, "| crate | for |\n|---|---|\n| serde, gone | formats |\n").unwrap();
+        assert_eq!(
+            found,
+            [
+                "dependency: DEPENDENCIES.md does not say why zstd was chosen",
+                "dependency: DEPENDENCIES.md lists gone, which Cargo.toml does not"
+            ]
+        );
     }
 }

@@ -110,7 +110,9 @@ fn rust(packages: &[Package], texts: &TextFiles, exceptions: &Exceptions) -> Res
 }
 
 fn dependencies(packages: &[Package], texts: &TextFiles, exceptions: &Exceptions) -> Result<Vec<String>> {
-    let mut complaints = dependencies::unclaimed(texts.get("Cargo.toml").context("there is no Cargo.toml")?, packages)?;
+    let manifest = texts.get("Cargo.toml").context("there is no Cargo.toml")?;
+    let mut complaints = dependencies::unclaimed(manifest, packages)?;
+    complaints.extend(dependencies::undocumented(manifest, texts.get("DEPENDENCIES.md").context("there is no DEPENDENCIES.md")?)?);
     for package in packages {
         let sources = texts.iter().filter(|(path, _)| path.ends_with(".rs")).map(|(path, text)| (path.as_str(), text.as_str()));
         complaints.extend(dependencies::unused(package, sources, exceptions));

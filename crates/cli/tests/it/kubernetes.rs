@@ -17,7 +17,7 @@ const UP: [&str; 6] = ["fleet", "up", "--kubernetes", "--dry-run", "--agents", "
 fn dry_run(folder: &Folder, further: &[&str]) -> Vec<Value> {
     let arguments: Vec<&str> = UP.iter().chain(further).copied().collect();
     let yaml = folder.run(&arguments).code(0).stdout;
-    serde_yaml_ng::Deserializer::from_str(&yaml).map(|document| Value::deserialize(document).expect("YAML")).collect()
+    serde_saphyr::from_multiple(&yaml).expect("YAML")
 }
 
 fn find<'o>(objects: &'o [Value], kind: &str, name: &str) -> &'o Value {

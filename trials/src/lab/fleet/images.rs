@@ -54,7 +54,7 @@ fn alone(work: &Path, program: &Path) -> Result<PathBuf> {
 fn archive(work: &Path, name: &str, root: &Path, entry: &str) -> Result<PathBuf> {
     let (parts, archive) = (root.with_extension("parts"), root.with_extension("tar"));
     fs::create_dir_all(&parts).with_context(|| format!("creating a folder in {}", work.display()))?;
-    Image { name, root, entry, time: TIME }.write(&parts, &archive)?;
+    Image { name, architecture: "amd64", root, entry, time: TIME }.write(&parts, &archive)?;
     Ok(archive)
 }
 

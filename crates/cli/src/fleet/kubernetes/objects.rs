@@ -51,6 +51,6 @@ impl FleetInCluster {
 
 /// The format that `kubectl apply -f` reads.
 pub(crate) fn yaml(objects: &[Value]) -> anyhow::Result<String> {
-    let documents: Result<Vec<String>, _> = objects.iter().map(serde_yaml_ng::to_string).collect();
+    let documents: Result<Vec<String>, _> = objects.iter().map(serde_saphyr::to_string).collect();
     Ok(documents?.join("---\n"))
 }

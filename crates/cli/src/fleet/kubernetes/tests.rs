@@ -32,9 +32,9 @@ fn elsewhere(authorities: Option<&str>) -> FleetInCluster {
 /// By kind and name, read back from YAML.
 fn read(fleet: &FleetInCluster) -> BTreeMap<(String, String), Value> {
     let text = yaml(&fleet.objects().unwrap()).unwrap();
-    let documents = serde_yaml_ng::Deserializer::from_str(&text).map(|document| Value::deserialize(document).unwrap());
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    documents.map(|object| ((text(&object["kind"]), text(&object["metadata"]["name"])), object)).collect()
+    documents.into_iter().map(|object| ((text(&object["kind"]), text(&object["metadata"]["name"])), object)).collect()
 }
 
 fn get(fleet: &FleetInCluster, kind: &str, name: &str) -> Value {

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Installs Loadstone VERSION for the current user: curl -fsSL RELEASES/install.sh | sh
+# LOADSTONE_FOLDER: where the binary goes (~/.local/bin). LOADSTONE_RELEASES: where the archives are.
+set -eu
+version=VERSION
+releases="${LOADSTONE_RELEASES:-RELEASES}"
+folder="${LOADSTONE_FOLDER:-$HOME/.local/bin}"
+fail() { echo "install.sh: $*" >&2; exit 1; }
+
+[ "$(uname -s)" = Linux ] || fail "Loadstone supports Linux. On Windows, run this in WSL2."
+case "$(uname -m)" in
+  x86_64 | amd64) processor=x86_64 ;;
+  aarch64 | arm64) processor=aarch64 ;;
+  *) fail "there is no release for the processor $(uname -m); build it with cargo install" ;;
+esac
+name="loadstone-$version-$processor-linux"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+get() {
+  if command -v curl >/dev/null; then curl -fsSL "$releases/$1" -o "$work/$1"
+  elif command -v wget >/dev/null; then wget -q "$releases/$1" -O "$work/$1"
+  else fail "curl or wget is needed"
+  fi || fail "cannot download $releases/$1"
+}
+get SHA256SUMS
+get "$name.tar.gz"
+(cd "$work" && grep " $name.tar.gz\$" SHA256SUMS | sha256sum --check --status -) || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
+tar -xzf "$work/$name.tar.gz" -C "$work"
+mkdir -p "$folder"
+# In one step: a running binary cannot be written to.
+cp "$work/$name/loadstone" "$folder/.loadstone.$$"
+mv "$folder/.loadstone.$$" "$folder/loadstone"
+echo "installed $("$folder/loadstone" --version) in $folder"
+case ":$PATH:" in *":$folder:"*) ;; *) echo "add it to the search path: export PATH=\"$folder:\$PATH\"" ;; esac

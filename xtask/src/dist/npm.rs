@@ -1,0 +1,62 @@
+//! Packages for npm: one per processor with the binary, and `loadstone`, which depends on them, starts the one that fits, and contains the types.
+//!
+//! npm installs an optional dependency only where its `os` and `cpu` fit, so nothing is downloaded while installing.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use checkout::Workspace;
+use serde_json::{Map, Value, json};
+
+use super::processor::Processor;
+use super::release::Release;
+
+const STARTER: &str = include_str!("loadstone.js");
+
+/// The package of one processor's binary.
+pub(super) fn binary(release: &Release, processor: Processor) -> Result<()> {
+    let name = package_name(processor);
+    let manifest = json!({
+        "name": name, "version": release.version, "description": "The binary of Loadstone for Linux", "license": "Apache-2.0",
+        "os": ["linux"], "cpu": [processor.node_name()], "files": ["loadstone"],
+    });
+    let tree = release.tree(processor);
+    pack(release, &name, &manifest, &[(&tree.join("loadstone"), "loadstone"), (&tree.join("LICENSE"), "LICENSE")])
+}
+
+/// The package that users install.
+pub(super) fn main(workspace: &Workspace, release: &Release) -> Result<()> {
+    let starter = release.folder.join("loadstone.js");
+    fs::write(&starter, STARTER)?;
+    let binaries: Map<String, Value> =
+        Processor::ALL.into_iter().map(|processor| (package_name(processor), Value::from(&*release.version))).collect();
+    let manifest = json!({
+        "name": "loadstone", "version": release.version, "description": "Load tests that tell you why", "license": "Apache-2.0",
+        "bin": { "loadstone": "loadstone.js" }, "types": "index.d.ts", "files": ["loadstone.js", "index.d.ts"],
+        "engines": { "node": ">=18" }, "optionalDependencies": binaries,
+    });
+    let root = &workspace.root;
+    let files = [(&*starter, "loadstone.js"), (&root.join("types/loadstone.d.ts"), "index.d.ts"), (&root.join("LICENSE"), "LICENSE")];
+    pack(release, "loadstone", &manifest, &files)?;
+    Ok(fs::remove_file(starter)?)
+}
+
+fn package_name(processor: Processor) -> String {
+    format!("loadstone-linux-{}", processor.node_name())
+}
+
+/// Writes `NAME-VERSION.tgz`, whose files are in the folder `package`, as npm expects.
+fn pack(release: &Release, name: &str, manifest: &Value, files: &[(&Path, &str)]) -> Result<()> {
+    let work = release.folder.join("npm");
+    let folder = work.join("package");
+    fs::create_dir_all(&folder)?;
+    for (from, to) in files {
+        fs::copy(from, folder.join(to))?;
+    }
+    fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
+    let archive = work.join("package.tar.gz");
+    release.tar(&work, &["package"], &archive)?;
+    fs::rename(archive, release.folder.join(format!("{name}-{}.tgz", release.version)))?;
+    Ok(fs::remove_dir_all(work)?)
+}

@@ -1,0 +1,48 @@
+//! `--smoke`: unpacks each archive and does the main job with its binary: the demo, findings of a recorded run, the report.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use checkout::Workspace;
+use checkout::process;
+use serde_json::Value;
+
+use super::processor::Processor;
+use super::release::{self, Release};
+
+/// The right answer of the demo, whose check-outs share four connections.
+const RULE: &str = "effective-concurrency";
+
+/// An emulated generator is too slow to be judged by its own demo. Each binary must find the answer in the run that this machine's own binary recorded.
+pub(super) fn run(workspace: &Workspace, release: &Release, processors: &[Processor]) -> Result<()> {
+    let work = workspace.target.join("smoke");
+    fs::remove_dir_all(&work).ok();
+    fs::create_dir_all(&work)?;
+    let mut ordered = processors.to_vec();
+    ordered.sort_by_key(|processor| Processor::own() != Some(*processor));
+    let recorded = format!("runs-{}", ordered.first().context("nothing was built")?.name());
+    for processor in ordered {
+        let archive = release.folder.join(format!("{}.tar.gz", release.archive_name(processor)));
+        process::run(Command::new("tar").current_dir(&work).arg("-xzf").arg(&archive))?;
+        let binary = work.join(release.archive_name(processor)).join("loadstone");
+        let command = |arguments: &[&str]| {
+            let mut command = release::start(processor, &binary);
+            command.current_dir(&work).args(arguments);
+            command
+        };
+        println!("──── {}: {}", processor.name(), process::output(&mut command(&["--version"]))?.trim());
+        process::run(&mut command(&["demo", "--quiet", "--runs", &format!("runs-{}", processor.name())]))?;
+        let summary = process::output(&mut command(&["show", "--runs", &recorded, "--json"]))?;
+        let found = rules(&serde_json::from_str(&summary).context("`loadstone show --json` did not write JSON")?);
+        ensure!(found.iter().any(|rule| rule == RULE), "{} found {found:?} in the demo, not {RULE}", processor.name());
+        process::run(&mut command(&["report", "--runs", &recorded, "--output", &format!("{}.html", processor.name())]))?;
+    }
+    Ok(())
+}
+
+/// The rules of a run's findings, the most important first.
+fn rules(summary: &Value) -> Vec<String> {
+    let findings = summary["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    findings.iter().filter_map(|finding| finding["rule"].as_str().map(str::to_owned)).collect()
+}
