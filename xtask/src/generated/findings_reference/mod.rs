@@ -151,7 +151,8 @@ fn needs(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    page: \"one\",\n    \
+    const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    \
+                        page: \"one\",\n    \
                         title: \"Title\",\n    says: \"what it reports\",\n    example: Example { run: \"corpus/a\", claim: \"It \\\n        is.\" \
                         },\n    needs: &[\"redis\"],\n};\n";
 
