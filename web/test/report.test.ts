@@ -252,8 +252,17 @@ test("on paper everything is open, in the light theme", () =>
     expect(tops).toEqual(tops.toSorted((a, b) => a - b));
     expect(await page.locator(".details").evaluate((part) => getComputedStyle(part).breakBefore)).toBe("page");
     expect(await page.locator("#charts [data-panel^=generator]").count()).toBe(0);
-    const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
-    expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(11);
+    expect(await pages(page, "A4")).toBeLessThan(11);
+  }));
+
+const pages = async (page: Page, format: string) => (await page.pdf({ format })).toString("latin1").match(/\/Type \/Page\b/g)!.length;
+
+test("verdict, findings, requests and charts fit on two pages, A4 and Letter", () =>
+  reading("failing", {}, async (page) => {
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    await page.addStyleTag({ content: ".details, .rest { display: none }" });
+    await expect.poll(() => page.locator("#charts canvas").count()).toBeGreaterThan(1);
+    expect([await pages(page, "A4"), await pages(page, "Letter")]).toEqual([2, 2]);
   }));
 
 test("times are shown since the start, or as the time of day", () =>

@@ -140,7 +140,8 @@ test("an empty field that needs a value has an error, and nothing starts", async
 
 test("a run is started, watched, stopped and found again", async () => {
   await start({});
-  await page.getByRole("link", { name: "Watch" }).click(SLOW);
+  // The live page opens by itself.
+  await page.waitForURL(/\/live\//, SLOW);
   await page.waitForSelector("#charts canvas", SLOW);
   expect(await page.locator("header").innerText()).toContain("Running");
   await shot("watch");

@@ -163,8 +163,8 @@ impl CommandRun<'_> {
         let replaced = !own_stdout.is_empty();
         let style = Style::detect(self.color, if replaced { stderr.is_terminal() } else { stdout.is_terminal() });
         let (state, state_detail) = RunState::of(run.end.as_ref());
-        let closing =
-            Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default(), shows_all: self.output.all };
+        let columns = self.output.columns.clone().unwrap_or_default();
+        let closing = Closing { state, state_detail, file: run.info.file.as_deref(), places, columns, shows_all: self.output.all };
         let shown = loadstone_report::terminal::summary(summary, &closing, &style);
         if replaced {
             stderr.write_all(shown.as_bytes())?;

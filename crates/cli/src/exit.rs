@@ -103,6 +103,21 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// A flag has a wrong value; it ends with [`Exit::Usage`]. A form shows the reason at the field of this name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--{flag}: {why}")]
+pub(crate) struct FlagError {
+    /// Without the dashes.
+    pub(crate) flag: &'static str,
+    pub(crate) why: String,
+}
+
+impl FlagError {
+    pub(crate) fn new(flag: &'static str, why: impl ToString) -> Self {
+        Self { flag, why: why.to_string() }
+    }
+}
+
 /// A set-up failed. It ends with [`Exit::SetUpFailed`].
 #[derive(Debug, thiserror::Error)]
 #[error("the set-up \"{0}\" failed")]
@@ -130,6 +145,7 @@ impl Exit {
                 return Some(if matches!(kubectl, KubectlError::Unreachable { .. }) { Exit::Unreachable } else { Exit::Usage });
             }
             let by_user = cause.is::<UsageError>()
+                || cause.is::<FlagError>()
                 || cause.is::<ScriptError>()
                 || cause.is::<OutputError>()
                 || cause.is::<GatherError>()

@@ -2,18 +2,19 @@
 
 use loadstone_plan::{Aggregate, Comparison, Metric, Selector, Threshold};
 
-use crate::exit::UsageError;
+use crate::exit::FlagError;
 
 /// Parses one objective from a flag.
 ///
 /// # Errors
 /// A sentence that lists the valid forms.
-pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
+pub(crate) fn parse(flag: &'static str, text: &str) -> Result<Threshold, FlagError> {
     let wrong = |why: String| {
-        UsageError(format!(
-            "{flag}: {why}\nwrite a metric (mean, max, min, p50 … p99.9, rate, count, failures), `of NAME` for one request, one of < <= > >= =, and a \
+        let why = format!(
+            "{why}\nwrite a metric (mean, max, min, p50 … p99.9, rate, count, failures), `of NAME` for one request, one of < <= > >= =, and a \
              bound: 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'"
-        ))
+        );
+        FlagError::new(flag, why)
     };
     let at = text.find(['<', '>', '=']).ok_or_else(|| wrong(format!("\"{text}\" has no bound")))?;
     let (what, rest) = (text[..at].trim(), &text[at..]);
@@ -60,16 +61,16 @@ mod tests {
 
     #[test]
     fn reads_objectives() {
-        let p99 = parse("--threshold", "p99 < 50ms").unwrap();
+        let p99 = parse("threshold", "p99 < 50ms").unwrap();
         assert_eq!((p99.aggregate, p99.bound.comparison, p99.bound.value), (Aggregate::Quantile(0.99), Comparison::Below, 0.05));
-        let failures = parse("--threshold", "failures<=1%").unwrap();
+        let failures = parse("threshold", "failures<=1%").unwrap();
         assert_eq!((failures.metric, failures.bound.comparison, failures.bound.value), (Metric::Failures, Comparison::AtMost, 0.01));
-        assert_eq!(parse("--threshold", "rate>=90/m").unwrap().bound.value, 1.5);
-        let named = parse("--threshold", "p95 of \"Check out\" < 200ms").unwrap();
+        assert_eq!(parse("threshold", "rate>=90/m").unwrap().bound.value, 1.5);
+        let named = parse("threshold", "p95 of \"Check out\" < 200ms").unwrap();
         assert_eq!((named.selector.name.as_deref(), named.aggregate), (Some("Check out"), Aggregate::Quantile(0.95)));
-        assert_eq!(parse("--threshold", "p99.9<1s").unwrap().aggregate, Aggregate::Quantile(99.9 / 100.0));
+        assert_eq!(parse("threshold", "p99.9<1s").unwrap().aggregate, Aggregate::Quantile(99.9 / 100.0));
         for wrong in ["p99", "p101<1s", "speed<1s", "p99<fast", "failures<x%", ""] {
-            assert!(parse("--threshold", wrong).is_err(), "{wrong}");
+            assert!(parse("threshold", wrong).is_err(), "{wrong}");
         }
     }
 }

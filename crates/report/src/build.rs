@@ -7,6 +7,7 @@ use loadstone_metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoi
 use loadstone_plan::{Parameter, ParameterOrigin, TestPlan};
 use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
+use crate::explanation;
 use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
@@ -113,6 +114,7 @@ impl ViewBuilder {
             sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
             request_charts: self.requests.charts(&summary.requests.iter().map(|row| (&row.key, row.count)).collect::<Vec<_>>()),
             evidence_charts: figures::of(&self.requests, &summary.verdict.findings.findings),
+            explanations: explanation::of_findings(&summary.verdict.findings.findings, self.info.file.as_deref(), &self.info.id),
             slowest: self.slow.clone(),
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             uncertainty_notes: words::uncertainties(summary),

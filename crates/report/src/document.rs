@@ -44,7 +44,8 @@ fn as_junit(run: &Run, summary: &Summary, compared: Option<&RunComparison>) -> S
 
 fn as_markdown(run: &Run, summary: &Summary, compared: Option<&RunComparison>) -> String {
     let (state, state_detail) = RunState::of(run.end.as_ref());
-    let text = markdown(summary, &Closing { state, state_detail, places: &[], columns: TimeColumns::default(), shows_all: false });
+    let file = run.info.file.as_deref();
+    let text = markdown(summary, &Closing { state, state_detail, file, places: &[], columns: TimeColumns::default(), shows_all: false });
     compared.map_or_else(|| text.clone(), |compared| format!("{text}\n{}", comparison::markdown(compared)))
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use loadstone_analysis::{FlowRow, Grade, MetricRow, RequestRow, Summary, ThresholdState};
 
+use crate::explanation;
 use crate::failure_sample;
 use crate::terminal::Closing;
 use crate::view::RunState;
@@ -19,7 +20,7 @@ pub fn markdown(summary: &Summary, closing: &Closing<'_>) -> String {
     headline(summary, closing, &mut out);
     validity(summary, &mut out);
     thresholds(summary, &mut out);
-    findings(summary, &mut out);
+    findings(summary, closing, &mut out);
     resources(summary, &mut out);
     times("Request", &summary.requests, &mut out);
     times("Group", &summary.groups, &mut out);
@@ -88,7 +89,7 @@ fn thresholds(summary: &Summary, out: &mut String) {
     out.push('\n');
 }
 
-fn findings(summary: &Summary, out: &mut String) {
+fn findings(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     let findings = &summary.verdict.findings;
     if findings.findings.is_empty() {
         if !findings.remark.text.is_empty() {
@@ -97,7 +98,7 @@ fn findings(summary: &Summary, out: &mut String) {
         return;
     }
     line!(out, "### Findings\n");
-    for finding in &findings.findings {
+    for (finding, number) in findings.findings.iter().zip(1..) {
         let confidence = format!("{:?}", finding.confidence).to_lowercase();
         line!(out, "1. **{}** ({confidence} confidence)", text(&finding.claim));
         for evidence in &finding.evidence {
@@ -105,6 +106,11 @@ fn findings(summary: &Summary, out: &mut String) {
         }
         if !finding.next.is_empty() {
             line!(out, "   - → {}", text(&finding.next));
+        }
+        if !finding.page.is_empty() {
+            let proof = explanation::experiment(finding, number, closing.file, &summary.id);
+            let proof = proof.map_or_else(String::new, |command| format!(" · prove it: {}", code(&command)));
+            line!(out, "   - more: {}{proof}", code(&format!("loadstone explain {}", finding.page)));
         }
     }
     if !findings.remark.text.is_empty() {
@@ -252,6 +258,11 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     for (what, place) in closing.places {
         line!(out, "\n{}: `{}`", text(what), place.replace('`', "'"));
     }
+}
+
+/// A code span, in which nothing is escaped.
+fn code(raw: &str) -> String {
+    format!("`{}`", raw.replace(|c: char| c == '`' || c.is_control(), " "))
 }
 
 /// Escapes foreign text, so that it appears as it is and cannot become a table cell, heading, link, mention or HTML.

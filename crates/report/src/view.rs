@@ -6,6 +6,8 @@ use loadstone_metrics::span::KeptTrace;
 use loadstone_metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
+use crate::explanation::FindingExplanation;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -183,6 +185,9 @@ pub struct ReportView {
     pub request_charts: Vec<RequestCharts>,
     /// For each finding, and each piece of its evidence: the requests' own series that it rests on.
     pub evidence_charts: Vec<Vec<EvidenceCharts>>,
+    /// For each finding: what its rule's documentation states, and the experiment that would prove it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<FindingExplanation>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
     /// Notes per row of `summary.flows`, in sentences.

@@ -2,6 +2,7 @@
 // first.
 
 import type { Band, Panel } from "../generated/charts";
+import type { ReportView } from "../generated/report";
 import { speaksOf } from "./evidence";
 
 export interface SortedBand {
@@ -49,4 +50,8 @@ export function bandsInOrder(bands: readonly Band[], evidence: readonly string[]
   const isNamed = (band: Band) => band.panels.some((panel) => panel.columns.some((column) => evidence.some((name) => speaksOf(name, column.id))));
   const rank = (band: Band) => (isNamed(band) ? 0 : /^process\b/.test(band.observer) ? 1 : /^(host|generator)\b/.test(band.observer) ? 3 : 2);
   return bands.toSorted((a, b) => rank(a) - rank(b));
+}
+
+export function bandsOf({ timeline, summary }: ReportView): Band[] {
+  return bandsInOrder(timeline.bands, summary.verdict.findings.findings.flatMap((finding) => finding.evidence.flatMap((one) => one.series)));
 }

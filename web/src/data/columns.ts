@@ -60,4 +60,7 @@ export function thin(values: readonly (number | null)[], points: number): (numbe
 /** Charts that are seldom the cause. The screen folds them. */
 export const isAside = (id: string): boolean => id === "in_flight" || id === "bytes";
 
+/** On paper, the appendix shows it: the first two pages have room for rate, response times and failures. */
+export const isOfAppendix = (id: string): boolean => id === "users" || id === "phases";
+
 export const isFolded = (id: string): boolean => isAside(id) || id.startsWith("generator");

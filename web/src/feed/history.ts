@@ -3,7 +3,7 @@
 
 import type { AnswerSource } from "../answers/source";
 import type { HistorySource, ReportView, RunRow } from "../generated/report";
-import type { AnswerRow, OrderedWork, QueueRow, RefusedFields, TestFile } from "../generated/ui";
+import type { AnswerRow, OrderedWork, QueueRow, RefusedFields, RefusedWork, TestFile } from "../generated/ui";
 import { checked, readJson } from "./read";
 
 export class HistoryClient {
@@ -52,15 +52,19 @@ export class HistoryClient {
   }
 }
 
-/** Form values that the test rejects: the reason for each parameter. */
+/** Form values that the test or the command rejects: the reason for each parameter, and for one field of the work. */
 export class FieldError extends Error {
-  constructor(readonly fields: Record<string, string>) {
-    super(Object.entries(fields).map(([name, problem]) => `${name}: ${problem}`).join("\n"));
+  readonly fields: Record<string, string>;
+  readonly work: RefusedWork | null;
+  constructor({ fields, work }: RefusedFields) {
+    super([...Object.entries(fields).map(([name, problem]) => `${name}: ${problem}`), ...(work ? [work.why] : [])].join("\n"));
+    this.fields = fields;
+    this.work = work ?? null;
   }
 }
 
 /** Throws the error that the server returned. */
 async function refuseFailure(response: Response): Promise<void> {
-  if (response.status === 422) throw new FieldError(((await response.json()) as RefusedFields).fields);
+  if (response.status === 422) throw new FieldError((await response.json()) as RefusedFields);
   if (!response.ok) throw new Error((await response.text()).trim() || `The server responded with status ${response.status}.`);
 }

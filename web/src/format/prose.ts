@@ -21,3 +21,8 @@ export function sentence(text: string): string {
 export function pieces(text: string): ProsePiece[] {
   return sentence(text).split("`").map((part, i) => ({ text: tied(part), code: i % 2 === 1 })).filter((piece) => piece.text !== "");
 }
+
+/** An error as a sentence: a capital first, a full stop at the end. */
+export function readable(problem: string): string {
+  return `${problem.charAt(0).toUpperCase()}${problem.slice(1)}${/[.!?]$/.test(problem) ? "" : "."}`;
+}

@@ -15,6 +15,16 @@ export interface Delta {
   view: ReportView;
 }
 
+/** A finding's rule, explained. */
+export interface FindingExplanation {
+  /** The page in docs/findings, without `.md`. `loadstone explain` takes it. */
+  page: string;
+  /** Its text, as Markdown: headings, paragraphs, lists, tables and quotes. */
+  markdown: string;
+  /** The command that would prove or refute the finding, if a setting of the system can. */
+  experiment?: string;
+}
+
 /** The same for the history of a folder. */
 export interface HistorySource {
   feed: "history";
@@ -98,6 +108,8 @@ export interface ReportView {
   request_charts: Array<RequestCharts>;
   /** For each finding, and each piece of its evidence: the requests' own series that it rests on. */
   evidence_charts: Array<Array<EvidenceCharts>>;
+  /** For each finding: what its rule's documentation states, and the experiment that would prove it. */
+  explanations?: Array<FindingExplanation>;
   /** The slowest requests of the run, slowest first. */
   slowest: Array<SlowSample>;
   /** Notes per row of `summary.flows`, in sentences. */

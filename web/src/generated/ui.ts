@@ -28,7 +28,7 @@ export interface KnobField {
 export type OrderedWork =
   | { "kind": "run" }
   | { "kind": "url", rate: string, duration: string }
-  | { "kind": "experiment", knob: string, block: string, rounds: string, effect: string, measure: string }
+  | { "kind": "experiment", knob: string, block: string, rounds: string, effect: string, measure: string, finding: string, run: string }
   | { "kind": "capacity", objectives: Array<string>, first: string, most: string, precision: string, probe: string, budget: string };
 
 /** A parameter, as shown in its form. */
@@ -56,10 +56,19 @@ export interface QueueRow {
   problem: string | null;
 }
 
-/** Form fields whose values the parameters reject. */
+/** Form fields whose values the test or the command rejects. */
 export interface RefusedFields {
   /** The reason, by parameter name. */
   fields: { [key in string]: string };
+  /** Why the command rejects the work, if it does. */
+  work?: RefusedWork;
+}
+
+/** Why a command does not accept a form's request. */
+export interface RefusedWork {
+  /** The wrong field, named like the command's flag. `null`: the request as a whole. */
+  field: string | null;
+  why: string;
 }
 
 export interface TestFile {

@@ -62,6 +62,8 @@ export interface Finding {
   alternatives: Array<Alternative>;
   /** What to do next, in one or a few sentences. */
   next: string;
+  /** The page of the rule in docs/findings, without `.md`. Two rules may report findings of one id. Empty: concluded by an older version. */
+  page?: string;
 }
 
 export interface Findings {
@@ -134,7 +136,7 @@ export interface Remark {
 /** What the findings as a whole mean. */
 export type RemarkKind = "nothing" | "nothing_so_far" | "no_limit" | "steady" | "cannot_tell" | "also";
 
-/** The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings. */
+/** The stable identifier of a rule, such as `connection-pool`. */
 export type RuleId = string;
 
 /** Selects series. Empty fields match everything. */

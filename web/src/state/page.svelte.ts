@@ -54,6 +54,9 @@ export class Page {
     return row < 0 ? null : row;
   });
 
+  /** The address of an experiment that would prove a finding, by its number; `null` if this page starts none. */
+  prove: ((finding: number) => string) | null = $state.raw(null);
+
   highlight = $derived(this.pointed ?? this.pinned);
   /** The changes; only those of the selected request, if there is one. */
   changes: ChangeRow[] = $derived.by(() => {

@@ -86,7 +86,7 @@ impl Evidence {
     }
 }
 
-/// The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings.
+/// The stable identifier of a rule, such as `connection-pool`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
@@ -328,6 +328,9 @@ pub struct Finding {
     pub alternatives: Vec<Alternative>,
     /// What to do next, in one or a few sentences.
     pub next: String,
+    /// The page of the rule in docs/findings, without `.md`. Two rules may report findings of one id. Empty: concluded by an older version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub page: String,
 }
 
 impl Finding {
@@ -343,6 +346,7 @@ impl Finding {
             next_limit: None,
             alternatives: Vec::new(),
             next: String::new(),
+            page: String::new(),
         }
     }
 

@@ -5,8 +5,10 @@ use crate::facts::Facts;
 
 /// One rule of `findings`. Its file's module documentation is its page in docs/findings; `cargo xtask gen` writes both from here.
 pub struct Rule {
-    /// Identifiers of the findings that it reports. The first one names its page.
+    /// Identifiers of the findings that it reports.
     pub ids: &'static [&'static str],
+    /// Its page in docs/findings, without `.md`. No two rules share one.
+    pub page: &'static str,
     /// What the finding states, in a few words. The heading of its page.
     pub title: &'static str,
     /// One line of the overview: what the rule reports.
@@ -45,6 +47,7 @@ impl Rule {
         for one in &mut found {
             debug_assert!(self.ids.iter().any(|id| one.finding.rule == *id), "{} is not an id of this rule", one.finding.rule);
             one.precedence = self.precedence;
+            self.page.clone_into(&mut one.finding.page);
         }
         found
     }

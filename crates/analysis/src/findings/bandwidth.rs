@@ -31,6 +31,7 @@ const SATURATED_PART_MIN: f64 = 0.85;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["bandwidth"],
+    page: "bandwidth",
     title: "The network path is saturated",
     says: "response bytes arrive no faster, however many are requested",
     example: Example {

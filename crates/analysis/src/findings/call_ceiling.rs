@@ -52,6 +52,7 @@ const NAMES_MAX: usize = 4;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["lock", "connection-pool", "workers", "effective-concurrency"],
+    page: "lock",
     title: "Calls to a dependency are limited",
     says: "only so many calls to a dependency are in progress at a time, and why",
     example: Example {

@@ -63,6 +63,7 @@ const PHASE_PART_MIN: f64 = 0.6;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["change"],
+    page: "change",
     title: "Times changed",
     says: "times changed while the load was constant, or by more than the load explains",
     example: Example {

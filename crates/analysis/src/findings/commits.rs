@@ -43,6 +43,7 @@ const WAITING_CONNECTIONS_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["commits"],
+    page: "commits",
     title: "Each iteration commits many times",
     says: "database sessions wait for many commits per iteration",
     example: Example {

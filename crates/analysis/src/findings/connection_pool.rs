@@ -47,6 +47,7 @@ const LONGER_HOLD_FACTOR_MIN: f64 = 3.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["connection-pool", "workers"],
+    page: "connection-pool",
     title: "A pool is used up",
     says: "the service's own metrics show that a pool of connections or threads is used up",
     example: Example {

@@ -30,6 +30,7 @@ const MEDIUM_CONFIDENCE_PART_MIN: f64 = 0.75;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["cpu-growth"],
+    page: "cpu-growth",
     title: "A function takes more CPU time per request",
     says: "in which function the CPU time grows while work waits",
     example: Example {

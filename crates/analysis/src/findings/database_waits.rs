@@ -38,6 +38,7 @@ use crate::instant::clock;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
+    page: "database-waits",
     title: "Database sessions wait or compute",
     says: "what the sessions of a database wait for, or that they compute",
     example: Example {

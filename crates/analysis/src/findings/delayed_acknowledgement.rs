@@ -34,6 +34,7 @@ const BYTES_MAX: u64 = 14_600;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["delayed-acknowledgement"],
+    page: "delayed-acknowledgement",
     title: "The rest of a response waits 40 ms",
     says: "the end of a response waits for a delayed acknowledgement",
     example: Example {

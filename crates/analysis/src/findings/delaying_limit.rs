@@ -42,6 +42,7 @@ enum Passage {
 
 pub(super) const RULE: Rule = Rule {
     ids: &["rate-limit"],
+    page: "delaying-limit",
     title: "A rate limit delays",
     says: "requests are let through at an even rate",
     example: Example {

@@ -33,6 +33,7 @@ const STABLE_NAMES_MAX: usize = 3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["dependency-path"],
+    page: "dependency-path",
     title: "The path to a database or cache became slower",
     says: "requests take longer because the path to a database or cache does",
     example: Example {

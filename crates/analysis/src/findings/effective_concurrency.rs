@@ -47,6 +47,7 @@ const WHOLE_UNDER_PARTIAL_HOLD_MAX: f64 = 0.1;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["effective-concurrency"],
+    page: "effective-concurrency",
     title: "Only so many at a time",
     says: "a request is served only so many at a time",
     example: Example {

@@ -37,6 +37,7 @@ const COMPUTED_PART_MIN: f64 = 0.85;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["event-loop"],
+    page: "event-loop",
     title: "The event loop has no time left",
     says: "an event loop is always busy, and in which function",
     example: Example {

@@ -57,6 +57,7 @@ const MESSAGE_IN_CLAIM_CHARS_MAX: usize = 100;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
+    page: "failures",
     title: "Requests fail",
     says: "which request failed, how, and since when or above which load",
     example: Example {

@@ -38,6 +38,7 @@ const WAITING_JOURNEYS_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["late-onset", "growing-backlog"],
+    page: "late-onset",
     title: "A queue grows before requests wait",
     says: "a queue grows while requests are still fast, or requests wait only after it has grown",
     example: Example {

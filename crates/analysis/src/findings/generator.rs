@@ -22,6 +22,7 @@ use crate::{Confidence, Grade};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["generator"],
+    page: "generator",
     title: "The load generator limits the results",
     says: "the load generator itself limits the results",
     example: Example {

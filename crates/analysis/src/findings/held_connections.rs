@@ -26,6 +26,7 @@ const IN_USE_PART_MIN: f64 = 0.7;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["held-connections"],
+    page: "held-connections",
     title: "A constant number of connections is a limit",
     says: "requests wait while the system opens no further connection to its database",
     example: Example {

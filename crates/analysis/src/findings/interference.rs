@@ -38,6 +38,7 @@ const LOOP_DELAY_FACTOR_MIN: f64 = 2.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["interference"],
+    page: "interference",
     title: "One request holds up the others",
     says: "other requests are slow while one request is under way",
     example: Example {

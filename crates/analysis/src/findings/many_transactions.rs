@@ -47,6 +47,7 @@ const ACTIVE_SESSIONS_MIN: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["many-transactions"],
+    page: "many-transactions",
     title: "Requests need too many database round trips",
     says: "requests that cost many database transactions or statements each",
     example: Example {

@@ -45,6 +45,7 @@ const BUSY_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["memory-per-connection"],
+    page: "memory-per-connection",
     title: "Each connection costs memory",
     says: "each connection takes a lot of memory",
     example: Example {

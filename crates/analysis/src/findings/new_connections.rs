@@ -32,6 +32,7 @@ const CONNECTING_PART_ALONE_MIN: f64 = 0.4;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["new-connections"],
+    page: "new-connections",
     title: "The target closes its connections",
     says: "the target closes connections after few responses, and opening new ones takes the time",
     example: Example {

@@ -38,6 +38,7 @@ const STARVED_SHARE_MIN: (f64, f64) = (0.05, 0.01);
 
 pub(super) const RULE: Rule = Rule {
     ids: &["order"],
+    page: "order",
     title: "Work is served out of order",
     says: "journeys are overtaken by later ones",
     example: Example {

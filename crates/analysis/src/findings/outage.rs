@@ -23,6 +23,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["outage"],
+    page: "outage",
     title: "A part of the system went away",
     says: "a part of the system stopped during the run",
     example: Example {

@@ -30,6 +30,7 @@ const NAMES_MAX: usize = 3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["queue-workers"],
+    page: "queue-workers",
     title: "All workers of a queue are busy",
     says: "jobs wait in a queue while all its workers are busy",
     example: Example {

@@ -49,6 +49,7 @@ const SAME_MAXIMUM_SHARE_MIN: f64 = 0.8;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["rate-limit"],
+    page: "rate-limit",
     title: "A rate limit applies",
     says: "a rate limit rejects or delays requests or calls",
     example: Example {

@@ -19,6 +19,7 @@ const SHARE_HIGH_CONFIDENCE_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["repeated-calls"],
+    page: "repeated-calls",
     title: "A call is repeated within each request",
     says: "a request repeats one call, one after another",
     example: Example {

@@ -27,6 +27,7 @@ const DELAY_MIN_S: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["retries"],
+    page: "retries",
     title: "A failed call was repeated",
     says: "journeys took longer because a call failed and was repeated",
     example: Example {

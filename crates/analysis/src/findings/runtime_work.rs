@@ -26,6 +26,7 @@ const EXPLAINED_PART_MIN: f64 = 0.75;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["runtime-work"],
+    page: "runtime-work",
     title: "Work waits for the runtime's threads",
     says: "work queues for the few threads that a runtime has for it",
     example: Example {

@@ -52,6 +52,7 @@ const FUNCTION_CPU_MIN_S: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["cpu", "heap", "disk", "bandwidth", "descriptors"],
+    page: "cpu",
     title: "A resource is used up",
     says: "CPU, memory, a disk or another resource is used up while work waits",
     example: Example {

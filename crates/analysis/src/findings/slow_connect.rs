@@ -22,6 +22,7 @@ const SLOW_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-connect"],
+    page: "slow-connect",
     title: "Requests wait for a connection",
     says: "connecting takes most of the added time",
     example: Example {

@@ -26,6 +26,7 @@ const EXPLAINED_RANGE: (f64, f64) = (0.6, 1.8);
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-dependency"],
+    page: "slow-dependency",
     title: "A dependency became slower",
     says: "calls to a dependency take the added time",
     example: Example {

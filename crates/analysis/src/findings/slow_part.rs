@@ -30,6 +30,7 @@ const LISTED_MAX: usize = 5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-part"],
+    page: "slow-part",
     title: "A part of all requests is slower",
     says: "the same share of many requests takes longer: one of several instances is slow",
     example: Example {

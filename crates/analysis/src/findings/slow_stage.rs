@@ -43,6 +43,7 @@ struct Layer {
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-stage"],
+    page: "slow-stage",
     title: "One stage of the pipeline is the slowest",
     says: "which layer of a pipeline is the slowest",
     example: Example {

@@ -40,6 +40,7 @@ const UNCHANGED_RATIO_MAX: f64 = 1.25;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["span-growth"],
+    page: "span-growth",
     title: "A part of the request became slower",
     says: "which span, or which wait before one, accounts for the time that a request takes longer",
     example: Example {

@@ -25,6 +25,7 @@ const AFTER_TTLS_MIN: f64 = 2.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["stale-address"],
+    page: "stale-address",
     title: "An old address is still used",
     says: "a name has a new address, but clients still use the old one",
     example: Example {

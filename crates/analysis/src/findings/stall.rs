@@ -40,6 +40,7 @@ const NAMED_MAX: usize = 3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["periodic-stall", "stall"],
+    page: "periodic-stall",
     title: "Requests stall repeatedly",
     says: "requests stall repeatedly, at even or uneven intervals",
     example: Example {

@@ -27,6 +27,7 @@ const EXECUTIONS_MIN: f64 = 10.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["statements"],
+    page: "statements",
     title: "Rows are inserted one by one",
     says: "a statement runs once for each row",
     example: Example {

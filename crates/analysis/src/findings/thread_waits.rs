@@ -33,6 +33,7 @@ const OTHER_THREADS_MIN: f64 = 0.3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["thread-waits"],
+    page: "thread-waits",
     title: "Threads wait in one place",
     says: "in which call the working threads wait, and for what",
     example: Example {

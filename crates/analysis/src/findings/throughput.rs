@@ -24,6 +24,7 @@ const SAME_INSTANT_S_MAX: f64 = 3.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["throughput"],
+    page: "throughput",
     title: "Throughput fell while the load stayed the same",
     says: "closed load completes fewer requests with the same number of users",
     example: Example {

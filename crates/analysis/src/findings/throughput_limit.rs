@@ -43,6 +43,7 @@ const BUSIEST_SHARE_MIN: f64 = 0.6;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["throughput-limit"],
+    page: "throughput-limit",
     title: "Throughput stops while requests wait",
     says: "throughput stops while requests wait, and nothing observed shows why",
     example: Example {

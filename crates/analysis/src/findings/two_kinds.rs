@@ -60,6 +60,7 @@ struct RequestTimes<'a> {
 
 pub(super) const RULE: Rule = Rule {
     ids: &["two-kinds", "slow-connect"],
+    page: "two-kinds",
     title: "A few requests are much slower",
     says: "which few requests take many times as long as the rest",
     example: Example {

@@ -34,6 +34,7 @@ fn long_queue(all: &[Unanswered]) -> Alternative {
 
 pub(super) const RULE: Rule = Rule {
     ids: &["unanswered"],
+    page: "unanswered",
     title: "Requests are no longer answered",
     says: "requests that got no response before the run ended",
     example: Example {

@@ -20,6 +20,7 @@ use crate::{Confidence, FlowTally};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["unstable-queue"],
+    page: "unstable-queue",
     title: "A backlog grows throughout the load",
     says: "a flow whose backlog grows as long as the load lasts",
     example: Example {

@@ -19,7 +19,7 @@ use crate::command_run::check_network;
 use crate::comparison::ConcludedRun;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, FlagError, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs};
 use crate::objective;
 use crate::scratch::scratch_folder;
@@ -249,18 +249,22 @@ impl CapacityArgs {
     }
 
     /// The objectives from the flags, or else those thresholds of the test that a search can use.
-    fn objectives(&self, of_test: &[Threshold]) -> Result<Vec<Threshold>, UsageError> {
+    fn objectives(&self, of_test: &[Threshold]) -> Result<Vec<Threshold>, FlagError> {
         let refused = |threshold: &Threshold| loadstone_analysis::objective_problem(threshold);
         if self.objectives.is_empty() {
             let usable: Vec<Threshold> = of_test.iter().filter(|threshold| refused(threshold).is_none()).cloned().collect();
-            let none =
-                || UsageError("no objective: give --objective 'p99 < 300ms', as the test has no threshold on times or failures".to_owned());
+            let none = || {
+                FlagError::new(
+                    "objective",
+                    "there is no objective: the test has no threshold on times or failures; give one, such as 'p99 < 300ms'",
+                )
+            };
             return if usable.is_empty() { Err(none()) } else { Ok(usable) };
         }
         let read = |text: &String| {
-            let threshold = objective::parse("--objective", text)?;
+            let threshold = objective::parse("objective", text)?;
             match refused(&threshold) {
-                Some(problem) => Err(UsageError(format!("--objective '{text}': {problem}"))),
+                Some(problem) => Err(FlagError::new("objective", format!("'{text}': {problem}"))),
                 None => Ok(threshold),
             }
         };
@@ -278,8 +282,8 @@ impl CapacityArgs {
         limit.map_or(most, |limit| most.min(limit))
     }
 
-    fn settings(&self, load: &TestLoad, objectives: &[Threshold], pace: &SearchPace) -> Result<CapacitySettings, UsageError> {
-        let level = |flag: &str, text: &Option<String>, default: f64| match text {
+    fn settings(&self, load: &TestLoad, objectives: &[Threshold], pace: &SearchPace) -> Result<CapacitySettings, FlagError> {
+        let level = |flag: &'static str, text: &Option<String>, default: f64| match text {
             None => Ok(default),
             Some(text) => {
                 let read = if load.unit == LoadUnit::Arrivals {
@@ -289,47 +293,44 @@ impl CapacityArgs {
                 };
                 match read {
                     Ok(level) if level > 0.0 && level.is_finite() => Ok(level),
-                    Ok(_) => Err(UsageError(format!("{flag}: must be above 0"))),
-                    Err(problem) => Err(UsageError(format!("{flag}: {problem}"))),
+                    Ok(_) => Err(FlagError::new(flag, "must be above 0")),
+                    Err(problem) => Err(FlagError::new(flag, problem)),
                 }
             }
         };
-        let seconds = |flag: &str, text: &Option<String>, default: f64| match text {
+        let seconds = |flag: &'static str, text: &Option<String>, default: f64| match text {
             None => Ok(default),
-            Some(text) => {
-                loadstone_units::duration::parse(text).map(|ns| ns as f64 / 1e9).map_err(|problem| UsageError(format!("{flag}: {problem}")))
-            }
+            Some(text) => loadstone_units::duration::parse(text).map(|ns| ns as f64 / 1e9).map_err(|problem| FlagError::new(flag, problem)),
         };
-        let precision = loadstone_units::share::parse(&self.precision).map_err(|problem| UsageError(format!("--precision: {problem}")))?;
+        let precision = loadstone_units::share::parse(&self.precision).map_err(|problem| FlagError::new("precision", problem))?;
         if !(0.001..=0.5).contains(&precision) {
-            return Err(UsageError("--precision: give a share from 0.1 % to 50 %".to_owned()));
+            return Err(FlagError::new("precision", "give a share from 0.1 % to 50 %"));
         }
-        let probe_seconds = seconds("--probe", &self.probe, pace.probe_seconds)?;
+        let probe_seconds = seconds("probe", &self.probe, pace.probe_seconds)?;
         if probe_seconds < 6.0 {
-            return Err(UsageError("--probe: a probe needs at least 6s, of which one is warm-up".to_owned()));
+            return Err(FlagError::new("probe", "a probe needs at least 6s, of which one is warm-up"));
         }
-        let first = load.unit.rounded(level("--first", &self.first, load.level / 4.0)?);
+        let first = load.unit.rounded(level("first", &self.first, load.level / 4.0)?);
         let needed = |threshold: &Threshold| match threshold.aggregate {
             Aggregate::Quantile(quantile) => PERCENTILE_SAMPLES_FACTOR * loadstone_analysis::samples_needed(quantile) as f64,
             _ => 0.0,
         };
         let ladder_seconds = (probe_seconds * LADDER_PROBE_SHARE).max(6.0).round();
-        let budget_seconds = seconds("--budget", &self.budget, pace.budget_seconds)?;
+        let budget_seconds = seconds("budget", &self.budget, pace.budget_seconds)?;
         if budget_seconds < ladder_seconds {
             let (budget, ladder) = (loadstone_units::seconds(budget_seconds), loadstone_units::seconds(ladder_seconds));
-            return Err(UsageError(format!(
-                "--budget: {budget} is shorter than the first probe, {ladder}: increase it, or shorten --probe"
-            )));
+            let why = format!("{budget} is shorter than the first probe, {ladder}: increase it, or shorten the probes");
+            return Err(FlagError::new("budget", why));
         }
         Ok(CapacitySettings {
             unit: load.unit,
             first,
-            most: self.limited(load.unit, level("--most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first)),
+            most: self.limited(load.unit, level("most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first)),
             precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
             ladder_seconds,
             probe_seconds,
             arrivals_needed: objectives.iter().map(needed).fold(0.0, f64::max),
-            pause_seconds: seconds("--pause", &self.pause, pace.pause_seconds)?,
+            pause_seconds: seconds("pause", &self.pause, pace.pause_seconds)?,
             budget_seconds,
         })
     }

@@ -46,7 +46,7 @@ impl DemoArgs {
         let parameters = vec![("target".to_owned(), shop.url()), ("runTime".to_owned(), self.duration.clone())];
         let exit = ScriptRun {
             path: &file,
-            shown: "demo.load.ts",
+            shown: "demo",
             inputs: Inputs { parameters, check_observer: Some(loadstone_session::check_observer), ..Inputs::default() },
             workers: loadstone_session::cores(),
             tags: &["demo".to_owned()],

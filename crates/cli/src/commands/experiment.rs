@@ -13,7 +13,7 @@ use loadstone_stub::demo::{DemoOptions, DemoShop};
 use crate::argument;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
-use crate::exit::{self, Exit, UsageError};
+use crate::exit::{self, Exit, FlagError, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, NetworkArgs, ParameterArgs};
 use crate::gate;
@@ -24,6 +24,8 @@ use crate::watched::WatchedArgs;
 
 /// Selects the built-in shop in place of a file.
 const DEMO: &str = "demo";
+/// An experiment of more rounds would last for days.
+const ROUNDS_MAX: usize = 10_000;
 const DEMO_TEST: &str = include_str!("../../../../examples/experiment.load.ts");
 
 #[derive(Debug, Args)]
@@ -45,8 +47,8 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     block: String,
     /// Maximum number of rounds, each with one block per value. The experiment ends earlier once the result is clear.
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = rounds)]
-    rounds: usize,
+    #[arg(long, value_name = "N", default_value = "12")]
+    rounds: String,
     /// Relative change that is too small to matter.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
     effect: String,
@@ -120,6 +122,7 @@ impl ExperimentArgs {
     pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
         self.chosen(loaded, None)?;
         let block_seconds = self.block_seconds()?;
+        self.rounds_max()?;
         loaded.plan.steady_load(block_seconds * 1_000_000_000).map_err(|problem| UsageError(problem.to_string()))?;
         self.effect()?;
         self.measure()?;
@@ -157,7 +160,7 @@ impl ExperimentArgs {
             knob: knob.clone(),
             loaded,
             block_seconds: self.block_seconds()?,
-            rounds_max: self.rounds.next_multiple_of(2),
+            rounds_max: self.rounds_max()?,
             effect: self.effect()?,
             measure: self.measure()?,
             finding: about.as_ref().map(|(_, finding)| finding.clone()),
@@ -191,79 +194,79 @@ impl ExperimentArgs {
         let directory = flags::find(&self.folder.runs, &self.run)?;
         let run = loadstone_run_directory::Reader::open(&directory).and_then(loadstone_run_directory::Reader::run)?;
         if run.plan.name != test {
-            let problem =
-                format!("--finding: {} is a run of \"{}\", not of \"{test}\": name another with --run", directory.display(), run.plan.name);
-            return Err(UsageError(problem).into());
+            let (shown, other) = (directory.display(), &run.plan.name);
+            return Err(FlagError::new("run", format!("{shown} is a run of \"{other}\", not of \"{test}\"")).into());
         }
         let mut findings = loadstone_analysis::conclude(&run).verdict.findings.findings;
         if number == 0 || number > findings.len() {
-            let problem = format!(
-                "--finding {number}: the run {} has {}",
-                directory.display(),
-                loadstone_units::counted(findings.len() as u64, "finding")
-            );
-            return Err(UsageError(problem).into());
+            let count = loadstone_units::counted(findings.len() as u64, "finding");
+            return Err(FlagError::new("finding", format!("there is no {number}: the run {} has {count}", directory.display())).into());
         }
         Ok(Some((directory, findings.swap_remove(number - 1))))
     }
 
-    fn chosen<'l>(&self, loaded: &'l Loaded, finding: Option<&Finding>) -> Result<&'l Knob, UsageError> {
+    fn chosen<'l>(&self, loaded: &'l Loaded, finding: Option<&Finding>) -> anyhow::Result<&'l Knob> {
         let names = || loaded.knobs.iter().map(|knob| format!("\"{}\"", knob.name)).collect::<Vec<_>>().join(", ");
         if loaded.knobs.is_empty() {
             let remedy =
                 "declare one: knob(\"pool\", { values: [5, 10], apply: (size) => ({ command: `…${size}…` }) }); see docs/experiment.md";
-            return Err(UsageError(format!("the test has no knob: {remedy}")));
+            return Err(UsageError(format!("the test has no knob: {remedy}")).into());
         }
         if let Some(name) = &self.knob {
             let known: Vec<&str> = loaded.knobs.iter().map(|knob| knob.name.as_str()).collect();
-            return loaded.knobs.iter().find(|knob| knob.name == *name).ok_or_else(|| {
-                UsageError(format!(
-                    "--knob: there is no knob \"{name}\"{}; the test has {}",
-                    loadstone_units::did_you_mean(name, &known),
-                    names()
-                ))
-            });
+            let meant = || loadstone_units::did_you_mean(name, &known);
+            let unknown = || FlagError::new("knob", format!("there is no knob \"{name}\"{}; the test has {}", meant(), names()));
+            return Ok(loaded.knobs.iter().find(|knob| knob.name == *name).ok_or_else(unknown)?);
         }
         if let Some(finding) = finding {
             let named: Vec<&Knob> = loaded.knobs.iter().filter(|knob| loadstone_analysis::names_knob(finding, &knob.name)).collect();
             return match named[..] {
                 [knob] => Ok(knob),
-                _ => Err(UsageError(format!(
-                    "--finding: \"{}\" names {} of the test's knobs ({}): say which it is about with --knob",
-                    finding.claim,
-                    if named.is_empty() { "none" } else { "several" },
-                    names()
-                ))),
+                _ => {
+                    let count = if named.is_empty() { "none" } else { "several" };
+                    let (claim, names) = (&finding.claim, names());
+                    let why = format!("\"{claim}\" names {count} of the test's knobs ({names}): say which it is about with --knob");
+                    Err(FlagError::new("finding", why).into())
+                }
             };
         }
         match &loaded.knobs[..] {
             [knob] => Ok(knob),
-            _ => Err(UsageError(format!("the test has several knobs ({}): choose one with --knob", names()))),
+            _ => Err(UsageError(format!("the test has several knobs ({}): choose one with --knob", names())).into()),
         }
     }
 
-    fn block_seconds(&self) -> Result<u64, UsageError> {
-        let ns = loadstone_units::duration::parse(&self.block).map_err(|problem| UsageError(format!("--block: {problem}")))?;
+    fn block_seconds(&self) -> Result<u64, FlagError> {
+        let wrong = |why: String| FlagError::new("block", why);
+        let ns = loadstone_units::duration::parse(&self.block).map_err(|problem| wrong(problem.to_string()))?;
         let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
         if rest > 0 || seconds < 4 {
-            return Err(UsageError(format!("--block: {} must be a whole number of seconds, at least 4", self.block)));
+            return Err(wrong(format!("{} must be a whole number of seconds, at least 4", self.block)));
         }
         Ok(seconds)
     }
 
-    fn effect(&self) -> Result<f64, UsageError> {
-        let share = loadstone_units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
-        if share > 0.0 && share < 1.0 { Ok(share) } else { Err(UsageError("--effect: give a share above 0 % and below 100 %".to_owned())) }
+    /// Even, because an experiment ends after an even number. With fewer rounds than an interval needs, nothing can be decided.
+    fn rounds_max(&self) -> Result<usize, FlagError> {
+        match self.rounds.trim().parse::<usize>() {
+            Ok(rounds) if (4..=ROUNDS_MAX).contains(&rounds) => Ok(rounds.next_multiple_of(2)),
+            _ => Err(FlagError::new("rounds", format!("\"{}\" is no number of rounds from 4 to {ROUNDS_MAX}", self.rounds))),
+        }
     }
 
-    fn measure(&self) -> Result<Option<(loadstone_analysis::ComparedMetric, Option<String>)>, UsageError> {
+    fn effect(&self) -> Result<f64, FlagError> {
+        let share = loadstone_units::share::parse(&self.effect).map_err(|problem| FlagError::new("effect", problem))?;
+        if share > 0.0 && share < 1.0 { Ok(share) } else { Err(FlagError::new("effect", "give a share above 0 % and below 100 %")) }
+    }
+
+    fn measure(&self) -> Result<Option<(loadstone_analysis::ComparedMetric, Option<String>)>, FlagError> {
         let Some(text) = &self.measure else { return Ok(None) };
         let known = ["rate", "failures", "mean", "p50", "p95", "p99"];
         // The syntax of --fail-if without `worse by`.
         let gate = gate::parse(&format!("{text} worse")).ok();
         let read = gate.and_then(|gate| Some((gate.metric?, gate.name))).filter(|(metric, _)| known.contains(&metric.name()));
         read.map(Some)
-            .ok_or_else(|| UsageError(format!("--measure: \"{text}\" is none of {}, with `of NAME` for one request", known.join(", "))))
+            .ok_or_else(|| FlagError::new("measure", format!("\"{text}\" is none of {}, with `of NAME` for one request", known.join(", "))))
     }
 
     fn show(&self, experiment: &Experiment, directory: &Path, context: &CommandContext) -> anyhow::Result<()> {
@@ -278,14 +281,6 @@ impl ExperimentArgs {
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
         onto_job_page(&markdown)?;
         write_if_asked(self.html.as_deref(), || loadstone_report::experiment::html(experiment))
-    }
-}
-
-/// With fewer rounds than an interval needs, nothing can be decided.
-fn rounds(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(rounds) if rounds >= 4 => Ok(rounds),
-        _ => Err("give a number of rounds, at least 4".to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod doctor;
 pub(crate) mod experiment;
+mod explain;
 mod export;
 mod fleet;
 mod import;
@@ -81,6 +82,8 @@ commands! {
     Runs(runs::RunsArgs),
     /// Show the summary of a run again.
     Show(show::ShowArgs),
+    /// Explain the rules of findings: what each reports, when, and how it decides.
+    Explain(explain::ExplainArgs),
     /// Compare a run with another, and fail if it is worse than allowed.
     Compare(compare::CompareArgs),
     /// Switch a setting of the system back and forth in short blocks of load, and show which numbers depend on it.

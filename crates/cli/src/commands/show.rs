@@ -38,8 +38,9 @@ impl ShowArgs {
         let style = Style::detect(context.color, out.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let places = [("Run", short_path(&directory))];
-        let closing =
-            Closing { state, state_detail, places: &places, columns: self.columns.clone().unwrap_or_default(), shows_all: self.all };
+        let columns = self.columns.clone().unwrap_or_default();
+        let file = run.info.file.as_deref();
+        let closing = Closing { state, state_detail, file, places: &places, columns, shows_all: self.all };
         out.write_all(loadstone_report::terminal::summary(&summary, &closing, &style).as_bytes())?;
         Ok(Exit::Passed)
     }

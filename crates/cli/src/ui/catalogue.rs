@@ -10,6 +10,8 @@ use loadstone_script::{Inputs, Missing, Permissions, ScriptError};
 use loadstone_secrets::Secrets;
 use serde::Serialize;
 
+use super::work::RefusedWork;
+
 /// Maximum number of files that are watched for changes. A folder with more is not a folder of tests.
 const FILES_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 8;
@@ -67,8 +69,8 @@ pub(crate) enum CatalogueError {
     #[error("{}", .0.iter().map(|(name, problem)| format!("{name}: {problem}")).collect::<Vec<_>>().join("\n"))]
     Fields(BTreeMap<String, String>),
     /// The command rejects the form's request for this test.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{}", .0.why)]
+    Refused(RefusedWork),
 }
 
 /// The last known state of a file. It has changed if any field differs.

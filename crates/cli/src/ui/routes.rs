@@ -24,7 +24,7 @@ use super::catalogue::{CatalogueError, TestCatalogue};
 use super::queue::RunQueue;
 use super::relay;
 use super::run_process::RunOrder;
-use super::work::OrderedWork;
+use super::work::{OrderedWork, RefusedWork};
 
 /// Maximum size of a request body: a form, a note. Bytes.
 const BODY_BYTES_MAX: usize = 256 << 10;
@@ -156,12 +156,15 @@ struct OrderForm {
     work: OrderedWork,
 }
 
-/// Form fields whose values the parameters reject.
+/// Form fields whose values the test or the command rejects.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct RefusedFields {
     /// The reason, by parameter name.
     fields: BTreeMap<String, String>,
+    /// Why the command rejects the work, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<RefusedWork>,
 }
 
 /// Queues a run after its test has accepted the form's values. Errors are thus reported immediately, in the words of the test or the command.
@@ -170,13 +173,16 @@ async fn order(State(shared): State<UiState>, body: Bytes) -> Result<Response, E
     let catalogue = Arc::clone(&shared.catalogue);
     let order = match aside(move || take(&catalogue, form)).await? {
         Ok(order) => order,
-        Err(CatalogueError::Fields(fields)) => {
-            return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(RefusedFields { fields })).into_response());
-        }
+        Err(CatalogueError::Fields(fields)) => return Ok(refused(RefusedFields { fields, work: None })),
+        Err(CatalogueError::Refused(work)) => return Ok(refused(RefusedFields { fields: BTreeMap::new(), work: Some(work) })),
         Err(problem) => return Err(ErrorResponse(StatusCode::BAD_REQUEST, problem.to_string())),
     };
     shared.queue.add(order).map_err(|problem| ErrorResponse(StatusCode::SERVICE_UNAVAILABLE, problem.to_string()))?;
     Ok(StatusCode::ACCEPTED.into_response())
+}
+
+fn refused(fields: RefusedFields) -> Response {
+    (StatusCode::UNPROCESSABLE_ENTITY, Json(fields)).into_response()
 }
 
 fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, CatalogueError> {

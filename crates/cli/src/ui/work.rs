@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::capacity::CapacityArgs;
 use crate::commands::experiment::ExperimentArgs;
 use crate::commands::run::UrlArgs;
+use crate::exit::FlagError;
 
 /// The request of the page. An empty string selects the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,11 @@ pub(crate) enum OrderedWork {
         effect: String,
         #[serde(default)]
         measure: String,
+        // The finding to prove, by its number, and its run.
+        #[serde(default)]
+        finding: String,
+        #[serde(default)]
+        run: String,
     },
     Capacity {
         #[serde(default)]
@@ -73,9 +79,9 @@ impl OrderedWork {
                 give("rate", rate);
                 give("for", duration);
             }
-            OrderedWork::Experiment { knob, block, rounds, effect, measure } => {
+            OrderedWork::Experiment { knob, block, rounds, effect, measure, finding, run } => {
                 let fields = [("knob", knob), ("block", block), ("rounds", rounds), ("effect", effect), ("measure", measure)];
-                fields.iter().for_each(|(flag, text)| give(flag, text));
+                fields.into_iter().chain([("finding", finding), ("run", run)]).for_each(|(flag, text)| give(flag, text));
             }
             OrderedWork::Capacity { objectives, first, most, precision, probe, budget } => {
                 objectives.iter().for_each(|text| give("objective", text));
@@ -87,33 +93,49 @@ impl OrderedWork {
     }
 }
 
+/// Why a command does not accept a form's request.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct RefusedWork {
+    /// The wrong field, named like the command's flag. `None`: the request as a whole.
+    pub(crate) field: Option<&'static str>,
+    pub(crate) why: String,
+}
+
+impl From<anyhow::Error> for RefusedWork {
+    fn from(problem: anyhow::Error) -> Self {
+        match problem.downcast::<FlagError>() {
+            Ok(FlagError { flag, why }) => Self { field: Some(flag), why },
+            Err(problem) => Self { field: None, why: format!("{problem:#}") },
+        }
+    }
+}
+
 impl OrderedWork {
-    /// Checks whether its command accepts this test. The error is worded for a form.
-    pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), String> {
-        let checked = match self {
+    /// Checks whether its command accepts this test.
+    pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), RefusedWork> {
+        match self {
             OrderedWork::Run => Ok(()),
-            OrderedWork::Url { .. } => return self.check_url(file),
-            OrderedWork::Experiment { .. } => self.read::<ExperimentArgs>(file)?.check(loaded),
-            OrderedWork::Capacity { .. } => self.read::<CapacityArgs>(file)?.check(&loaded.plan),
-        };
-        checked.map_err(|problem| for_a_form(&format!("{problem:#}")))
+            OrderedWork::Url { .. } => self.check_url(file),
+            OrderedWork::Experiment { .. } => Ok(self.read::<ExperimentArgs>(&[file])?.check(loaded)?),
+            OrderedWork::Capacity { .. } => Ok(self.read::<CapacityArgs>(&[file])?.check(&loaded.plan)?),
+        }
     }
 
     /// Checks whether the URL can be loaded. A password would be visible to other users of the machine.
-    pub(crate) fn check_url(&self, url: &str) -> Result<(), String> {
-        let words = CommandWords::<UrlArgs>::try_parse_from(self.flags()).map(|words| words.arguments);
-        let load = words.map_err(|problem| for_a_form(problem.to_string().lines().next().unwrap_or_default()))?;
-        let request = load.request(url).map_err(|problem| for_a_form(&problem.to_string()))?;
+    pub(crate) fn check_url(&self, url: &str) -> Result<(), RefusedWork> {
+        let load = self.read::<UrlArgs>(&[])?;
+        let request = load.request(url).map_err(|problem| RefusedWork { field: Some("url"), ..problem.into() })?;
         if !request.url.username().is_empty() || request.url.password().is_some() {
-            return Err("URL: credentials belong in a test, as a secret parameter".to_owned());
+            return Err(RefusedWork { field: Some("url"), why: "credentials belong in a test, as a secret parameter".to_owned() });
         }
-        load.plan(&request, 1).map(drop).map_err(|problem| for_a_form(&problem.to_string()))
+        Ok(load.plan(&request, 1).map(drop)?)
     }
 
-    fn read<A: Args>(&self, file: &str) -> Result<A, String> {
-        let words = [file.to_owned()].into_iter().chain(self.flags());
-        let read = CommandWords::try_parse_from(words).map(|words| words.arguments);
-        read.map_err(|problem| for_a_form(problem.to_string().lines().next().unwrap_or_default()))
+    /// The command checks the values itself, so the parser accepts every flag of a form.
+    fn read<A: Args>(&self, file: &[&str]) -> anyhow::Result<A> {
+        let words = file.iter().map(|file| (*file).to_owned()).chain(self.flags());
+        Ok(CommandWords::try_parse_from(words)?.arguments)
     }
 }
 
@@ -125,34 +147,37 @@ struct CommandWords<A: Args> {
     arguments: A,
 }
 
-/// Rewords an error: a form has fields where a command has flags.
-fn for_a_form(problem: &str) -> String {
-    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("give --", "give an ");
-    // clap's `invalid value 'many' for 'rounds <N>': why`, in the wording of the other problems.
-    let invalid = || {
-        let (value, rest) = problem.strip_prefix("invalid value ")?.split_once(" for '")?;
-        let (field, why) = rest.split_once("': ")?;
-        Some(format!("{}: {value}: {why}", field.split(' ').next().unwrap_or(field)))
-    };
-    invalid().unwrap_or_else(|| problem.trim_start_matches("--").to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_worded_for_fields() {
-        for (of_command, of_form) in [
-            ("--block: 2s is not a whole number", "block: 2s is not a whole number"),
-            (
-                "error: invalid value 'many' for '--rounds <N>': invalid digit found in string",
-                "rounds: 'many': invalid digit found in string",
-            ),
-            ("no objective: give --objective 'p99 < 300ms'", "no objective: give an objective 'p99 < 300ms'"),
-        ] {
-            assert_eq!(for_a_form(of_command), of_form);
-        }
+    fn the_field_of_a_wrong_value_is_data() {
+        let refused = |problem: anyhow::Error| RefusedWork::from(problem);
+        let wrong = refused(FlagError::new("block", "2s is too short").into());
+        assert_eq!(wrong, RefusedWork { field: Some("block"), why: "2s is too short".to_owned() });
+        let whole = refused(anyhow::anyhow!("the test has no knob").context("no experiment"));
+        assert_eq!(whole, RefusedWork { field: None, why: "no experiment: the test has no knob".to_owned() });
+    }
+
+    /// Otherwise the argument parser would refuse a value before its command can name the field.
+    #[test]
+    fn the_parser_accepts_any_value_of_a_form() {
+        let any = || "-x y=\"1\"".to_owned();
+        let experiment = OrderedWork::Experiment {
+            knob: any(),
+            block: any(),
+            rounds: any(),
+            effect: any(),
+            measure: any(),
+            finding: "1".to_owned(),
+            run: any(),
+        };
+        experiment.read::<ExperimentArgs>(&["a.load.ts"]).unwrap();
+        let capacity =
+            OrderedWork::Capacity { objectives: vec![any()], first: any(), most: any(), precision: any(), probe: any(), budget: any() };
+        capacity.read::<CapacityArgs>(&["a.load.ts"]).unwrap();
+        OrderedWork::Url { rate: any(), duration: any() }.read::<UrlArgs>(&[]).unwrap();
     }
 
     #[test]
@@ -160,14 +185,15 @@ mod tests {
         let work = |rate: &str| OrderedWork::Url { rate: rate.to_owned(), duration: "30s".to_owned() };
         assert_eq!((work("50").command(), work("50").flags()), ("run", vec!["--rate=50".to_owned(), "--for=30s".to_owned()]));
         assert_eq!(work("50").check_url("http://127.0.0.1:8080/"), Ok(()));
-        for (rate, url, why) in [
-            ("many", "http://127.0.0.1/", "many"),
-            ("50", "ftp://127.0.0.1/", "only http:// and https://"),
-            ("50", "--runs=/", "URL"),
-            ("50", "http://user:word@127.0.0.1/", "credentials belong in a test"),
+        for (rate, url, field, why) in [
+            ("many", "http://127.0.0.1/", "rate", "many"),
+            ("0", "http://127.0.0.1/", "rate", "generates no load"),
+            ("50", "ftp://127.0.0.1/", "url", "only http:// and https://"),
+            ("50", "--runs=/", "url", "URL"),
+            ("50", "http://user:word@127.0.0.1/", "url", "credentials belong in a test"),
         ] {
-            let problem = work(rate).check_url(url).unwrap_err();
-            assert!(problem.contains(why), "{problem}");
+            let refused = work(rate).check_url(url).unwrap_err();
+            assert!(refused.field == Some(field) && refused.why.contains(why), "{refused:?}");
         }
     }
 
@@ -178,6 +204,8 @@ mod tests {
         assert_eq!((search.command(), search.flags()), ("capacity", vec!["--objective=p99 < 300ms".to_owned(), "--probe=30s".to_owned()]));
         let turned = read(r#"{"kind":"experiment","knob":"-x"}"#).unwrap();
         assert_eq!(turned.flags(), ["--knob=-x"], "no value can be taken for a flag");
+        let proof = read(r#"{"kind":"experiment","knob":"pool","finding":"1","run":"0421-shop"}"#).unwrap();
+        assert_eq!(proof.flags(), ["--knob=pool", "--finding=1", "--run=0421-shop"]);
         assert!(read(r#"{"kind":"capacity","runs":"/"}"#).is_err() && read(r#"{"kind":"stub"}"#).is_err());
     }
 }

@@ -171,15 +171,18 @@ fn an_experiment_from_a_form_reports_its_progress_and_a_stop_keeps_the_results()
     let ui = Ui::of(&folder);
     assert_eq!(ui.get("/api/tests")[0]["knobs"], json!([{ "name": "size", "values": ["4", "8"] }]));
     let order = |work: Value| ui.change("POST", "/api/queue", &json!({ "file": "turns.load.ts", "parameters": {}, "work": work }));
-    for (work, expected) in [
-        (json!({ "kind": "experiment", "knob": "siez" }), "knob: there is no knob \"siez\""),
-        (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block: 1s must be a whole number of seconds"),
-        (json!({ "kind": "experiment", "knob": "size", "rounds": "many" }), "rounds: 'many': "),
-        (json!({ "kind": "capacity" }), "no objective"),
-        (json!({ "kind": "capacity", "objectives": ["p99 > 1s"] }), "objective 'p99 > 1s': "),
+    for (work, field, expected) in [
+        (json!({ "kind": "experiment", "knob": "siez" }), "knob", "there is no knob \"siez\""),
+        (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block", "1s must be a whole number of seconds"),
+        (json!({ "kind": "experiment", "knob": "size", "rounds": "many" }), "rounds", "\"many\" is no number"),
+        (json!({ "kind": "capacity" }), "objective", "there is no objective"),
+        (json!({ "kind": "capacity", "objectives": ["p99 > 1s"] }), "objective", "'p99 > 1s': "),
+        (json!({ "kind": "capacity", "objectives": ["p99 < 1s"], "budget": "1s" }), "budget", "1.00 s is shorter"),
     ] {
         let (status, body) = order(work);
-        assert!(status == 400 && body.contains(expected) && !body.contains("--r"), "{status}: {body}");
+        let refused: Value = serde_json::from_str(&body).unwrap();
+        let why = refused["work"]["why"].as_str().unwrap();
+        assert!(status == 422 && refused["work"]["field"] == field && why.contains(expected) && !why.contains("--"), "{status}: {body}");
     }
     assert_eq!(order(json!({ "kind": "experiment", "knob": "size", "block": "4s" })).0, 202);
     let row = |queue: &[Value]| queue.first().map_or(Value::Null, |row| row["progress"].clone());

@@ -1,10 +1,11 @@
 //! The summary at the end of a run, readable in ten seconds: whether the measurement is valid, whether the run passed, why, and the numbers.
 
-use loadstone_analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_analysis::{Confidence, Finding, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 
 use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, metrics, resources, signals, spans, tables};
+use crate::explanation;
 use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
@@ -15,6 +16,8 @@ pub struct Closing<'a> {
     pub state: RunState,
     /// Why it ended early; empty otherwise.
     pub state_detail: &'a str,
+    /// The test as the run recorded it, which an experiment would run again. `None`: a run of a URL.
+    pub file: Option<&'a str>,
     /// The written files in order: `("Report", "runs/…/report.html")`.
     pub places: &'a [(&'a str, String)],
     /// Columns of the table of times, in the terminal.
@@ -33,7 +36,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         headline(summary, closing, style),
         validity(summary, style),
         thresholds(&summary.verdict.thresholds, style),
-        findings(&summary.verdict.findings, &summary.proofs, style),
+        findings(summary, closing, style),
         tables::times(summary, &closing.columns, closing.shows_all, style),
         flows::flows(summary, style),
         metrics::metrics(summary, style),
@@ -141,7 +144,8 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
     out
 }
 
-fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> String {
+fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
+    let findings = &summary.verdict.findings;
     if findings.findings.is_empty() {
         return if findings.remark.text.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark.text, style.width) };
     }
@@ -152,12 +156,18 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
         for evidence in &finding.evidence {
             out.push_str(&hang("     · ", 7, &evidence.text, style.width));
         }
-        for proof in proofs.iter().filter(|proof| proof.is_about(finding)) {
+        let mut is_proved = false;
+        for proof in summary.proofs.iter().filter(|proof| proof.is_about(finding)) {
+            is_proved = true;
             let line = format!("{} by changing \"{}\": {}", proof.state.word(), proof.knob, proof.because);
             out.push_str(&hang("     = ", 7, &line, style.width));
         }
         if !finding.next.is_empty() {
             out.push_str(&hang("     → ", 7, &finding.next, style.width));
+        }
+        let experiment = explanation::experiment(finding, index + 1, closing.file, &summary.id);
+        if let Some(command) = experiment.filter(|_| index == 0 && !is_proved) {
+            out.push_str(&hang("     ? ", 7, &format!("prove it: {command}"), style.width));
         }
     }
     let more = findings.findings.len().saturating_sub(FINDINGS_MAX);
@@ -166,6 +176,12 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
     }
     if !findings.remark.text.is_empty() {
         out.push_str(&hang("  Also: ", 8, &findings.remark.text, style.width));
+    }
+    let mut pages: Vec<&str> = findings.findings.iter().take(FINDINGS_MAX).map(|finding| finding.page.as_str()).collect();
+    pages.retain(|page| !page.is_empty());
+    pages.dedup();
+    if !pages.is_empty() {
+        out.push_str(&hang("  More: ", 8, &format!("loadstone explain {}", pages.join(" ")), style.width));
     }
     out
 }

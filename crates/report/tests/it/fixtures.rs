@@ -493,6 +493,7 @@ pub(crate) fn failed_summary() -> Summary {
             next_limit: Some("after it, as far as was observed, the 2 cores of \"shop\" would be the limit, at about 150/s".to_owned()),
             alternatives: vec![Alternative::ruled_out("The CPU", "it was 35 % busy")],
             next: "Look for a pool of 8 (connections, threads) behind POST /v1/tickets/create.".to_owned(),
+            page: "effective-concurrency".to_owned(),
         }],
         remark: Remark::default(),
     };

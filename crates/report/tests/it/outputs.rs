@@ -48,6 +48,7 @@ fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
     Closing {
         state: RunState::Completed,
         state_detail: "",
+        file: Some("tickets.load.ts"),
         places: places.to_vec().leak(),
         columns: TimeColumns::default(),
         shows_all: false,

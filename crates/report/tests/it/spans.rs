@@ -40,7 +40,14 @@ pub(crate) fn request(low_ms: Option<f64>) -> RequestSpans {
 
 fn shown(low_ms: Option<f64>, width: usize) -> String {
     let shown = loadstone_analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: false };
+    let closing = Closing {
+        state: RunState::Completed,
+        state_detail: "",
+        file: None,
+        places: &[],
+        columns: TimeColumns::default(),
+        shows_all: false,
+    };
     let text = summary(&shown, &closing, &Style::plain(width));
     assert_fits(&text, width);
     text

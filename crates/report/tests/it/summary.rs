@@ -9,7 +9,8 @@ use crate::fixtures;
 
 fn render(summary_of: &loadstone_analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
     let places = [("Report", "runs/2026-11-20T18-30-05-tickets/report.html".to_owned())];
-    summary(summary_of, &Closing { state, state_detail, places: &places, columns: TimeColumns::default(), shows_all: false }, style)
+    let (file, columns) = (Some("tickets.load.ts"), TimeColumns::default());
+    summary(summary_of, &Closing { state, state_detail, file, places: &places, columns, shows_all: false }, style)
 }
 
 fn plain(summary_of: &loadstone_analysis::Summary, width: usize) -> String {
@@ -38,7 +39,7 @@ fn valid_and_passed_at_120_columns() {
 #[test]
 fn the_columns_are_the_requested_ones() {
     let columns: TimeColumns = "count, p99.9,Max".parse().unwrap();
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns, shows_all: false };
+    let closing = Closing { state: RunState::Completed, state_detail: "", file: None, places: &[], columns, shows_all: false };
     let text = summary(&fixtures::summary(), &closing, &Style::plain(60));
     let head = text.lines().find(|line| line.starts_with("Requests")).unwrap();
     assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["Requests", "Count", "p99.9", "Max"]);
@@ -127,7 +128,14 @@ fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let text = plain(&summary, 200);
     let clause = "the measurement can be trusted; p99 of all requests may be up to 9.00 ms too high";
     assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: false };
+    let closing = Closing {
+        state: RunState::Completed,
+        state_detail: "",
+        file: None,
+        places: &[],
+        columns: TimeColumns::default(),
+        shows_all: false,
+    };
     let markdown = loadstone_report::markdown(&summary, &closing);
     assert!(markdown.contains("can be trusted; p99 of all requests"), "{markdown}");
 }
@@ -232,7 +240,8 @@ fn of_many_requests_the_failing_and_the_slowest_are_shown() {
     assert_eq!(rows.len(), 10);
     assert!(rows[0].starts_with("request 7 "), "{rows:?}");
     assert!(text.contains("… and 490 more requests: --all shows them, and the report has them"), "{text}");
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: true };
+    let closing =
+        Closing { state: RunState::Completed, state_detail: "", file: None, places: &[], columns: TimeColumns::default(), shows_all: true };
     let all = loadstone_report::terminal::summary(&summary, &closing, &Style::plain(80));
     assert_eq!(all.lines().filter(|line| line.starts_with("request ")).count(), 500);
 }
@@ -261,7 +270,14 @@ fn the_remark_is_shown_next_to_findings() {
         remark: Remark::new(RemarkKind::Also, "The memory of \"shop\" grew all along.".to_owned()),
     };
     assert!(plain(&of, 80).contains("\n  Also: The memory of \"shop\" grew all along.\n"), "{}", plain(&of, 80));
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default(), shows_all: false };
+    let closing = Closing {
+        state: RunState::Completed,
+        state_detail: "",
+        file: None,
+        places: &[],
+        columns: TimeColumns::default(),
+        shows_all: false,
+    };
     let markdown = loadstone_report::markdown(&of, &closing);
     assert!(markdown.contains("\nAlso: The memory of \"shop\" grew all along.\n"), "{markdown}");
 }

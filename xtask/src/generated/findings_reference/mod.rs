@@ -31,8 +31,10 @@ const WHEN_WORK_WAITS: &str = include_str!("when_work_waits.md");
 
 /// What a rule's file declares.
 struct RuleFile {
-    /// Identifiers of its findings; the first one names its page.
+    /// Identifiers of its findings.
     ids: Vec<String>,
+    /// The name of its page, without `.md`.
+    page: String,
     title: String,
     says: String,
     needs: Vec<String>,
@@ -50,17 +52,14 @@ pub(super) fn documents(workspace: &Workspace) -> Result<BTreeMap<String, String
     files.sort_by_key(fs::DirEntry::file_name);
     for file in files.into_iter().map(|file| file.path()).filter(|file| file.file_name().is_some_and(|name| name != "mod.rs")) {
         let rule = read(&file, &mut constants).with_context(|| format!("reading the rule in {}", file.display()))?;
-        pages.insert(page_name(&file, &rule.ids), rule);
+        let name = rule.page.clone();
+        if pages.insert(name.clone(), rule).is_some() {
+            bail!("{}: another rule has the page {name}, too", file.display());
+        }
     }
     let mut documents: BTreeMap<String, String> = pages.iter().map(|(name, rule)| (format!("{PAGES}{name}.md"), page(rule))).collect();
     documents.insert(OVERVIEW.to_owned(), overview(&pages));
     Ok(documents)
-}
-
-/// The rule's first identifier. Two rules report rate limits; the one that infers them has a page with the name of its file.
-fn page_name(file: &Path, ids: &[String]) -> String {
-    let name = stem(file).replace('_', "-");
-    if name == "delaying-limit" { name } else { ids[0].clone() }
 }
 
 fn read(file: &Path, constants: &mut RuleConstants) -> Result<RuleFile> {
@@ -90,7 +89,8 @@ fn parse(source: &str) -> Result<RuleFile> {
                 _ => None,
             };
             let example = example.context("RULE has no example with a claim")?;
-            return Ok(RuleFile { ids, title: one("title")?, says: one("says")?, needs: all("needs"), example, documentation });
+            let page = one("page")?;
+            return Ok(RuleFile { ids, page, title: one("title")?, says: one("says")?, needs: all("needs"), example, documentation });
         }
     }
     bail!("there is no constant RULE")
@@ -152,6 +152,7 @@ mod tests {
     use super::*;
 
     const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    \
+                        page: \"one\",\n    \
                         title: \"Title\",\n    says: \"what it reports\",\n    example: Example { run: \"corpus/a\", claim: \"It \\\n        is.\" \
                         },\n    needs: &[\"redis\"],\n};\n";
 

@@ -9,7 +9,7 @@ use loadstone_protocol::http::check_header;
 use loadstone_session::FixedRequest;
 
 use crate::argument;
-use crate::exit::UsageError;
+use crate::exit::{FlagError, UsageError};
 use crate::objective;
 
 /// Load on one URL, without a script.
@@ -96,32 +96,32 @@ impl UrlArgs {
     }
 
     /// The request to a URL that these flags describe.
-    pub(crate) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
+    pub(crate) fn request(&self, text: &str) -> anyhow::Result<FixedRequest> {
         let url = argument::url("", text)?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
+            return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")).into());
         }
         let headers: Vec<(String, String)> = self.headers.iter().map(|line| header(line)).collect::<Result<_, _>>()?;
         let body = match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
             None => Bytes::new(),
             Some((_, Some(path))) => {
-                std::fs::read(path).map_err(|problem| UsageError(format!("--body: cannot read {path}: {problem}")))?.into()
+                std::fs::read(path).map_err(|problem| FlagError::new("body", format!("cannot read {path}: {problem}")))?.into()
             }
             Some((text, None)) => Bytes::copy_from_slice(text.as_bytes()),
         };
         let default_method = if self.body.is_some() { "POST" } else { "GET" };
         let method = self.method.as_deref().unwrap_or(default_method).to_owned();
         if let Some((name, _)) = headers.iter().find(|(name, value)| has_wrong_length(name, value, &body)) {
-            return Err(UsageError(format!("--header: {name} is set by Loadstone, from the length of the body: remove it")));
+            return Err(FlagError::new("header", format!("{name} is set by Loadstone, from the length of the body: remove it")).into());
         }
         if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
-            return Err(UsageError(format!("--method: \"{method}\" is not an HTTP method")));
+            return Err(FlagError::new("method", format!("\"{method}\" is not an HTTP method")).into());
         }
         Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status.clone(), keep_alive: !self.no_keep_alive })
     }
 
     /// The plan that these flags describe.
-    pub(crate) fn plan(&self, request: &FixedRequest, seed: u64) -> Result<TestPlan, UsageError> {
+    pub(crate) fn plan(&self, request: &FixedRequest, seed: u64) -> anyhow::Result<TestPlan> {
         let defaults = RunOptions::default();
         let host = request.url.host_str().unwrap_or("target").to_owned();
         let name = match request.url.port() {
@@ -132,11 +132,11 @@ impl UrlArgs {
         let load = Load::Run(ScenarioRun { users_max: self.max_users, ..ScenarioRun::new(ScenarioId(0), profile(self)?) });
         let plan = TestPlan {
             target: Some(target),
-            thresholds: self.thresholds.iter().map(|text| objective::parse("--threshold", text)).collect::<Result<_, _>>()?,
+            thresholds: self.thresholds.iter().map(|text| objective::parse("threshold", text)).collect::<Result<_, _>>()?,
             options: RunOptions {
                 seed,
-                graceful_stop_ns: duration("--graceful-stop", self.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,
-                request_timeout_ns: duration("--timeout", self.timeout.as_deref(), defaults.request_timeout_ns)?,
+                graceful_stop_ns: duration("graceful-stop", self.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,
+                request_timeout_ns: duration("timeout", self.timeout.as_deref(), defaults.request_timeout_ns)?,
                 ..defaults
             },
             secrets: request.secrets(),
@@ -162,28 +162,28 @@ fn has_wrong_length(name: &str, value: &str, body: &[u8]) -> bool {
     name.eq_ignore_ascii_case("transfer-encoding") || name.eq_ignore_ascii_case("content-length") && value.parse() != Ok(body.len())
 }
 
-fn header(line: &str) -> Result<(String, String), UsageError> {
+fn header(line: &str) -> Result<(String, String), FlagError> {
     match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => {
             let (name, value) = (name.trim(), value.trim());
-            check_header(name, value).map_err(|problem| UsageError(format!("--header: {problem}")))?;
+            check_header(name, value).map_err(|problem| FlagError::new("header", problem))?;
             Ok((name.to_owned(), value.to_owned()))
         }
-        _ => Err(UsageError(format!("--header: \"{line}\" is not a header line: write 'Name: value'"))),
+        _ => Err(FlagError::new("header", format!("\"{line}\" is not a header line: write 'Name: value'"))),
     }
 }
 
-fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
-    let duration_ns = duration("--for", args.duration.as_deref(), 10_000_000_000)?;
+fn profile(args: &UrlArgs) -> Result<LoadProfile, FlagError> {
+    let duration_ns = duration("for", args.duration.as_deref(), 10_000_000_000)?;
     if duration_ns == 0 {
-        return Err(UsageError("--for: load needs time, such as 30s".to_owned()));
+        return Err(FlagError::new("for", "load needs time, such as 30s"));
     }
-    let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
+    let ramp_ns = duration("ramp", args.ramp.as_deref(), 0)?;
     match &args.rate {
         Some(text) => {
-            let rate = loadstone_units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            let rate = loadstone_units::rate::parse(text).map_err(|problem| FlagError::new("rate", problem))?;
             if rate == 0.0 {
-                return Err(UsageError(format!("--rate: {text} generates no load: use a rate above 0, such as 50 or 90/min")));
+                return Err(FlagError::new("rate", format!("{text} generates no load: use a rate above 0, such as 50 or 90/min")));
             }
             let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
             let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
@@ -199,8 +199,8 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
     }
 }
 
-fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
-    text.map_or(Ok(default_ns), |text| loadstone_units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+fn duration(flag: &'static str, text: Option<&str>, default_ns: u64) -> Result<u64, FlagError> {
+    text.map_or(Ok(default_ns), |text| loadstone_units::duration::parse(text).map_err(|problem| FlagError::new(flag, problem)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,107 @@
+//! What a reader can do with a finding: read the documentation of its rule, and prove it with an experiment. The pages of docs/findings are part of the
+//! binary.
+
+use loadstone_analysis::{Finding, Rule, rules};
+use serde::Serialize;
+
+/// Pages by name, sorted.
+static PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/explanations.rs"));
+
+/// The file that a run of `loadstone demo` records. `loadstone experiment` has its own test for the same shop.
+const DEMO: &str = "demo";
+
+/// A finding's rule, explained.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub struct FindingExplanation {
+    /// The page in docs/findings, without `.md`. `loadstone explain` takes it.
+    pub page: String,
+    /// Its text, as Markdown: headings, paragraphs, lists, tables and quotes.
+    pub markdown: String,
+    /// The command that would prove or refute the finding, if a setting of the system can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+}
+
+/// The text of a page, as Markdown, without the notes for those who edit it.
+pub fn explanation(page: &str) -> Option<String> {
+    let (_, text) = PAGES.iter().find(|(name, _)| *name == page)?;
+    let is_for_readers = |paragraph: &&str| !paragraph.starts_with("Written by `cargo xtask gen`") && !paragraph.starts_with("![");
+    Some(text.trim_end().split("\n\n").filter(is_for_readers).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The pages of every rule that a name selects: the page itself, or all that report findings of this id.
+pub fn pages_named(name: &str) -> Vec<&'static Rule> {
+    let page: Vec<&Rule> = rules().iter().filter(|rule| rule.page == name).collect();
+    if page.is_empty() { rules().iter().filter(|rule| rule.ids.contains(&name)).collect() } else { page }
+}
+
+/// Explains each finding of a run. `file`: the test as the run recorded it, `run`: the run's id.
+pub(crate) fn of_findings(findings: &[Finding], file: Option<&str>, run: &str) -> Vec<FindingExplanation> {
+    let explained = findings.iter().zip(1..).map(|(finding, number)| FindingExplanation {
+        page: finding.page.clone(),
+        markdown: explanation(&finding.page).unwrap_or_default(),
+        experiment: experiment(finding, number, file, run),
+    });
+    explained.collect()
+}
+
+/// The command that would prove the finding. `None` if no setting changes what it explains, or if the run has no test that can declare one.
+pub(crate) fn experiment(finding: &Finding, number: usize, file: Option<&str>, run: &str) -> Option<String> {
+    let rule = rules().iter().find(|rule| rule.page == finding.page).filter(|rule| !rule.settings.is_empty());
+    match (rule, file?) {
+        (Some(_), DEMO) => Some("loadstone experiment demo".to_owned()),
+        (Some(_), file) if file.ends_with(".load.ts") || file.ends_with(".load.js") => {
+            Some(format!("loadstone experiment {} --finding {number} --run {run}", quoted(file)))
+        }
+        _ => None,
+    }
+}
+
+/// As a word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = word.chars().all(|c| c.is_alphanumeric() || "/._-+:@".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadstone_analysis::{Confidence, RuleId, Subject};
+
+    use super::*;
+
+    fn finding(page: &str) -> Finding {
+        Finding { page: page.to_owned(), ..Finding::new(RuleId::new("workers"), Subject::Whole, Confidence::High, String::new()) }
+    }
+
+    #[test]
+    fn every_rule_has_a_page_of_its_own_and_every_page_a_rule() {
+        let mut pages: Vec<&str> = rules().iter().map(|rule| rule.page).collect();
+        pages.sort_unstable();
+        assert_eq!(pages, PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for (rule, text) in rules().iter().filter_map(|rule| Some((rule, explanation(rule.page)?))) {
+            assert!(text.starts_with(&format!("# {}\n\nRule `{}`", rule.title, rule.ids[0])), "{}: {text}", rule.page);
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_page_or_an_id_that_several_rules_report() {
+        let pages = |name| pages_named(name).iter().map(|rule| rule.page).collect::<Vec<_>>();
+        assert_eq!(pages("connection-pool"), ["connection-pool"]);
+        assert_eq!(pages("workers"), ["lock", "connection-pool"]);
+        assert_eq!(pages("delaying-limit"), ["delaying-limit"]);
+        assert!(pages("nothing").is_empty());
+    }
+
+    #[test]
+    fn an_experiment_is_offered_where_a_setting_can_prove_the_finding() {
+        let of = |page, file| experiment(&finding(page), 2, file, "0421-shop");
+        let command = "loadstone experiment tests/shop.load.ts --finding 2 --run 0421-shop";
+        assert_eq!(of("connection-pool", Some("tests/shop.load.ts")).as_deref(), Some(command));
+        assert_eq!(of("connection-pool", Some("my shop.load.ts")).unwrap(), command.replace("tests/shop.load.ts", "'my shop.load.ts'"));
+        assert_eq!(of("connection-pool", Some("demo")).as_deref(), Some("loadstone experiment demo"));
+        assert_eq!(of("outage", Some("shop.load.ts")), None, "no setting of the system ends an outage");
+        assert_eq!(of("connection-pool", Some("script.js")), None, "a k6 script declares no knob");
+        assert_eq!(of("connection-pool", None), None, "neither does a URL");
+    }
+}

@@ -1,0 +1,10 @@
+// The work that a form starts, before its fields are filled in.
+
+import type { OrderedWork, TestFile } from "../generated/ui";
+import type { FindingToProve } from "./address";
+
+/** An experiment with the first knob of the test, which proves a finding if there is one. */
+export function experimentOf(test: TestFile, proof: FindingToProve | null): OrderedWork {
+  const knob = test.knobs[0]?.name ?? "";
+  return { kind: "experiment", knob, block: "", rounds: "", effect: "", measure: "", finding: proof?.finding ?? "", run: proof?.run ?? "" };
+}
