@@ -23,7 +23,7 @@ pub(crate) fn is_credential_field(name: &[u8]) -> bool {
         plain.map(u8::to_ascii_lowercase).skip_while(u8::is_ascii_digit)
     };
     let ends_with = |word: &&str| word.bytes().rev().eq(last_first().take(word.len()));
-    PASSWORD_NAMES.iter().chain(&CREDENTIAL_NAMES).any(|word| ends_with(&word))
+    PASSWORD_NAMES.iter().chain(&CREDENTIAL_NAMES).any(ends_with)
 }
 
 /// Case, hyphens, dots and underscores make no difference.

@@ -28,7 +28,7 @@ const SLOW_SHARE_MAX: f64 = 0.8;
 const SHARE_FACTOR_MAX: f64 = 2.0;
 /// Part of their median by which the added times of the names may differ.
 const ADDED_TIME_WITHIN: f64 = 0.25;
-/// Part of all requests that names must cover which have the same slow share and take longer by times of their own.
+/// Part of all requests that names must cover which have the same slow share and are each slower by a different time.
 const COVERED_BY_SHARE_MIN: f64 = 0.5;
 /// Factor around the slow share of all together within which the 95 % interval of each name's share must be, if the added times differ.
 const EQUAL_SHARE_FACTOR_MAX: f64 = 1.6;

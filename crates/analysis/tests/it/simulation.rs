@@ -252,11 +252,11 @@ fn level(profile: &LoadProfile, seconds: f64) -> Option<f64> {
             .iter()
             .filter_map(|stage| match stage {
                 OpenStage::Rate { from, to, duration_ns, .. } => Some((*from, *to, *duration_ns)),
-                OpenStage::Burst { .. } => None,
+                OpenStage::Burst { .. } | OpenStage::Replay(_) => None,
             })
             .collect(),
         LoadProfile::Closed { stages } => stages.iter().map(|stage| (stage.from as f64, stage.to as f64, stage.duration_ns)).collect(),
-        LoadProfile::Iterations { .. } => Vec::new(),
+        LoadProfile::Iterations { .. } | LoadProfile::Recorded { .. } => Vec::new(),
     };
     let mut begin = 0.0;
     for (from, to, duration_ns) in stages {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::command_run::CommandRun;
 use crate::context::CommandContext;
 use crate::exit::{Exit, ProcessExit, UsageError};
-use crate::flags::{OutputArgs, ParameterArgs};
+use crate::flags::{LimitArgs, OutputArgs, ParameterArgs};
 use crate::k6_run::with_system;
 use crate::objective;
 
@@ -108,7 +108,16 @@ impl WatchArgs {
         let session = self.session(plan)?;
         let options = session.plan.options.clone();
         let end = Cell::new(WatchEnd::default());
-        let run = CommandRun { output: &self.output, stops_with_stdin: false, color: context.color, summarize: None, exit_codes: None };
+        // The load is another tool's, so there is none to limit.
+        let limits = LimitArgs::default();
+        let run = CommandRun {
+            output: &self.output,
+            limits: &limits,
+            stops_with_stdin: false,
+            color: context.color,
+            summarize: None,
+            exit_codes: None,
+        };
         let exit = run.perform_with(session, |session, subscribers| {
             let follow = |controls, on_event: &mut dyn FnMut(_) -> _| {
                 let (ending, ended) = watch.run(&controls, &options, on_event);

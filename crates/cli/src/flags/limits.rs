@@ -76,7 +76,7 @@ impl LimitArgs {
 
     /// `at most 200 requests/s, 200 users, 10m of load per run; hosts: 127.0.0.1`.
     pub(crate) fn in_words(&self) -> String {
-        let rate = self.limit_rate.map(|rate| loadstone_units::rate(rate));
+        let rate = self.limit_rate.map(loadstone_units::rate);
         let users = self.limit_users.map(|users| loadstone_units::counted(users, "user"));
         let duration = self.limit_duration.map(|ns| format!("{} of load per run", loadstone_units::duration::format(ns)));
         let parts: Vec<String> = [rate, users, duration].into_iter().flatten().collect();

@@ -158,7 +158,7 @@ impl FleetRun {
         }
         let is_replay = |stage: &OpenStage| matches!(stage, OpenStage::Replay(_));
         let replays = |run: &&ScenarioRun| matches!(&run.profile, LoadProfile::Open { stages } if stages.iter().any(is_replay));
-        if loaded.plan.leaves().iter().any(|run| replays(run)) {
+        if loaded.plan.leaves().iter().any(replays) {
             return Err(UsageError("--fleet does not replay records yet: run the test on one machine".to_owned()).into());
         }
         match &self.place {

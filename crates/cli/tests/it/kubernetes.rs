@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::process::Signal;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::harness::{Folder, Running, server};

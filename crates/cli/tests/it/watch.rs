@@ -17,7 +17,7 @@ fn watch(end: &str, more: &[&str]) -> Ended {
 }
 
 fn watch_in(folder: &Folder, end: &str, more: &[&str]) -> Ended {
-    std::fs::write(folder.path().join("tool.sh"), format!("{TOOL}{end}\n")).unwrap();
+    std::fs::write(folder.path().join("tool.sh"), format!("{TOOL}{end}\n")).expect("the script of the tool");
     let record = ["--record", "vegeta-csv", "--follow", "record.csv", "--quiet"];
     folder.run(&[&["watch"], more, &record[..], &["--", "sh", "tool.sh"]].concat())
 }

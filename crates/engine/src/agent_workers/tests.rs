@@ -34,8 +34,10 @@ struct User {
 impl VirtualUser for User {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         self.log.lock().unwrap().push((self.worker, iteration.arrival.sequence));
-        while self.blocks {
-            std::thread::park();
+        if self.blocks {
+            loop {
+                std::thread::park();
+            }
         }
         self.clock.sleep(MS).await;
         IterationEnd::Ended(Outcome::Passed)

@@ -86,7 +86,7 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     if let Fault::Block(_) = fault {
         let handle = coordinator.handle();
         std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(500));
+            std::thread::sleep(Duration::from_millis(500));
             handle.send(LoadControl::Halt(crate::control::StopReason::User));
         });
     }
@@ -94,7 +94,7 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
         |context| {
             if context.index == 1 {
                 // A test file that computes at its top level takes time like this.
-                std::thread::sleep(std::time::Duration::from_millis(50));
+                std::thread::sleep(Duration::from_millis(50));
             }
             Ok::<_, UserError>(Users { clock: context.clock.clone(), fault, log })
         },

@@ -7,14 +7,14 @@ use loadstone_plan::ReplayStage;
 use super::access_log::LogFormat;
 
 #[derive(Debug)]
-pub(super) enum RecordFormat {
+pub(super) enum ReplayFormat {
     Lines(LogFormat),
     /// Requests as JSON, one per line: what a HAR becomes.
     Spooled,
     Gor,
 }
 
-impl RecordFormat {
+impl ReplayFormat {
     /// The format that the test names, or else by the name of the file.
     ///
     /// # Errors

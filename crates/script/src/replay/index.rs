@@ -10,7 +10,7 @@ use loadstone_plan::{RecordedInstants, ReplayStage};
 use memmap2::Mmap;
 
 use super::access_log::LogFormat;
-use super::format::RecordFormat;
+use super::format::ReplayFormat;
 use super::gor::GorReader;
 use super::har;
 use super::logged::changes_data;
@@ -35,16 +35,16 @@ pub(super) struct RecordIndex {
 
 impl RecordIndex {
     /// Reads the record once and sets what the stage did not know.
-    pub(super) fn build(source: &File, format: &RecordFormat, stage: &mut ReplayStage, allow_writes: bool) -> Result<Self, String> {
+    pub(super) fn build(source: &File, format: &ReplayFormat, stage: &mut ReplayStage, allow_writes: bool) -> Result<Self, String> {
         let mut source = source.try_clone().map_err(unreadable)?;
         source.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         let border = |what: &str, text: &Option<String>| text.as_ref().map(|text| Border::parse(what, text)).transpose();
         let mut writer = IndexWriter::new((border("from", &stage.from)?, border("to", &stage.to)?), stage.speed, allow_writes)?;
         let read = match format {
-            RecordFormat::Lines(format) => of_lines(source, |line, times| of_log(format, line, times), &mut writer),
-            RecordFormat::Spooled => of_lines(source, |line, _| har::line(line), &mut writer),
-            RecordFormat::Gor => of_gor(source, &mut writer),
+            ReplayFormat::Lines(format) => of_lines(source, |line, times| of_log(format, line, times), &mut writer),
+            ReplayFormat::Spooled => of_lines(source, |line, _| har::line(line), &mut writer),
+            ReplayFormat::Gor => of_gor(source, &mut writer),
         };
         read.map_err(unreadable)?;
         writer.finish(stage).map_err(|problem| format!("cannot write a temporary file: {problem}"))

@@ -20,7 +20,7 @@ use loadstone_plan::{Load, LoadProfile, OpenStage, RecordedInstants, ReplayInsta
 
 use crate::error::ScriptError;
 use crate::permissions::{AccessKind, FileAccess};
-use format::RecordFormat;
+use format::ReplayFormat;
 use index::RecordIndex;
 pub(crate) use logged::LoggedRequest;
 
@@ -34,7 +34,7 @@ const FIRST_READ_BYTES: usize = 4 << 10;
 pub(crate) struct Replay {
     index: Arc<RecordIndex>,
     source: File,
-    format: RecordFormat,
+    format: ReplayFormat,
     path: PathBuf,
 }
 
@@ -93,10 +93,10 @@ impl Replay {
             return Err(failed("is not a regular file".to_owned()));
         }
         let source = File::open(&path).map_err(|problem| failed(format!("cannot be read: {problem}")))?;
-        let format = RecordFormat::of(stage).map_err(failed)?;
+        let format = ReplayFormat::of(stage).map_err(failed)?;
         let source = match &format {
-            RecordFormat::Spooled => har::spool(source, facts.len()).map_err(failed)?,
-            RecordFormat::Lines(_) | RecordFormat::Gor => source,
+            ReplayFormat::Spooled => har::spool(source, facts.len()).map_err(failed)?,
+            ReplayFormat::Lines(_) | ReplayFormat::Gor => source,
         };
         let index = RecordIndex::build(&source, &format, stage, allow_writes).map_err(failed)?;
         if stage.count == 0 {
@@ -118,9 +118,9 @@ impl Replay {
             let bytes = self.read(position, wanted)?;
             let is_all = bytes.len() < wanted;
             let request = match &self.format {
-                RecordFormat::Lines(format) => line_of(&bytes, is_all).map(|line| format.request(line)),
-                RecordFormat::Spooled => line_of(&bytes, is_all).map(har::request),
-                RecordFormat::Gor => gor::request(&bytes, is_all),
+                ReplayFormat::Lines(format) => line_of(&bytes, is_all).map(|line| format.request(line)),
+                ReplayFormat::Spooled => line_of(&bytes, is_all).map(har::request),
+                ReplayFormat::Gor => gor::request(&bytes, is_all),
             };
             match request {
                 Some(request) => return request.ok_or_else(changed),

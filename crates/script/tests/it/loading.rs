@@ -75,6 +75,7 @@ fn shapes_of_load_become_stages() {
         let rates = stages.iter().map(|stage| match stage {
             OpenStage::Rate { from, to, duration_ns, .. } => (*from, *to, duration_ns / 1_000_000),
             OpenStage::Burst { count } => (*count as f64, 0.0, 0),
+            OpenStage::Replay(_) => panic!("{profile} replays a record"),
         });
         rates.collect()
     };

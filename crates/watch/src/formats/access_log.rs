@@ -2,7 +2,7 @@
 
 use loadstone_plan::LoadModel;
 
-use super::log_pattern::{EXAMPLE, LogField, LogPart, LogPattern};
+use super::log_pattern::{EXAMPLE, LogPattern, PatternField, PatternPart};
 use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
 use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
@@ -31,7 +31,7 @@ struct AccessLogReader {
 
 /// The fields of one line.
 #[derive(Default)]
-struct LoggedRequest<'a> {
+struct AccessLogLine<'a> {
     at_ns: Option<u64>,
     duration_ns: Option<u64>,
     method: &'a str,
@@ -69,21 +69,21 @@ impl RecordReader for AccessLogReader {
 impl AccessLogReader {
     /// Whether the time of day has no fraction.
     fn has_whole_seconds(&self) -> bool {
-        let is_whole = |part: &LogPart| matches!(part, LogPart::Field(LogField::LocalTime | LogField::IsoTime));
-        let is_exact = |part: &LogPart| matches!(part, LogPart::Field(LogField::Epoch(_)));
+        let is_whole = |part: &PatternPart| matches!(part, PatternPart::Field(PatternField::LocalTime | PatternField::IsoTime));
+        let is_exact = |part: &PatternPart| matches!(part, PatternPart::Field(PatternField::Epoch(_)));
         self.pattern.parts.iter().any(is_whole) && !self.pattern.parts.iter().any(is_exact)
     }
 
-    fn read<'a>(&self, line: &'a str) -> Option<LoggedRequest<'a>> {
-        let mut logged = LoggedRequest::default();
+    fn read<'a>(&self, line: &'a str) -> Option<AccessLogLine<'a>> {
+        let mut logged = AccessLogLine::default();
         let mut rest = line;
         let parts = &self.pattern.parts;
         for (index, part) in parts.iter().enumerate() {
             match part {
-                LogPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                LogPart::Field(field) => {
+                PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+                PatternPart::Field(field) => {
                     let end = match parts.get(index + 1) {
-                        Some(LogPart::Text(next)) => rest.find(next.as_str())?,
+                        Some(PatternPart::Text(next)) => rest.find(next.as_str())?,
                         _ => rest.len(),
                     };
                     logged.add(*field, &rest[..end])?;
@@ -95,24 +95,24 @@ impl AccessLogReader {
     }
 }
 
-impl<'a> LoggedRequest<'a> {
-    fn add(&mut self, field: LogField, value: &'a str) -> Option<()> {
+impl<'a> AccessLogLine<'a> {
+    fn add(&mut self, field: PatternField, value: &'a str) -> Option<()> {
         match field {
-            LogField::LocalTime => self.at_ns = Some(ns_of(jiff::Zoned::strptime("%d/%b/%Y:%H:%M:%S %z", value).ok()?.timestamp())?),
-            LogField::IsoTime => self.at_ns = Some(ns_of(value.parse::<jiff::Timestamp>().ok()?)?),
-            LogField::Epoch(unit) => self.at_ns = Some(in_units(value, unit)?),
-            LogField::Duration(unit) => self.duration_ns = Some(in_units(value, unit)?),
-            LogField::RequestLine => {
+            PatternField::LocalTime => self.at_ns = Some(ns_of(jiff::Zoned::strptime("%d/%b/%Y:%H:%M:%S %z", value).ok()?.timestamp())?),
+            PatternField::IsoTime => self.at_ns = Some(ns_of(value.parse::<jiff::Timestamp>().ok()?)?),
+            PatternField::Epoch(unit) => self.at_ns = Some(in_units(value, unit)?),
+            PatternField::Duration(unit) => self.duration_ns = Some(in_units(value, unit)?),
+            PatternField::RequestLine => {
                 let mut words = value.split(' ');
                 self.method = words.next().filter(|method| !method.is_empty() && method.len() < 20).unwrap_or("-");
                 self.path = words.next().unwrap_or("");
             }
-            LogField::Method => self.method = value,
-            LogField::Path => self.path = value,
-            LogField::Status => self.status = Some(value.parse().ok()?),
-            LogField::BytesReceived => self.bytes_received = value.parse().unwrap_or(0),
-            LogField::BytesSent => self.bytes_sent = value.parse().unwrap_or(0),
-            LogField::Ignored => {}
+            PatternField::Method => self.method = value,
+            PatternField::Path => self.path = value,
+            PatternField::Status => self.status = Some(value.parse().ok()?),
+            PatternField::BytesReceived => self.bytes_received = value.parse().unwrap_or(0),
+            PatternField::BytesSent => self.bytes_sent = value.parse().unwrap_or(0),
+            PatternField::Ignored => {}
         }
         Some(())
     }

@@ -8,7 +8,7 @@ pub(super) const EXAMPLE: &str =
 
 /// What a field means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogField {
+pub(super) enum PatternField {
     /// `28/Nov/2026:17:40:00 +0000`
     LocalTime,
     /// `2026-11-28T17:40:00+00:00`
@@ -29,15 +29,15 @@ pub(super) enum LogField {
 
 /// Literal text, or a field up to the literal text that follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LogPart {
+pub(super) enum PatternPart {
     Text(String),
-    Field(LogField),
+    Field(PatternField),
 }
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub(super) struct LogPattern {
-    pub(super) parts: Vec<LogPart>,
+    pub(super) parts: Vec<PatternPart>,
     /// The log gives the time of the request's begin, as Apache does.
     pub(super) is_begin: bool,
 }
@@ -50,37 +50,40 @@ impl LogPattern {
     pub(super) fn compile(written: &str) -> Result<Self, WatchError> {
         let problem = |problem: String| WatchError::LogFormat { problem, example: EXAMPLE };
         let (parts, is_begin) = if written.contains('$') { (nginx(written), false) } else { apache(written).map_err(problem)? };
-        let fields = || parts.iter().filter_map(|part| if let LogPart::Field(field) = part { Some(*field) } else { None });
-        let has = |wanted: fn(&LogField) -> bool| fields().any(|field| wanted(&field));
+        let fields = || parts.iter().filter_map(|part| if let PatternPart::Field(field) = part { Some(*field) } else { None });
+        let has = |wanted: fn(&PatternField) -> bool| fields().any(|field| wanted(&field));
         let needed = [
-            (has(|field| matches!(field, LogField::Duration(_))), "no time of the request: add $request_time (nginx) or %D (Apache)"),
+            (has(|field| matches!(field, PatternField::Duration(_))), "no time of the request: add $request_time (nginx) or %D (Apache)"),
             (
-                has(|field| matches!(field, LogField::LocalTime | LogField::IsoTime | LogField::Epoch(_))),
+                has(|field| matches!(field, PatternField::LocalTime | PatternField::IsoTime | PatternField::Epoch(_))),
                 "no time of day: add $msec, $time_local (nginx) or %t (Apache)",
             ),
-            (has(|field| *field == LogField::Status), "no status: add $status (nginx) or %>s (Apache)"),
-            (has(|field| matches!(field, LogField::RequestLine | LogField::Path)), "no request: add $request (nginx) or %r (Apache)"),
+            (has(|field| *field == PatternField::Status), "no status: add $status (nginx) or %>s (Apache)"),
+            (
+                has(|field| matches!(field, PatternField::RequestLine | PatternField::Path)),
+                "no request: add $request (nginx) or %r (Apache)",
+            ),
         ];
         if let Some((_, missing)) = needed.iter().find(|(is_there, _)| !is_there) {
             return Err(problem((*missing).to_owned()));
         }
-        if parts.windows(2).any(|pair| matches!(pair, [LogPart::Field(_), LogPart::Field(_)])) {
+        if parts.windows(2).any(|pair| matches!(pair, [PatternPart::Field(_), PatternPart::Field(_)])) {
             return Err(problem("two fields have no text between them, so they cannot be separated".to_owned()));
         }
         Ok(Self { parts, is_begin })
     }
 }
 
-fn push_text(parts: &mut Vec<LogPart>, text: &str) {
+fn push_text(parts: &mut Vec<PatternPart>, text: &str) {
     match parts.last_mut() {
-        Some(LogPart::Text(last)) => last.push_str(text),
+        Some(PatternPart::Text(last)) => last.push_str(text),
         _ if text.is_empty() => {}
-        _ => parts.push(LogPart::Text(text.to_owned())),
+        _ => parts.push(PatternPart::Text(text.to_owned())),
     }
 }
 
 /// Variables: <https://nginx.org/en/docs/varindex.html>.
-fn nginx(written: &str) -> Vec<LogPart> {
+fn nginx(written: &str) -> Vec<PatternPart> {
     let mut parts = Vec::new();
     let mut pieces = written.split('$');
     push_text(&mut parts, pieces.next().unwrap_or(""));
@@ -89,18 +92,18 @@ fn nginx(written: &str) -> Vec<LogPart> {
             Some(braced) => braced,
             None => piece.split_at(piece.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(piece.len())),
         };
-        parts.push(LogPart::Field(match name {
-            "time_local" => LogField::LocalTime,
-            "time_iso8601" => LogField::IsoTime,
-            "msec" => LogField::Epoch(1_000_000_000),
-            "request_time" => LogField::Duration(1_000_000_000),
-            "request" => LogField::RequestLine,
-            "request_method" => LogField::Method,
-            "uri" | "request_uri" => LogField::Path,
-            "status" => LogField::Status,
-            "body_bytes_sent" | "bytes_sent" => LogField::BytesReceived,
-            "request_length" => LogField::BytesSent,
-            _ => LogField::Ignored,
+        parts.push(PatternPart::Field(match name {
+            "time_local" => PatternField::LocalTime,
+            "time_iso8601" => PatternField::IsoTime,
+            "msec" => PatternField::Epoch(1_000_000_000),
+            "request_time" => PatternField::Duration(1_000_000_000),
+            "request" => PatternField::RequestLine,
+            "request_method" => PatternField::Method,
+            "uri" | "request_uri" => PatternField::Path,
+            "status" => PatternField::Status,
+            "body_bytes_sent" | "bytes_sent" => PatternField::BytesReceived,
+            "request_length" => PatternField::BytesSent,
+            _ => PatternField::Ignored,
         }));
         push_text(&mut parts, rest);
     }
@@ -108,7 +111,7 @@ fn nginx(written: &str) -> Vec<LogPart> {
 }
 
 /// Directives: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Returns whether the time is that of the request's begin.
-fn apache(written: &str) -> Result<(Vec<LogPart>, bool), String> {
+fn apache(written: &str) -> Result<(Vec<PatternPart>, bool), String> {
     let (mut parts, mut is_begin) = (Vec::new(), true);
     let mut rest = written;
     while let Some(at) = rest.find('%') {
@@ -132,26 +135,26 @@ fn apache(written: &str) -> Result<(Vec<LogPart>, bool), String> {
             ('t', "") => {
                 // %t includes its brackets.
                 push_text(&mut parts, "[");
-                parts.push(LogPart::Field(LogField::LocalTime));
+                parts.push(PatternPart::Field(PatternField::LocalTime));
                 push_text(&mut parts, "]");
                 continue;
             }
-            ('t', "sec") => LogField::Epoch(1_000_000_000),
-            ('t', "msec") => LogField::Epoch(1_000_000),
-            ('t', "usec") => LogField::Epoch(1_000),
+            ('t', "sec") => PatternField::Epoch(1_000_000_000),
+            ('t', "msec") => PatternField::Epoch(1_000_000),
+            ('t', "usec") => PatternField::Epoch(1_000),
             ('t', other) => return Err(format!("the time format \"{other}\" is not known: write %t, %{{msec}}t or %{{usec}}t")),
-            ('D', _) | ('T', "us") => LogField::Duration(1_000),
-            ('T', "ms") => LogField::Duration(1_000_000),
-            ('T', _) => LogField::Duration(1_000_000_000),
-            ('r', _) => LogField::RequestLine,
-            ('m', _) => LogField::Method,
-            ('U', _) => LogField::Path,
-            ('s', _) => LogField::Status,
-            ('b' | 'B' | 'O', _) => LogField::BytesReceived,
-            ('I', _) => LogField::BytesSent,
-            _ => LogField::Ignored,
+            ('D', _) | ('T', "us") => PatternField::Duration(1_000),
+            ('T', "ms") => PatternField::Duration(1_000_000),
+            ('T', _) => PatternField::Duration(1_000_000_000),
+            ('r', _) => PatternField::RequestLine,
+            ('m', _) => PatternField::Method,
+            ('U', _) => PatternField::Path,
+            ('s', _) => PatternField::Status,
+            ('b' | 'B' | 'O', _) => PatternField::BytesReceived,
+            ('I', _) => PatternField::BytesSent,
+            _ => PatternField::Ignored,
         };
-        parts.push(LogPart::Field(field));
+        parts.push(PatternPart::Field(field));
     }
     push_text(&mut parts, &rest.replace("\\\"", "\""));
     Ok((parts, is_begin))

@@ -134,7 +134,7 @@ fn run(bench: &Workbench, call: &ToolCall) -> Result<Value, ToolError> {
         }
         (None, Some(url)) => {
             let work = OrderedWork::Url { rate, duration };
-            work.check_url(&url).map_err(ToolError)?;
+            work.check_url(&url).map_err(|refused| ToolError(refused.why))?;
             (ChosenTest { path: url.into(), arguments: Vec::new(), environment: Vec::new() }, work)
         }
         _ => return Err(ToolError("give either a file or a url".to_owned())),
@@ -177,14 +177,13 @@ fn experiment(bench: &Workbench, call: &ToolCall) -> Result<Value, ToolError> {
     let asked: ExperimentArguments = call.arguments()?;
     let ExperimentArguments { file, parameters, knob, finding, run, block, rounds, effect, measure } = asked;
     let test = bench.test(&file, &parameters)?;
-    let work = OrderedWork::Experiment { knob, block, rounds, effect, measure };
-    let mut flags: Vec<OsString> = bench.permissions.clone();
-    flags.extend(finding.map(|number| format!("--finding={number}").into()));
-    if let Some(run) = run {
+    if let Some(run) = &run {
         // Reads it once, so that a wrong id is reported in this tool's words.
-        JudgedRun::read(&bench.runs, &run)?;
-        flags.push(format!("--run={run}").into());
+        JudgedRun::read(&bench.runs, run)?;
     }
+    let finding = finding.map(|number| number.to_string()).unwrap_or_default();
+    let work = OrderedWork::Experiment { knob, block, rounds, effect, measure, finding, run: run.unwrap_or_default() };
+    let mut flags: Vec<OsString> = bench.permissions.clone();
     let _turn = bench.take_turn()?;
     flags.extend(["--json".into(), "--quiet".into()]);
     let done = perform_ordered(bench, test, &work, flags, None, call)?;
