@@ -9,7 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut pages: Vec<_> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.sort();
+    // By name: the path of `cpu.md` is after that of `cpu-growth.md`.
+    pages.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_owned));
     let mut table = String::from("&[");
     for path in &pages {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -175,7 +175,7 @@ test("an experiment is started from its form, watched, and its result is shown",
   expect(await page.getByText("set to 5, 10 in turn; reset to 5 at the end").count()).toBe(1);
   await page.getByRole("textbox", { name: /^block/ }).fill("20s");
   await page.getByRole("button", { name: "Start the experiment" }).click();
-  const work = { kind: "experiment", knob: "pool", block: "20s", rounds: "", effect: "", measure: "" };
+  const work = { kind: "experiment", knob: "pool", block: "20s", rounds: "", effect: "", measure: "", finding: "", run: "" };
   await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: {}, work }]]);
 
   server.queue[0]!.progress = { text: "Round 2: pool 10", done: 0.25, left_seconds: 90, answer: "experiments/x" };

@@ -4,10 +4,12 @@
 use clap::{Arg, Command};
 
 /// The flags that `-h` shows, by command, without their dashes. Other commands show all of their flags.
-const EVERYDAY: [(&str, &[&str]); 7] = [
+const EVERYDAY: [(&str, &[&str]); 9] = [
     ("run", &["param", "rate", "users", "for", "ramp", "header", "threshold", "against", "live", "html"]),
     ("try", &["scenario", "param", "insecure"]),
     ("demo", &["for", "serve", "live", "html"]),
+    ("watch", &["record", "follow", "log-format", "for", "pid", "process", "postgres", "prometheus", "threshold", "live"]),
+    ("mcp", &["runs", "http", "limit-net", "limit-rate", "limit-users", "limit-duration", "allow-knobs", "limit-call"]),
     ("stub", &["listen", "delay", "status", "body", "json-body", "fault", "limit", "concurrent"]),
     ("compare", &["fail-if", "effect", "runs", "anyway", "json", "html"]),
     ("experiment", &["knob", "block", "rounds", "measure", "finding", "param", "html"]),
@@ -15,7 +17,7 @@ const EVERYDAY: [(&str, &[&str]); 7] = [
 ];
 
 /// Words for groups: the word after `--help`, and the start of the group's heading.
-const GROUPS: [(&str, &str); 7] = [
+const GROUPS: [(&str, &str); 9] = [
     ("url", "Load on a URL"),
     ("network", "Network"),
     ("permissions", "Permissions"),
@@ -23,6 +25,8 @@ const GROUPS: [(&str, &str); 7] = [
     ("observe", "Observe"),
     ("compare", "Comparison"),
     ("fleet", "Fleet"),
+    ("limits", "Limits"),
+    ("record", "Record"),
 ];
 
 /// The command line whose `-h` shows only everyday flags, one sentence for each. `arguments` includes the program.
@@ -119,7 +123,8 @@ mod tests {
             }
         }
         for (group, _) in GROUPS {
-            let text = of_group(Cli::command(), &arguments(&format!("loadstone run --help {group}"))).unwrap();
+            let of = if group == "record" { "watch" } else { "run" };
+            let text = of_group(Cli::command(), &arguments(&format!("loadstone {of} --help {group}"))).unwrap();
             assert!(text.contains("--"), "{text}");
         }
         let network = of_group(Cli::command(), &arguments("loadstone run --help network")).unwrap();

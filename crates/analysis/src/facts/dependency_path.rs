@@ -149,7 +149,8 @@ impl<'a> PathSearch<'_, 'a> {
         })
     }
 
-    /// A pool of the service to the only observed database.
+    /// A pool of the service to the only observed database. If requests wait for a connection, the pool limits them, and whatever holds its connections
+    /// need not be the path.
     fn connections(&self, path: &Path<'a>) -> Option<FoundPath<'a>> {
         let databases: Vec<ObservedPart<'a>> = self.signals.parts_with(Role::SessionsActive).collect();
         let [database] = databases[..] else { return None };
@@ -157,6 +158,9 @@ impl<'a> PathSearch<'_, 'a> {
         path.of_kind(ResourceKind::Pool).find_map(|pool| {
             let used = pool.used.as_ref().filter(|used| used.signal.members != Some(PoolMembers::Threads))?;
             let levels = self.levels(used).filter(|levels| self.explains(*levels))?;
+            if pool.waiting.as_ref().and_then(|waiting| self.more(waiting)).is_some_and(|more| more >= ADDED_MIN) {
+                return None;
+            }
             Some((database.observer, PathEvidence::Connections(pool.part.name()), levels, vec![used.name(), active.clone()]))
         })
     }

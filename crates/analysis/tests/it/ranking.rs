@@ -71,6 +71,9 @@ fn the_cause_of_most_of_the_added_time_ranks_first() {
 fn a_short_cause_ranks_first_where_it_is_the_only_one() {
     let found = Waits { pool: (0, 0), lock: (10, 10) }.found();
     assert_eq!(found[0].rule, "database-waits", "{}", shown(&found));
+    // The connections in use are as many as the requests that were added, and the database is idle.
+    let found = Waits { pool: (10, 2), lock: (0, 0) }.found();
+    assert_eq!(found[0].rule, "connection-pool", "{}", shown(&found));
     let found = Waits { pool: (0, 0), lock: (0, 0) }.found();
     assert!(found.is_empty(), "{}", shown(&found));
 }

@@ -13,5 +13,5 @@ fn attacks_stay_within_their_limits() {
         command.arg(trial).args(["--only", ATTACKS, "--loadstone", env!("CARGO_BIN_EXE_loadstone")]).output().expect("node starts");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}\n{errors}");
-    assert!(text.contains(" attacks, 0 beyond their limits"), "{text}");
+    assert!(text.contains(" attacks in ") && text.contains(", 0 beyond their limits"), "{text}");
 }

@@ -14,14 +14,14 @@ use crate::harness::{Folder, McpClient, server};
 /// Buyers loop, and their checkouts share the shop's pool of connections, which an experiment can change.
 const POOL: &str = r#"import { knob, param, scenario, test, users } from "loadstone";
 const target = param.url("target", { default: "http://127.0.0.1:1" });
-const length = param.duration("length", { default: "15s" });
+const length = param.duration("length", { default: "24s" });
 knob("pool", { values: [4, 8], apply: (size) => ({ http: `${target}/pool`, method: "PUT", json: { size } }), ready: `${target}/health` });
 const buy = scenario("Buy", async (user) => {
   const cart = (await user.post("/carts", { name: "Create cart" })).json("$.id");
   await user.post(`/carts/${cart}/items`, { name: "Add to cart", json: { product: 1, count: 1 } });
   await user.post("/checkout", { name: "Check out", json: { cart }, expect: { status: 201 } });
 });
-export default test({ name: "demo shop", target, load: buy.run(users.ramp(1, 16).for(length)) });
+export default test({ name: "demo shop", target, load: buy.run(users.ramp(1, 24).for(length)) });
 "#;
 
 /// A test that visits a server.

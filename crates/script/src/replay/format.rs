@@ -4,7 +4,7 @@ use std::path::Path;
 
 use loadstone_plan::ReplayStage;
 
-use super::access_log::LogFormat;
+use loadstone_wire_formats::access_log::LogFormat;
 
 #[derive(Debug)]
 pub(super) enum ReplayFormat {

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::logged::LoggedRequest;
-use super::recorded_time::RecordedTime;
+use loadstone_wire_formats::access_log::RecordedTime;
 
 /// Ends each payload (gor's `PayloadSeparator`).
 const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();

@@ -5,10 +5,10 @@ use std::io::{BufReader, BufWriter, Write};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use loadstone_wire_formats::access_log::{RecordedTime, TimeReader};
 use serde::{Deserialize, Serialize};
 
 use super::logged::LoggedRequest;
-use super::recorded_time::{RecordedTime, TimeReader};
 
 /// Largest document: it is in memory while it is read. Bytes.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 30;

@@ -7,14 +7,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 
 use loadstone_plan::{RecordedInstants, ReplayStage};
+use loadstone_wire_formats::access_log::{LogFormat, RecordedTime, TimeReader};
 use memmap2::Mmap;
 
-use super::access_log::LogFormat;
+use super::access_log;
+use super::border::Border;
 use super::format::ReplayFormat;
 use super::gor::GorReader;
 use super::har;
 use super::logged::changes_data;
-use super::recorded_time::{Border, RecordedTime, TimeReader};
 
 /// Bytes of an entry: nanoseconds since the first request, position in the record.
 const ENTRY_BYTES: usize = 16;
@@ -76,8 +77,8 @@ fn unreadable(problem: std::io::Error) -> String {
 fn of_log(format: &LogFormat, line: &str, times: &mut TimeReader) -> Option<(RecordedTime, String)> {
     let line = format.line(line, times)?;
     // The whole request is checked here, so that each one in the index can be sent.
-    line.request()?;
-    Some((line.begin, line.method().to_owned()))
+    access_log::request_of(&line)?;
+    Some((line.began()?, line.method.to_owned()))
 }
 
 fn of_lines(

@@ -4,12 +4,12 @@
 //! read again when it is due, by the one worker that sends it. [`access_log`], [`har`] and [`gor`] are the formats.
 
 mod access_log;
+mod border;
 mod format;
 mod gor;
 mod har;
 mod index;
 mod logged;
-mod recorded_time;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -118,7 +118,7 @@ impl Replay {
             let bytes = self.read(position, wanted)?;
             let is_all = bytes.len() < wanted;
             let request = match &self.format {
-                ReplayFormat::Lines(format) => line_of(&bytes, is_all).map(|line| format.request(line)),
+                ReplayFormat::Lines(format) => line_of(&bytes, is_all).map(|line| access_log::request(format, line)),
                 ReplayFormat::Spooled => line_of(&bytes, is_all).map(har::request),
                 ReplayFormat::Gor => gor::request(&bytes, is_all),
             };

@@ -1,11 +1,16 @@
 //! Access logs of nginx and Apache, in any format that has a time of day, a request time, a status and a path.
 
 use loadstone_plan::LoadModel;
+use loadstone_wire_formats::access_log::{LogFormat, RecordedTime, TimeReader, unescaped};
 
-use super::log_pattern::{EXAMPLE, LogPattern, PatternField, PatternPart};
 use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
+use crate::error::WatchError;
 use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+
+/// nginx's `combined` with the request time.
+const EXAMPLE: &str =
+    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#;
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "access-log",
@@ -22,23 +27,25 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
         "users",
         "connection phases",
     ],
-    make: |pattern| Ok(Box::new(AccessLogReader { pattern: LogPattern::compile(pattern.unwrap_or(EXAMPLE))? })),
+    make: |format| Ok(Box::new(AccessLogReader { format: parse(format.unwrap_or(EXAMPLE))?, times: TimeReader::default() })),
 };
 
 struct AccessLogReader {
-    pattern: LogPattern,
+    format: LogFormat,
+    times: TimeReader,
 }
 
-/// The fields of one line.
-#[derive(Default)]
-struct AccessLogLine<'a> {
-    at_ns: Option<u64>,
-    duration_ns: Option<u64>,
-    method: &'a str,
-    path: &'a str,
-    status: Option<u16>,
-    bytes_received: u64,
-    bytes_sent: u64,
+/// A format with all that a request needs.
+fn parse(text: &str) -> Result<LogFormat, WatchError> {
+    let problem = |problem: String| WatchError::LogFormat { problem, example: EXAMPLE };
+    let format = LogFormat::parse(text).map_err(problem)?;
+    if !format.has_duration() {
+        return Err(problem("no time of the request: add $request_time (nginx) or %D (Apache)".to_owned()));
+    }
+    if !format.has_status() {
+        return Err(problem("no status: add $status (nginx) or %>s (Apache)".to_owned()));
+    }
+    Ok(format)
 }
 
 impl RecordReader for AccessLogReader {
@@ -47,90 +54,21 @@ impl RecordReader for AccessLogReader {
         if text.is_empty() {
             return Ok(());
         }
-        let logged = self.read(&text).ok_or(UnreadableLine)?;
-        let at = RecordTime::Wall(logged.at_ns.ok_or(UnreadableLine)?);
+        let logged = self.format.line(&text, &mut self.times).ok_or(UnreadableLine)?;
+        let ended = logged.ended().and_then(|RecordedTime { ns, .. }| u64::try_from(ns).ok()).ok_or(UnreadableLine)?;
         let (duration_ns, status) = (logged.duration_ns.ok_or(UnreadableLine)?, logged.status.ok_or(UnreadableLine)?);
-        let ended = if self.pattern.is_begin { at.plus(duration_ns) } else { at };
         take(&Entry::Request(Timed {
             status,
             outcome: outcome_of(status),
-            bytes_received: logged.bytes_received,
-            bytes_sent: logged.bytes_sent,
-            ..Timed::new(&request_name::of_url(logged.method, logged.path), ended, duration_ns)
+            // As the client sees them.
+            bytes_received: logged.bytes_sent,
+            bytes_sent: logged.bytes_received,
+            ..Timed::new(&request_name::of_url(logged.method, &unescaped(logged.target)), RecordTime::Wall(ended), duration_ns)
         }));
         Ok(())
     }
 
     fn resolution_ns(&self) -> Option<u64> {
-        self.has_whole_seconds().then_some(1_000_000_000)
+        self.format.has_whole_seconds().then_some(1_000_000_000)
     }
-}
-
-impl AccessLogReader {
-    /// Whether the time of day has no fraction.
-    fn has_whole_seconds(&self) -> bool {
-        let is_whole = |part: &PatternPart| matches!(part, PatternPart::Field(PatternField::LocalTime | PatternField::IsoTime));
-        let is_exact = |part: &PatternPart| matches!(part, PatternPart::Field(PatternField::Epoch(_)));
-        self.pattern.parts.iter().any(is_whole) && !self.pattern.parts.iter().any(is_exact)
-    }
-
-    fn read<'a>(&self, line: &'a str) -> Option<AccessLogLine<'a>> {
-        let mut logged = AccessLogLine::default();
-        let mut rest = line;
-        let parts = &self.pattern.parts;
-        for (index, part) in parts.iter().enumerate() {
-            match part {
-                PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                PatternPart::Field(field) => {
-                    let end = match parts.get(index + 1) {
-                        Some(PatternPart::Text(next)) => rest.find(next.as_str())?,
-                        _ => rest.len(),
-                    };
-                    logged.add(*field, &rest[..end])?;
-                    rest = &rest[end..];
-                }
-            }
-        }
-        Some(logged)
-    }
-}
-
-impl<'a> AccessLogLine<'a> {
-    fn add(&mut self, field: PatternField, value: &'a str) -> Option<()> {
-        match field {
-            PatternField::LocalTime => self.at_ns = Some(ns_of(jiff::Zoned::strptime("%d/%b/%Y:%H:%M:%S %z", value).ok()?.timestamp())?),
-            PatternField::IsoTime => self.at_ns = Some(ns_of(value.parse::<jiff::Timestamp>().ok()?)?),
-            PatternField::Epoch(unit) => self.at_ns = Some(in_units(value, unit)?),
-            PatternField::Duration(unit) => self.duration_ns = Some(in_units(value, unit)?),
-            PatternField::RequestLine => {
-                let mut words = value.split(' ');
-                self.method = words.next().filter(|method| !method.is_empty() && method.len() < 20).unwrap_or("-");
-                self.path = words.next().unwrap_or("");
-            }
-            PatternField::Method => self.method = value,
-            PatternField::Path => self.path = value,
-            PatternField::Status => self.status = Some(value.parse().ok()?),
-            PatternField::BytesReceived => self.bytes_received = value.parse().unwrap_or(0),
-            PatternField::BytesSent => self.bytes_sent = value.parse().unwrap_or(0),
-            PatternField::Ignored => {}
-        }
-        Some(())
-    }
-}
-
-fn ns_of(at: jiff::Timestamp) -> Option<u64> {
-    u64::try_from(at.as_nanosecond()).ok()
-}
-
-/// A decimal number times the unit, exactly.
-fn in_units(value: &str, unit_ns: u64) -> Option<u64> {
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-    let whole: u64 = whole.parse().ok()?;
-    let mut ns = whole.checked_mul(unit_ns)?;
-    let mut digit_ns = unit_ns;
-    for digit in fraction.bytes() {
-        digit_ns /= 10;
-        ns += u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?) * digit_ns;
-    }
-    Some(ns)
 }

@@ -7,7 +7,6 @@ mod hey;
 mod jtl;
 mod k6;
 mod locust;
-mod log_pattern;
 mod request_name;
 mod vegeta;
 
