@@ -220,9 +220,12 @@ test("a URL is loaded without a test, and an empty folder gets a first test", SL
   await form.getByRole("button", { name: "Run" }).click();
   await form.getByRole("alert").filter({ hasText: "only http:// and https://" }).waitFor();
   await form.getByLabel("URL").fill(address);
-  await form.getByLabel("Duration").fill("1s");
+  // Long enough for its live page to open by itself.
+  await form.getByLabel("Duration").fill("6s");
   await form.getByRole("button", { name: "Run" }).click();
+  await page.waitForURL(/\/live\//, SLOW);
   await expect.poll(() => keys.has(undefined), { timeout: 20_000 }).toBe(true);
+  await page.goBack();
   // Without tests, the same form creates one.
   for (const file of ["shop.load.ts", "broken.load.ts"]) rmSync(join(folder, file));
   await page.getByRole("button", { name: "Create a first test" }).waitFor();
