@@ -72,7 +72,8 @@ impl Watch {
             && let Some(path) = &choices.follow
             && !path.exists()
         {
-            return Err(WatchError::Read { path: path.clone(), problem: std::io::ErrorKind::NotFound.into() });
+            let problem = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no such file");
+            return Err(WatchError::Read { path: path.clone(), problem });
         }
         let place = std::mem::replace(&mut tool.place, crate::line_source::RecordPlace::Pipe("".into()));
         let shown = choices.follow.clone().unwrap_or_default();
