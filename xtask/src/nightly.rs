@@ -39,7 +39,11 @@ struct NightlyPart {
     perform: fn(&Workspace, &NightlyPart) -> Result<()>,
 }
 
+/// The parts that judge the timing of real processes run first, while nothing that an earlier part left warm or running can disturb them.
 const PARTS: &[NightlyPart] = &[
+    NightlyPart { name: "diagnose", limit_minutes: 6, perform: |workspace, part| part.xtask(workspace, &["diagnose", "--slice"]) },
+    NightlyPart { name: "webhooks", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "webhooks"]) },
+    NightlyPart { name: "payments", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "payments"]) },
     NightlyPart { name: "trials", limit_minutes: 6, perform: trials },
     NightlyPart { name: "long-tests", limit_minutes: 12, perform: long_tests },
     NightlyPart {
@@ -48,9 +52,6 @@ const PARTS: &[NightlyPart] = &[
         perform: |workspace, part| part.xtask(workspace, &["fleet-sim", "--seeds", "2000"]),
     },
     NightlyPart { name: "fuzz", limit_minutes: 14, perform: |workspace, part| part.xtask(workspace, &["fuzz", "--minutes", "1"]) },
-    NightlyPart { name: "diagnose", limit_minutes: 6, perform: |workspace, part| part.xtask(workspace, &["diagnose", "--slice"]) },
-    NightlyPart { name: "webhooks", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "webhooks"]) },
-    NightlyPart { name: "payments", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "payments"]) },
 ];
 
 /// The result of a part, as a line of the file that an interrupted run leaves.
