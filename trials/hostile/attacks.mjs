@@ -2,10 +2,11 @@
 //
 //   id        kind/what
 //   server    a kind of servers.mjs; its port is `port` in the script
-//   script    the test; `arrivals`, `once` and so on are imported
-//   args      of `loadstone run`, or the whole command line if `command` is set
+//   dnsServer a kind of dns-server.mjs
+//   script    the test; `arrivals`, `once` and so on are imported. May be a function of the DNS server's port
+//   args      of `loadstone run`, or the whole command line if `command` is set. May be a function of `bus`, or of `free`: unused ports
 //   limits    { mib, seconds, exits }: peak memory, time until the process has ended, and allowed exit codes
-//   prepare   ({ folder, loadstone }): creates files before the command starts
+//   prepare   ({ folder, loadstone, bus }): creates files and starts other processes before the command starts
 //   secondServer  the kind of the other host. Default: ok
 //   during    async ({ process, folder, free, sleep }): what the attacker or the user does meanwhile
 //   check     ({ out, folder, files, summary, second }): an error as a string, or undefined
@@ -15,6 +16,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 
 import { FILE_ATTACKS } from "./file-attacks.mjs";
+import { NETWORK_ATTACKS } from "./network-attacks.mjs";
 import { PROTOCOL_ATTACKS } from "./protocol-attacks.mjs";
 import { FAILED, SECRETS, clean, forThreeSeconds, observed, once, spell } from "./scripts.mjs";
 import { amplified } from "./servers.mjs";
@@ -101,7 +103,7 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(2).f
   },
 ];
 
-export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...FILE_ATTACKS];
+export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS];
 
 function post(port, body) {
   return new Promise((resolve) => {

@@ -12,6 +12,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import { ATTACKS } from "./attacks.mjs";
+import { startDns } from "./dns-server.mjs";
 import { start } from "./servers.mjs";
 
 const { values: flags } = parseArgs({ options: { loadstone: { type: "string" }, only: { type: "string" }, results: { type: "string" } } });
@@ -38,26 +39,34 @@ async function run(attack) {
   const second = await start(attack.secondServer ?? "ok");
   const kind = typeof attack.server === "function" ? attack.server(second.port) : (attack.server ?? "ok");
   const server = await start(kind);
-  const free = await freePort();
+  const [free, bus] = [await freePort(), await freePort()];
+  const dns = attack.dnsServer === undefined ? undefined : await startDns(attack.dnsServer);
+  Object.assign(attack, { folder, free, bus, sleep, loadstone: resolve(flags.loadstone) });
   try {
     const ports = `const port = ${server.port}, second = ${second.port}, free = ${free};\n`;
-    writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + attack.script);
-    attack.prepare?.({ folder, loadstone: resolve(flags.loadstone) });
-    const command = [resolve(flags.loadstone), ...(attack.command ?? ["run", "a.load.ts", ...(attack.args ?? [])])];
-    const ended = await watch(attack, command, { folder, free });
+    writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + valueOf(attack.script, dns?.port));
+    attack.prepare?.(attack);
+    const command = [attack.loadstone, ...(valueOf(attack.command, free) ?? ["run", "a.load.ts", ...(valueOf(attack.args, bus) ?? [])])];
+    const ended = await watch(attack, command);
     const files = readFiles(folder);
     const summary = JSON.parse(files.named["summary.json"] ?? "null");
     const problem = beyond(attack.limits, ended) ?? attack.check?.({ attack, out: ended.out, folder, files, summary, second });
     return { id: attack.id, limits: attack.limits, ...ended, problem };
   } finally {
+    dns?.stop();
     await Promise.all([server.stop(), second.stop()]);
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function watch(attack, command, { folder, free }) {
+/** A field of an attack, which may depend on a port. */
+function valueOf(field, port) {
+  return typeof field === "function" ? field(port) : field;
+}
+
+async function watch(attack, command) {
   const line = attack.shell === undefined ? command : ["bash", "-c", attack.shell, "bash", ...command];
-  const child = spawn(line[0], line.slice(1), { cwd: folder, env: { ...process.env, TMPDIR: folder, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(line[0], line.slice(1), { cwd: attack.folder, env: { ...process.env, TMPDIR: attack.folder, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
   let out = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-4_000_000)));
   const began = performance.now();
@@ -68,7 +77,7 @@ async function watch(attack, command, { folder, free }) {
     if (performance.now() - began > attack.limits.seconds * 2_000 || mib > attack.limits.mib * 4) child.kill("SIGKILL");
   }, 50);
   const exited = new Promise((end) => child.on("close", (code, signal) => end(signal ?? code)));
-  await Promise.all([exited, attack.during?.(Object.assign(attack, { process: child, folder, free, sleep }))]);
+  await Promise.all([exited, attack.during?.(Object.assign(attack, { process: child }))]);
   clearInterval(meter);
   return { exit: await exited, seconds: (performance.now() - began) / 1_000, mib, out };
 }

@@ -1,6 +1,7 @@
 // Hostile servers, each in its own thread, so that a flood does not slow down the trial. `start(kind)` returns the port and a function that counts requests.
 
 import { createHash } from "node:crypto";
+import { createServer as createHttp2Server } from "node:http2";
 import { createServer } from "node:net";
 import * as zlib from "node:zlib";
 import { gzipSync } from "node:zlib";
@@ -119,8 +120,52 @@ const kafkaBrokers = (host, port) => (request) => {
   return kafkaAnswer(Buffer.concat([correlation, int(0), int(1), int(1), text(host), int(port), text("r"), text("c"), int(1), int(1), topic]));
 };
 
+/** A message of a gRPC response: whether it is compressed, its length, its bytes. */
+const grpcMessage = (bytes, { compressed = 0, length = bytes.length } = {}) => {
+  const prefix = Buffer.from([compressed, 0, 0, 0, 0]);
+  prefix.writeUInt32BE(length, 1);
+  return Buffer.concat([prefix, bytes]);
+};
+/** A message with itself in its field 2, this many times. */
+const nestedMessage = (times) => {
+  let bytes = Buffer.alloc(0);
+  for (let level = 0; level < times; level += 1) {
+    const length = [];
+    for (let rest = bytes.length; length.length === 0 || rest > 0; rest >>= 7) length.push((rest & 127) | (rest > 127 ? 128 : 0));
+    bytes = Buffer.concat([Buffer.from([0x12, ...length]), bytes]);
+  }
+  return bytes;
+};
+/** What a gRPC server sends after its headers, and its trailers. */
+const GRPC = {
+  bomb: () => ({ body: grpcMessage(gzipSync(Buffer.alloc(256 << 20)), { compressed: 1 }), encoding: "gzip" }),
+  length: () => ({ body: grpcMessage(Buffer.alloc(1_000), { length: 0xffffffff }) }),
+  nested: () => ({ body: grpcMessage(nestedMessage(20_000)) }),
+  status: () => ({ trailers: { "grpc-status": "99999999999999999999" } }),
+  message: () => ({ trailers: { "grpc-status": "13", "grpc-message": `%1B]52;c;ZXZpbA==%07%1B[31m%E2%80%AE<img src=x onerror=alert(1)>${"a".repeat(3_000)}` } }),
+  headers: () => ({ trailers: { "grpc-status": "0", ...Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`x-${n}`, "y".repeat(20)])) } }),
+  none: () => ({ trailers: {} }),
+};
+const grpcServer = (kind, note) => {
+  const { body, encoding, trailers = { "grpc-status": "0" } } = GRPC[kind]();
+  const server = createHttp2Server();
+  server.on("sessionError", () => {});
+  server.on("stream", (stream) => {
+    note();
+    stream.on("error", () => {});
+    stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+    stream.respond({ ":status": 200, "content-type": "application/grpc", ...(encoding && { "grpc-encoding": encoding }) }, { waitForTrailers: true });
+    stream.end(body);
+  });
+  return server;
+};
+
 /** Kinds with an argument: `kind=argument`. */
 const WITH_ARGUMENT = {
+  grpc: (kind) => {
+    let server;
+    return (socket, note) => (server ??= grpcServer(kind, note)).emit("connection", socket);
+  },
   redirect: (port) => answering(() => http(302, { location: `http://localhost:${port}/away` }, "")),
   location: (location) => answering(() => http(302, { location }, "")),
   head: (line) => answering(() => `HTTP/1.1 200 OK\r\n${line}\r\n\r\nhello`),
