@@ -51,7 +51,7 @@ const PARTS: &[NightlyPart] = &[
         limit_minutes: 6,
         perform: |workspace, part| part.xtask(workspace, &["fleet-sim", "--seeds", "2000"]),
     },
-    NightlyPart { name: "fuzz", limit_minutes: 14, perform: |workspace, part| part.xtask(workspace, &["fuzz", "--minutes", "1"]) },
+    NightlyPart { name: "fuzz", limit_minutes: 14, perform: |workspace, part| part.xtask(workspace, &["fuzz", "--seconds", "12"]) },
 ];
 
 /// The result of a part, as a line of the file that an interrupted run leaves.

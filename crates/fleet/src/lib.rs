@@ -16,6 +16,8 @@ mod bus;
 mod collect;
 mod controller;
 mod facts;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod kept;
 mod keys;
 mod lead;

@@ -212,6 +212,13 @@ impl ToController {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn packed_text(text: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    append_compressed(&mut packed, text);
+    packed
+}
+
 fn append_compressed(packed: &mut Vec<u8>, bytes: &[u8]) {
     let mut encoder = ZlibEncoder::new(packed, Compression::default());
     // Cannot fail: writing to memory always succeeds.

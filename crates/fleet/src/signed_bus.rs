@@ -77,6 +77,11 @@ fn accepted<'p>(packet: &'p [u8], guard: &mut impl Guard, now: Nanos) -> Option<
     guard.accepts(&Header::decode(bytes)?, &sender, now).then_some(bytes)
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn is_verified(packet: &[u8]) -> bool {
+    verified(packet).is_some()
+}
+
 /// The sender and the signed bytes, if the signature is valid.
 fn verified(packet: &[u8]) -> Option<(PublicFleetKey, &[u8])> {
     let (key, rest) = packet.split_at_checked(PUBLIC_KEY_BYTES)?;

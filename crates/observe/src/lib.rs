@@ -31,6 +31,8 @@ mod runtimes;
 mod stacks;
 
 pub use error::ObserveError;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use kinds::fuzzing;
 pub use kinds::process::processes_on;
 pub use observation::Observation;
 pub use observer::Observer;

@@ -3,8 +3,14 @@
 //! Behind the feature `fuzzing` and in this crate's own tests, so that no parser becomes part of the crate's public API.
 
 mod chunked;
+#[cfg(test)]
+mod damaged;
+mod http;
+mod logins;
 
 pub use chunked::chunked;
+pub use http::{codings, head, http2};
+pub use logins::{grpc, kafka_answers, logins};
 
 use crate::failure::Failure;
 use crate::http1::{KnownHeads, ReadPlan, ResponseReader};

@@ -15,6 +15,8 @@ mod exact_json;
 mod extract;
 mod factory;
 mod fields;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod globals;
 mod grpc_types;
 mod guest;

@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: runs every fuzz target for some minutes, and prints a table of the results.
+//! `cargo xtask fuzz`: runs every fuzz target for some time, and prints a table of the results.
 //!
-//! The targets are in `fuzz/`, outside the workspace; their assertions are in `crates/protocol/src/fuzzing.rs`. The inputs that a target keeps
-//! stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
+//! The targets are in `fuzz/`, outside the workspace; what they call is in the module `fuzzing` of the crates. A run begins with the inputs in
+//! `fuzz/seeds` and with those that earlier runs kept in the target folder. `fuzz/README.md` lists all parsers. Read [`fuzz`] first.
 
 mod install;
 mod statistics;
@@ -20,16 +20,19 @@ use statistics::FuzzStatistics;
 
 #[derive(Args)]
 pub(crate) struct FuzzOptions {
-    /// How long each target runs. Minutes.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    minutes: u32,
+    /// How long each target runs. Seconds.
+    #[arg(long, value_name = "N", default_value_t = 360, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    seconds: u32,
     /// Only this target. May be repeated.
     #[arg(long = "only", value_name = "TARGET")]
     only: Vec<String>,
 }
 
-/// Longest time for one input, on a busy machine. Seconds.
-const INPUT_SECONDS_MAX: u32 = 60;
+/// Longest time for one input, on a busy machine and with a sanitizer. Seconds.
+const INPUT_SECONDS_MAX: u32 = 30;
+/// Largest memory of the process, and of one allocation. An input has a few KB, so that more is an amplification. MiB.
+const MEMORY_MIB_MAX: u32 = 2_048;
+const ALLOCATION_MIB_MAX: u32 = 256;
 
 pub(crate) fn fuzz(workspace: &Workspace, options: &FuzzOptions) -> Result<()> {
     let targets = chosen(targets(workspace)?, &options.only)?;
@@ -37,8 +40,8 @@ pub(crate) fn fuzz(workspace: &Workspace, options: &FuzzOptions) -> Result<()> {
     let place = FuzzBuild::build(workspace, &cargo_fuzz, &targets)?;
     let mut runs = Vec::new();
     for target in &targets {
-        println!("{target}: {} min from now on", options.minutes);
-        runs.push(place.run(target, options.minutes)?);
+        println!("{target}: {} s from now on", options.seconds);
+        runs.push(place.run(target, options.seconds)?);
     }
     println!("\n{}", table(&runs));
     let problems: Vec<&str> = runs.iter().filter_map(|run| run.problem.as_deref()).collect();
@@ -69,6 +72,7 @@ fn chosen(all: Vec<String>, only: &[String]) -> Result<Vec<String>> {
 /// The folders in which targets are built and run.
 struct FuzzBuild {
     folder: PathBuf,
+    seeds: PathBuf,
     binaries: PathBuf,
 }
 
@@ -89,10 +93,10 @@ impl FuzzBuild {
             build.current_dir(&workspace.root).args(["fuzz", "build", target, "--target", &host, "--target-dir"]).arg(&folder);
             process::run(&mut build)?;
         }
-        Ok(Self { binaries: folder.join(host).join("release"), folder })
+        Ok(Self { binaries: folder.join(host).join("release"), folder, seeds: workspace.root.join("fuzz/seeds") })
     }
 
-    fn run(&self, target: &str, minutes: u32) -> Result<FuzzRun> {
+    fn run(&self, target: &str, seconds: u32) -> Result<FuzzRun> {
         let (corpus, crashes) = (self.folder.join("corpus").join(target), self.folder.join("crashes"));
         for folder in [&corpus, &crashes] {
             fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -101,11 +105,15 @@ impl FuzzBuild {
         let binary = self.binaries.join(target);
         let mut command = Command::new(&binary);
         command
-            .arg(format!("-max_total_time={}", minutes * 60))
+            .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+            .arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"))
+            .arg(format!("-malloc_limit_mb={ALLOCATION_MIB_MAX}"))
             .arg(format!("-artifact_prefix={}/{target}-", crashes.display()))
             .arg("-print_final_stats=1")
-            .arg(&corpus);
+            // What the target keeps is written to the first folder.
+            .arg(&corpus)
+            .args(Some(self.seeds.join(target)).filter(|seeds| seeds.is_dir()));
         let written = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written).status();
         let status = status.with_context(|| format!("cannot start {}", binary.display()))?;
@@ -143,6 +151,19 @@ mod tests {
         assert_eq!(chosen(all(), &["chunked".to_owned()]).unwrap(), ["chunked"]);
         let error = chosen(all(), &["chunk".to_owned()]).unwrap_err().to_string();
         assert_eq!(error, "there is no fuzz target `chunk`; the targets are answer, chunked");
+    }
+
+    #[test]
+    fn the_table_of_parsers_names_every_target_and_no_other() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
+        let names = targets(&Workspace { target: root.join("target"), root: root.clone() }).unwrap();
+        let page = fs::read_to_string(root.join("fuzz/README.md")).unwrap();
+        let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)).skip(1);
+        let mut listed: Vec<&str> =
+            cells.flat_map(|cell| cell.split(", ")).filter_map(|name| name.strip_prefix('`')?.strip_suffix('`')).collect();
+        listed.sort_unstable();
+        listed.dedup();
+        assert_eq!(listed, names);
     }
 
     #[test]

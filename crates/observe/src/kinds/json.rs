@@ -31,6 +31,17 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     make: |description| Ok(Box::new(Json::from_description(description)?)),
 };
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{Json, SignalCollector, Value};
+    use crate::http::Address;
+
+    pub(in crate::kinds) fn document(input: &[u8], out: &mut SignalCollector) {
+        let (Ok(document), Ok(address)) = (serde_json::from_slice::<Value>(input), Address::parse("http://127.0.0.1/")) else { return };
+        Json { address, only: Vec::new(), totals: vec!["*a*b*".to_owned()] }.put(&document, out);
+    }
+}
+
 /// Levels of a document that are read.
 const DEPTH_MAX: usize = 12;
 /// Dropwizard's names for its types, each an object of metrics by name.

@@ -1,6 +1,8 @@
 //! All kinds of observers. Each is a file or folder here, and one line of [`KINDS`].
 
 mod cgroup;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod go;
 mod host;
 mod json;

@@ -191,6 +191,15 @@ impl Redis {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::SignalCollector;
+
+    pub(in crate::kinds) fn info(text: &str, out: &mut SignalCollector) {
+        super::put_info(text, 0.0, out);
+    }
+}
+
 fn put_info(info: &str, own_misses: f64, out: &mut SignalCollector) {
     let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.trim_end().split_once(':')).collect();
     for (field, metric) in FIELDS {

@@ -203,6 +203,18 @@ impl StatsdListener {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{BTreeMap, SignalCollector, StatsdListener};
+
+    pub(in crate::kinds) fn packet(text: &str, out: &mut SignalCollector) {
+        let (listen, series) = (([127, 0, 0, 1], 0).into(), BTreeMap::new());
+        let mut listener = StatsdListener { listen, socket: None, drains: 1, drained: 0, series, packets: 0, unreadable: 0 };
+        listener.packet(text);
+        listener.report(out);
+    }
+}
+
 /// A tag may have no value.
 fn put(out: &mut SignalCollector, kind: SignalKind, name: &str, tags: &str, help: &str, value: f64) {
     let tags = tags.split(',').filter(|_| !tags.is_empty());

@@ -52,3 +52,28 @@ pub use state::{HttpOptions, Versions};
 pub(crate) use takeover::{Purpose, Takeover, take_over};
 pub use trace::{TraceParent, TraceSeed};
 pub use wire::{PreparedRequest, check_header};
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use url::Url;
+
+    pub(crate) use super::content::decode;
+    use super::cookies::CookieJar;
+    pub(crate) use super::headers::Headers;
+
+    fn base() -> Option<Url> {
+        Url::parse("https://shop.test/a/b").ok()
+    }
+
+    /// The `Cookie` line of the next request to the same server.
+    pub(crate) fn stored_cookies(headers: &Headers) -> Option<String> {
+        let (jar, url) = (CookieJar::default(), base()?);
+        jar.take_from(headers, &url);
+        jar.value_for(&url, None)
+    }
+
+    /// Where the response redirects to.
+    pub(crate) fn resolved_location(headers: &Headers) -> Option<Url> {
+        super::address::resolve(base().as_ref(), &headers.location()?).ok()
+    }
+}

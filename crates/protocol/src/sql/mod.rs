@@ -35,6 +35,9 @@ pub(crate) mod fuzzing {
     use crate::failure::Failure;
     use crate::raw::AnswerFraming;
 
+    pub(crate) use super::mysql::login as mysql_login;
+    pub(crate) use super::postgres::login as postgres_login;
+
     /// Finds the end of a PostgreSQL answer by examining the bytes up to each of these ends, and returns its number of values.
     pub(crate) fn postgres(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
         let mut scan = AnswerScan::default();

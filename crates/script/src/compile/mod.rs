@@ -26,3 +26,21 @@ pub use program::Program;
 
 const fn assert_shared<T: Send + Sync>() {}
 const _: () = assert_shared::<Arc<Program>>();
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use std::path::Path;
+
+    use super::source::SourceText;
+    use super::transpile::{SourceDialect, transpile};
+    use crate::known_verbs::KnownVerbs;
+
+    pub(crate) fn file(path: &Path, text: &str) {
+        let source = SourceText { file: "a.load.ts".into(), text: text.to_owned() };
+        for dialect in [SourceDialect::Loadstone, SourceDialect::Guest] {
+            // What is no TypeScript is an error at its place.
+            let _ = transpile(path, &source, &KnownVerbs::default(), dialect);
+        }
+        let _ = crate::named_hosts::in_value(text).count();
+    }
+}

@@ -169,6 +169,26 @@ impl RowTable {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::{CsvOptions, Path, RowTable, json_rows, scan};
+
+    pub(crate) fn table(input: &[u8]) {
+        let path = Path::new("a.csv");
+        for separator in *b",;" {
+            if let Ok(table) = RowTable::parse(path, input, &CsvOptions { separator, columns: None }) {
+                let fields: usize = (0..table.len()).map(|row| table.row(row).count()).sum();
+                assert_eq!(fields, table.len() * table.columns().len());
+            }
+        }
+        if let Ok(text) = std::str::from_utf8(input)
+            && let Ok(Some(places)) = scan::items(input)
+        {
+            let _ = json_rows(path, places.into_iter().map(|place| text[place].into()).collect());
+        }
+    }
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, DataError> {
     read_regular(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
 }

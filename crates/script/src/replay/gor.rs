@@ -1,6 +1,6 @@
 //! Files of GoReplay (`gor --output-file`): a line with kind, id and time, the request as it was sent, and a line of three monkeys.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use super::logged::LoggedRequest;
 use loadstone_wire_formats::access_log::RecordedTime;
@@ -10,6 +10,8 @@ const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
 const SEPARATOR_LINE: &[u8] = "🐵🙈🙉\n".as_bytes();
 /// Kind of a payload that is a request.
 const REQUEST: &[u8] = b"1";
+/// Bytes of a line that are kept.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Most headers of a request.
 const HEADERS_MAX: usize = 128;
 
@@ -18,6 +20,14 @@ pub(super) struct GorEntry {
     pub(super) begin: RecordedTime,
     pub(super) position: u64,
     pub(super) method: String,
+}
+
+/// One payload of a file.
+enum GorPayload {
+    /// `None`: it cannot be read.
+    Request(Option<GorEntry>),
+    Response,
+    End,
 }
 
 /// Reads entries in their order.
@@ -34,8 +44,19 @@ impl<R: BufRead> GorReader<R> {
 
     /// The next request, or an entry that is none. `None`: the file ends.
     pub(super) fn next(&mut self) -> std::io::Result<Option<Option<GorEntry>>> {
+        loop {
+            match self.entry()? {
+                // Responses are no unreadable requests.
+                GorPayload::Response => {}
+                GorPayload::Request(entry) => return Ok(Some(entry)),
+                GorPayload::End => return Ok(None),
+            }
+        }
+    }
+
+    fn entry(&mut self) -> std::io::Result<GorPayload> {
         if self.read_line()? == 0 {
-            return Ok(None);
+            return Ok(GorPayload::End);
         }
         let header = String::from_utf8_lossy(&self.line).into_owned();
         let position = self.position;
@@ -49,16 +70,25 @@ impl<R: BufRead> GorReader<R> {
         let ns = words.nth(1).and_then(|time| time.parse::<i64>().ok());
         let entry = method.zip(ns).filter(|_| kind.as_bytes() == REQUEST);
         Ok(match entry {
-            Some((method, ns)) => Some(Some(GorEntry { begin: RecordedTime { ns, is_whole_second: false }, position, method })),
-            // Responses are no unreadable requests.
-            None if kind == "2" || kind == "3" => return self.next(),
-            None => Some(None),
+            Some((method, ns)) => {
+                GorPayload::Request(Some(GorEntry { begin: RecordedTime { ns, is_whole_second: false }, position, method }))
+            }
+            None if kind == "2" || kind == "3" => GorPayload::Response,
+            None => GorPayload::Request(None),
         })
     }
 
     fn read_line(&mut self) -> std::io::Result<usize> {
         self.line.clear();
-        let count = self.source.read_until(b'\n', &mut self.line)?;
+        let mut count = (&mut self.source).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)?;
+        let mut is_whole = (count as u64) < LINE_BYTES_MAX || self.line.ends_with(b"\n");
+        let mut rest = Vec::new();
+        while !is_whole {
+            rest.clear();
+            let more = (&mut self.source).take(LINE_BYTES_MAX).read_until(b'\n', &mut rest)?;
+            is_whole = (more as u64) < LINE_BYTES_MAX || rest.ends_with(b"\n");
+            count += more;
+        }
         self.position += count as u64;
         Ok(count)
     }
@@ -125,5 +155,25 @@ mod tests {
         }
         assert_eq!(found, [(1, "/buy".to_owned(), b"he\nlo".to_vec()), (3, "/x".to_owned(), b"abcde".to_vec())]);
         assert_eq!(request(b"POST /buy HTT", false), None, "more has to be read");
+    }
+
+    /// Each response once took a frame of the stack.
+    #[test]
+    fn any_number_of_responses_is_skipped() {
+        let responses = "2 a 1795885200000000002 0\nHTTP/1.1 200 OK\n🐵🙈🙉\n".repeat(200_000);
+        let file = format!("{responses}{FILE}");
+        let first = GorReader::new(file.as_bytes()).next().unwrap().flatten().unwrap();
+        assert_eq!(first.method, "POST");
+    }
+
+    #[test]
+    fn the_end_of_a_long_line_is_skipped() {
+        let long = "x".repeat(3 * LINE_BYTES_MAX as usize + 7);
+        let file = format!("1 a 1795885200000000001 0\nPOST /buy HTTP/1.1\r\n\r\n{long}\n🐵🙈🙉\n{FILE}");
+        let mut reader = GorReader::new(file.as_bytes());
+        assert_eq!(reader.next().unwrap().flatten().unwrap().method, "POST");
+        assert!(reader.line.len() as u64 <= LINE_BYTES_MAX);
+        let second = reader.next().unwrap().flatten().unwrap();
+        assert_eq!(second.position, (file.len() - FILE.len() + FILE.find('\n').unwrap() + 1) as u64);
     }
 }

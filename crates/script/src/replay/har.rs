@@ -81,6 +81,12 @@ pub(super) fn spool(document: File, bytes: u64) -> Result<File, String> {
     write().map_err(|problem| format!("cannot write a temporary file: {problem}"))
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn of_document(input: &[u8]) -> usize {
+    let document: Option<HarDocument> = serde_json::from_slice(input).ok();
+    document.map_or(0, |document| document.log.entries.iter().filter_map(|entry| logged(&entry.request)).count())
+}
+
 fn logged(request: &HarRequest) -> Option<LoggedRequest> {
     let mut logged = LoggedRequest::new(&request.method, &request.url)?;
     request.headers.iter().for_each(|header| logged.header(&header.name, &header.value));

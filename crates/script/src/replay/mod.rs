@@ -164,3 +164,26 @@ fn nothing_to_send(stage: &ReplayStage) -> String {
         }
     }
 }
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use loadstone_wire_formats::access_log::LogFormat;
+
+    use super::gor::{self, GorReader};
+    use super::{access_log, har};
+
+    pub(crate) fn recording(input: &[u8]) {
+        let mut reader = GorReader::new(input);
+        while let Ok(Some(entry)) = reader.next() {
+            if let Some(entry) = entry {
+                let _ = gor::request(&input[entry.position as usize..], true);
+            }
+        }
+        let _ = gor::request(input, true);
+        let _ = (har::request(input), har::of_document(input));
+        // These formats always parse.
+        for format in ["combined", "%h %t %D \"%r\" %>s %{Referer}i"].into_iter().flat_map(LogFormat::parse) {
+            input.split(|byte| *byte == b'\n').for_each(|line| drop(access_log::request(&format, line)));
+        }
+    }
+}

@@ -1,5 +1,17 @@
 //! Go: waits of goroutines and their position, CPU time by function, lock holders, and the collector, from `net/http/pprof` and `expvar`.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{Profile, ThreadSamples, goroutines};
+
+    pub(in crate::kinds) fn profile(input: &[u8]) {
+        // Whatever is no profile is refused.
+        let _ = goroutines::add_to(&mut ThreadSamples::of("goroutines"), input);
+        if let Ok(profile) = Profile::read(input) {
+            let _ = (profile.seconds(), profile.value_index("cpu"));
+        }
+    }
+}
 mod error;
 mod goroutines;
 mod locks;

@@ -2,7 +2,9 @@
 //! costs the JVM nothing. The layout is defined by PerfDataPrologue and PerfDataEntry in HotSpot's perfMemory.hpp.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use loadstone_metrics::{Role, unit};
 
@@ -17,6 +19,8 @@ const LIVE_THREADS: MetricSpec<'_> = MetricSpec::gauge("live_threads", unit::COU
 
 /// Collectors and generations are numbered from 0.
 const NUMBERS: std::ops::Range<u32> = 0..4;
+/// The file has 32 KB unless `-XX:PerfDataMemorySize` sets another size. Bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 const MAGIC: u32 = 0xcafe_c0c0;
 const LITTLE_ENDIAN: u8 = 1;
 /// Offsets of the number of entries and of the first entry.
@@ -28,7 +32,7 @@ const BYTE: u8 = b'B';
 
 /// Reports the counters of a process, if it has any (`-XX:-UsePerfData` disables them).
 pub(super) fn read(pid: u32, number_inside: u32, out: &mut SignalCollector) {
-    if let Some(bytes) = file(pid, number_inside).and_then(|path| std::fs::read(path).ok()) {
+    if let Some(bytes) = file(pid, number_inside).and_then(|path| content(&path)) {
         put(&JvmCounters::parse(&bytes).unwrap_or_default(), out);
     }
 }
@@ -40,6 +44,13 @@ fn file(pid: u32, number_inside: u32) -> Option<PathBuf> {
         .filter(|folder| folder.file_name().to_string_lossy().starts_with("hsperfdata_"))
         .map(|folder| folder.path().join(number_inside.to_string()));
     files.find(|path| path.is_file())
+}
+
+/// The whole file, unless it is too large: every user of the observed machine may create a file of this name.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= FILE_BYTES_MAX).then_some(bytes)
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +97,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn put_any(bytes: &[u8]) {
+    put(&JvmCounters::parse(bytes).unwrap_or_default(), &mut SignalCollector::new("jvm"));
+}
+
 fn put(counters: &JvmCounters, out: &mut SignalCollector) {
     let number = |name: &str| counters.numbers.get(name).copied();
     let Some(frequency) = number("sun.os.hrt.frequency").filter(|frequency| *frequency > 0.0) else { return };
@@ -113,6 +129,17 @@ fn put(counters: &JvmCounters, out: &mut SignalCollector) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("42");
+        // Sparse: it takes no space on the disk, and its content would take a terabyte of memory.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(content(&path), None);
+        std::fs::write(&path, "small").unwrap();
+        assert_eq!(content(&path).as_deref(), Some(&b"small"[..]));
+    }
 
     #[test]
     fn ticks_become_seconds_and_the_old_generation_is_found_by_its_name() {

@@ -6,6 +6,24 @@ mod attach;
 mod counters;
 mod dump;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::dump::{JavaSamples, add_to};
+    use super::{FunctionSamples, ThreadSamples, ThreadTimes};
+
+    pub(in crate::kinds) fn counters(input: &[u8]) {
+        super::counters::put_any(input);
+    }
+
+    /// Twice, because CPU times are differences.
+    pub(in crate::kinds) fn dump(text: &str) {
+        let (threads, functions) = (ThreadSamples::of("threads"), FunctionSamples::at(20.0));
+        let mut samples = JavaSamples { threads, functions, times: ThreadTimes::default() };
+        for now_ns in [1_000_000_000, 1_050_000_000] {
+            add_to(&mut samples, text, now_ns);
+        }
+    }
+}
 mod thread_times;
 
 use loadstone_metrics::NoticeKind;

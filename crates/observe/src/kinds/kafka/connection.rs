@@ -27,6 +27,8 @@ pub(super) enum KafkaError {
     Exchange { address: String, problem: io::Error },
     #[error("{address}: {problem}")]
     Malformed { address: String, problem: MalformedKafka },
+    #[error("the cluster reports brokers that `brokers` does not list: {0}; if they belong to it, add them to `brokers`")]
+    Unnamed(String),
     #[error("{address}: a response of {bytes} bytes is too large")]
     TooLarge { address: String, bytes: i32 },
 }

@@ -4,9 +4,25 @@
 //! coordinates, with their committed offsets and members. The lag of a group is a queue: the messages between its committed offset and the end.
 
 mod connection;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use loadstone_wire_formats::kafka::KafkaReader;
+
+    use super::requests;
+
+    pub(in crate::kinds) fn responses(input: &[u8]) {
+        let reader = || KafkaReader::new(input);
+        let _ = (requests::metadata(&[]).read)(&mut reader());
+        let _ = (requests::ends(&[]).read)(&mut reader());
+        let _ = (requests::groups().read)(&mut reader());
+        let _ = (requests::committed("group").read)(&mut reader());
+        let _ = (requests::members(&[]).read)(&mut reader());
+    }
+}
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use loadstone_metrics::{NoticeKind, Role, unit};
 use loadstone_wire_formats::kafka::{KafkaMetadata, KafkaTopic, PartitionOffset};
@@ -31,7 +47,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "brokers",
             takes: OptionValue::RequiredText,
-            help: "one or more `host:port`, separated by commas; they report the others",
+            help: "one or more `host:port`, separated by commas; they report the others, whose hosts must be listed here, too",
         },
         ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; if empty, all except Kafka's own" },
         ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; if empty, all" },
@@ -43,6 +59,8 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 const TOPICS_MAX: usize = 64;
 const PARTITIONS_MAX: usize = 10_000;
 const GROUPS_MAX: usize = 64;
+/// Hosts that the notice about unnamed brokers lists.
+const UNNAMED_SHOWN_MAX: usize = 8;
 /// Readings between two listings of all topics, whose cost is proportional to the number of topics.
 const LOOK_AGAIN: u32 = 10;
 
@@ -58,7 +76,7 @@ const LEADERLESS: MetricSpec<'_> =
     MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which can be neither written nor read");
 
 /// KafkaTopic and partition.
-type PartitionKey = (String, i32);
+type PartitionKey = (Arc<str>, i32);
 
 struct Kafka {
     brokers: Vec<String>,
@@ -129,12 +147,23 @@ impl Kafka {
         Ok(())
     }
 
+    /// The addresses of the other brokers are the first broker's word: the observer connects only to hosts that its user named.
+    fn check_named<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<(), KafkaError> {
+        let named: HashSet<String> = self.brokers.iter().map(|broker| host(broker).to_ascii_lowercase()).collect();
+        let unnamed: BTreeSet<&str> = hosts.filter(|host| !named.contains(&host.to_ascii_lowercase())).collect();
+        if unnamed.is_empty() {
+            return Ok(());
+        }
+        Err(KafkaError::Unnamed(unnamed.into_iter().take(UNNAMED_SHOWN_MAX).map(label).collect::<Vec<_>>().join(", ")))
+    }
+
     /// The brokers, and the topics that are read.
     async fn read_topics(&mut self, out: &mut SignalCollector) -> Result<(Vec<Broker>, Vec<KafkaTopic>), KafkaError> {
         let looks_again = self.topics.is_empty() && (self.readings == 0 || self.chosen.is_empty());
         let names = if !self.topics.is_empty() { &self.topics } else { &self.chosen };
         let names = if looks_again { &[] } else { names.as_slice() };
         let KafkaMetadata { brokers, topics } = self.connections.any(&self.brokers).await?.ask(requests::metadata(names)).await?;
+        self.check_named(brokers.iter().map(|broker| broker.host.as_str()))?;
         let brokers = brokers.into_iter().map(|broker| Broker { id: broker.id, address: broker.authority() }).collect();
         for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
             match topic.error {
@@ -234,10 +263,14 @@ impl Kafka {
                 continue;
             }
             let ends = self.connections.to(&broker.address).await?.ask(requests::ends(&asked)).await?;
+            let asked: HashSet<(&str, i32)> =
+                asked.iter().flat_map(|(topic, numbers)| numbers.iter().map(|number| (*topic, *number))).collect();
+            // A broker may answer with partitions that nobody asked for, and with others each time.
             let known = ends.into_iter().filter(|end| end.error == code::NONE && end.offset >= 0);
+            let known = known.filter(|end| asked.contains(&(&*end.topic, end.partition)));
             self.ends.extend(known.map(|end| ((end.topic, end.partition), end.offset)));
         }
-        self.ends.retain(|(topic, _), _| topics.iter().any(|read| read.name == *topic));
+        self.ends.retain(|(topic, _), _| topics.iter().any(|read| read.name == **topic));
         Ok(())
     }
 
@@ -246,10 +279,11 @@ impl Kafka {
             let shown = label(&topic.name);
             let labels = [("topic", shown.as_str())];
             // A total over a part of the partitions would jump once the others are known.
+            let name: Arc<str> = topic.name.as_str().into();
             let ends: Option<Vec<i64>> =
-                topic.partitions.iter().map(|partition| self.ends.get(&(topic.name.clone(), partition.number)).copied()).collect();
+                topic.partitions.iter().map(|partition| self.ends.get(&(Arc::clone(&name), partition.number)).copied()).collect();
             if let Some(ends) = ends {
-                out.put_labelled(PRODUCED, &labels, ends.iter().sum::<i64>() as f64);
+                out.put_labelled(PRODUCED, &labels, ends.iter().map(|end| *end as f64).sum());
             }
             out.put_labelled(PARTITIONS, &labels, topic.partitions.len() as f64);
         }
@@ -263,22 +297,51 @@ impl Kafka {
         if let Some(members) = group.members {
             out.put_labelled(MEMBERS, &[("group", &shown)], members as f64);
         }
-        let mut lags: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut lags: BTreeMap<&str, f64> = BTreeMap::new();
         for committed in group.committed.iter().filter(|committed| committed.error == code::NONE && committed.offset >= 0) {
-            if let Some(end) = self.ends.get(&(committed.topic.clone(), committed.partition)) {
-                *lags.entry(&committed.topic).or_default() += (end - committed.offset).max(0);
+            if let Some(end) = self.ends.get(&(Arc::clone(&committed.topic), committed.partition)) {
+                *lags.entry(&committed.topic).or_default() += (end - committed.offset).max(0) as f64;
             }
         }
         for (topic, lag) in lags {
             let topic = label(topic);
-            out.put_labelled(LAG.part(&format!("messages of {topic} for {shown}")), &[("group", &shown), ("topic", &topic)], lag as f64);
+            out.put_labelled(LAG.part(&format!("messages of {topic} for {shown}")), &[("group", &shown), ("topic", &topic)], lag);
         }
     }
+}
+
+/// The host of `host:port`, without the brackets of an IPv6 address.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
 }
 
 /// Sends each notice once.
 fn notify_once(notified: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
     if notified.insert(what.clone()) {
         out.notice(kind, what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn observer(brokers: &str) -> Kafka {
+        let fields = json!({ "kind": "kafka", "brokers": brokers });
+        let description = ObserverDescription::new("kafka", KIND.options, fields.as_object().unwrap()).unwrap();
+        Kafka::from_description(&description).unwrap()
+    }
+
+    #[test]
+    fn brokers_that_the_user_did_not_list_are_refused_together() {
+        let kafka = observer("Kafka-1:9092, [::1]:9093");
+        assert!(kafka.check_named(["kafka-1", "::1", "KAFKA-1"].into_iter()).is_ok());
+        let refused = kafka.check_named(["kafka-1", "10.0.0.9", "kafka-2"].into_iter()).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the cluster reports brokers that `brokers` does not list: 10.0.0.9, kafka-2; if they belong to it, add them to `brokers`"
+        );
     }
 }

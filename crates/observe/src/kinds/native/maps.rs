@@ -94,6 +94,11 @@ impl<'a> MapLine<'a> {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn label_of(line: &str) -> Option<String> {
+    MapLine::parse(line).map(|line| line.label())
+}
+
 impl CodeFiles {
     pub(super) fn get(&self, number: u32) -> Option<&Arc<CodeFile>> {
         self.files.get(number as usize)

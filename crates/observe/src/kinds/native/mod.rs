@@ -6,6 +6,20 @@
 
 mod error;
 mod event;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{maps, name, records, symbols};
+
+    pub(in crate::kinds) fn records(input: &[u8]) {
+        records::each(input, |_| {});
+        let text = String::from_utf8_lossy(input);
+        text.lines().for_each(|line| drop((name::readable(line), maps::label_of(line))));
+    }
+
+    pub(in crate::kinds) fn elf(input: &[u8]) {
+        symbols::names_of(input);
+    }
+}
 mod maps;
 mod name;
 mod records;

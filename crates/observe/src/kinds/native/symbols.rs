@@ -121,6 +121,18 @@ fn look_up(questions: &Receiver<SymbolQuestion>) {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn names_of(program: &[u8]) {
+    let Ok(descriptor) = rustix::fs::memfd_create("program", rustix::fs::MemfdFlags::CLOEXEC) else { return };
+    let file = std::fs::File::from(descriptor);
+    if std::os::unix::fs::FileExt::write_all_at(&file, program, 0).is_ok() {
+        let symbolizer = Symbolizer::builder().enable_demangling(false).enable_auto_reload(false).build();
+        let file = CodeFile { number: 0, label: "program".to_owned(), file: Some(file) };
+        let names = names_in(&symbolizer, &file, &[0, 64, 4_096, program.len() as u64, u64::MAX]);
+        assert_eq!(names.len(), 5);
+    }
+}
+
 fn names_in(symbolizer: &Symbolizer, file: &CodeFile, offsets: &[u64]) -> FoundNames {
     let found = file.file.as_ref().and_then(|opened| {
         let mut path = "/proc/self/fd/".to_owned();

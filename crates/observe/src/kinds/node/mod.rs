@@ -5,6 +5,15 @@
 
 mod attach;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{CpuProfile, FunctionSamples};
+
+    pub(in crate::kinds) fn profile(input: &[u8]) {
+        let Ok(profile) = serde_json::from_slice::<CpuProfile>(input) else { return };
+        profile.add_to(&mut FunctionSamples::at(100.0));
+    }
+}
 mod profile;
 mod session;
 mod signals;

@@ -43,6 +43,8 @@ struct CallFrame {
     line: i64,
 }
 
+/// Frames of a stack that are read, from the innermost one. The process sends the tree of calls, so a chain of callers may be long or even a circle.
+const FRAMES_MAX: usize = 128;
 /// V8's names for samples outside of functions: the waiting loop, native code without a frame, the collector.
 const IDLE: &str = "(idle)";
 const PROGRAM: &str = "(program)";
@@ -62,7 +64,7 @@ impl CpuProfile {
         }
         functions.looked(((self.end - self.start) / 1e6).max(0.0));
         for (id, seconds) in seconds {
-            let chain = std::iter::successors(Some(id), |id| parents.get(id).copied());
+            let chain = std::iter::successors(Some(id), |id| parents.get(id).copied()).take(FRAMES_MAX);
             let frames: Vec<&CallFrame> = chain.filter_map(|id| nodes.get(&id)).map(|node| &node.frame).collect();
             if let Some(function) = function(&frames) {
                 functions.add(function, seconds);
@@ -94,7 +96,7 @@ impl CallFrame {
         let named = match (self.url.is_empty(), self.url.starts_with("node:")) {
             (true, _) => function.to_owned(),
             (_, true) => format!("{function} {}", self.url),
-            _ => format!("{function} {file}:{}", self.line + 1),
+            _ => format!("{function} {file}:{}", self.line.saturating_add(1)),
         };
         Frame { function: named, is_own }
     }
@@ -105,6 +107,18 @@ mod tests {
     use super::*;
     use crate::collector::SignalCollector;
     use serde_json::json;
+
+    #[test]
+    fn a_circle_of_callers_ends() {
+        let frame = json!({ "functionName": "f", "url": "file:///a.mjs", "lineNumber": i64::MAX });
+        let node = |id: u64, child: u64| json!({ "id": id, "callFrame": frame, "children": [child] });
+        let profile = json!({
+            "nodes": [node(1, 2), node(2, 1), node(3, 3)], "startTime": 0, "endTime": 1e6, "samples": [1, 2, 3], "timeDeltas": [0, 1e5, 1e5]
+        });
+        let profile: CpuProfile = serde_json::from_value(profile).unwrap();
+        let mut functions = FunctionSamples::at(100.0);
+        profile.add_to(&mut functions);
+    }
 
     #[test]
     fn samples_stand_for_the_time_until_the_next_one() {

@@ -1,6 +1,17 @@
 //! A Prometheus or OpenMetrics endpoint.
 
 mod text;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::{Prometheus, SignalCollector, text};
+    use crate::http::Address;
+
+    pub(in crate::kinds) fn exposition(text: &str, out: &mut SignalCollector) {
+        let Ok(address) = Address::parse("http://127.0.0.1/") else { return };
+        let observer = Prometheus { address, only: vec!["*a*".to_owned(), "*".to_owned()] };
+        text::samples(text).for_each(|sample| observer.put(&sample, out));
+    }
+}
 
 use loadstone_metrics::{SignalKind, unit};
 
@@ -106,13 +117,15 @@ fn unit_of(name: &str) -> &'static str {
 
 /// A name, or a pattern with `*` for any characters.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => {
-            let Some(rest) = name.strip_prefix(before) else { return false };
-            (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches(after, &rest[at..]))
-        }
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    // The leftmost place of each piece leaves the most for those after it, so no other place has to be tried. Names are foreign, and may be long.
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
     }
+    rest.ends_with(last)
 }
 
 #[cfg(test)]
@@ -121,6 +134,24 @@ mod expositions;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The time once grew with the length to the power of the number of stars.
+    #[test]
+    fn a_pattern_is_compared_with_a_long_name_in_linear_time() {
+        let name = "a".repeat(1 << 20);
+        assert!(!matches("*a*a*a*b*", &name) && matches("*a*a*a*", &name) && matches("a*a", &name));
+        for (pattern, name, is_match) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("*b*", "abc", true),
+            ("a*c", "abcb", false),
+            ("*bc", "bcbc", true),
+        ] {
+            assert_eq!(matches(pattern, name), is_match, "{pattern} {name}");
+        }
+    }
 
     #[test]
     fn patterns() {

@@ -123,7 +123,7 @@ impl Sources {
             let text = if is_short { std::fs::read_to_string(file).unwrap_or_default() } else { String::new() };
             self.files.insert(file.to_owned(), text.lines().map(str::to_owned).collect());
         }
-        let index = usize::try_from(line - 1).ok();
+        let index = usize::try_from(line.saturating_sub(1)).ok();
         index.and_then(|index| self.files.get(file)?.get(index).cloned()).unwrap_or_default()
     }
 }

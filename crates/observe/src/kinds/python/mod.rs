@@ -3,6 +3,16 @@
 //! No code runs in the process and it is not stopped (`--nonblocking`). If its stacks change while they are read, that sample excludes the process.
 
 mod dump;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use super::dump::{PythonThread, Sources, add_to};
+    use super::{FunctionSamples, ThreadSamples};
+
+    pub(in crate::kinds) fn dump(input: &[u8]) {
+        let Ok(threads) = serde_json::from_slice::<Vec<PythonThread>>(input) else { return };
+        add_to(&mut ThreadSamples::of("threads"), &mut FunctionSamples::at(20.0), &threads, &mut Sources::default());
+    }
+}
 mod spy;
 
 use futures_util::future::join_all;

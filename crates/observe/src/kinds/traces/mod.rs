@@ -8,6 +8,25 @@ mod aggregate;
 mod assemble;
 mod book;
 mod forward;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing {
+    use prost::bytes::Bytes;
+
+    use super::book::SpanBook;
+    use super::proto::decode;
+
+    /// Received twice, and settled.
+    pub(in crate::kinds) fn message(input: &[u8]) {
+        let Some(export) = decode(&Bytes::copy_from_slice(input)) else { return };
+        // Traces of the run begin with these bytes.
+        let mut book = SpanBook::new(input.first_chunk().map_or(0, |id| u32::from_be_bytes(*id)), 0);
+        for now in [1_000_000_000, 20_000_000_000] {
+            book.take(&export, now, now);
+            book.settle(now);
+        }
+        book.last_batch();
+    }
+}
 mod message;
 mod names;
 mod proto;

@@ -13,6 +13,8 @@ mod scan;
 mod session;
 mod wire;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use opening::fuzzing::login;
 pub(super) use opening::open;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) use scan::ResultScan;

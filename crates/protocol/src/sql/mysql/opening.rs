@@ -122,3 +122,35 @@ impl LoginConversation<'_> {
         Ok(())
     }
 }
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::super::greeting::ServerGreeting;
+    use super::super::proof::PasswordProof;
+    use super::super::wire::{PacketCursor, packet};
+    use crate::sql::SqlAddress;
+
+    /// The packets of a server while a client logs in: its greeting first, then requests for proofs.
+    pub(crate) fn login(bytes: &[u8]) {
+        let Ok(address) = SqlAddress::parse("mysql://ann:hush@db.test/shop") else { return };
+        let mut proof =
+            PasswordProof { password: "hush", nonce: bytes.to_vec(), plugin: "caching_sha2_password".to_owned(), is_secured: false };
+        if let Some(greeting) = ServerGreeting::read(bytes) {
+            let _ = (greeting.offers_tls(), greeting.is_extended());
+            (proof.nonce, proof.plugin) = (greeting.nonce.clone(), greeting.plugin.clone());
+            greeting.response(&address, &proof.first());
+        }
+        let _ = proof.chosen();
+        let _ = proof.further(bytes);
+        let mut at = 0;
+        while let Ok(Some(found)) = packet(bytes, at) {
+            let mut cursor = PacketCursor(found.body);
+            proof.plugin = String::from_utf8_lossy(cursor.name()).into_owned();
+            proof.nonce = cursor.0.to_vec();
+            let _ = proof.chosen();
+            let _ = proof.further(found.body);
+            assert!(found.next > at, "the same packet again");
+            at = found.next;
+        }
+    }
+}

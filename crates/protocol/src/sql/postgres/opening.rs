@@ -157,3 +157,27 @@ fn unsendable(problem: std::io::Error) -> Failure {
 fn unproven(problem: std::io::Error) -> Failure {
     Failure::protocol(format!("the server does not prove that it knows the password: {problem}"))
 }
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use bytes::{Bytes, BytesMut};
+
+    use super::super::wire::{fields, message};
+    use super::Proof;
+    use crate::sql::SqlAddress;
+    use crate::sql::postgres::scan::refusal;
+
+    /// The messages of a server while a client logs in.
+    pub(crate) fn login(bytes: &Bytes) {
+        let Ok(address) = SqlAddress::parse("postgres://ann:hush@db.test/shop") else { return };
+        let (mut proof, mut at) = (Proof { address: &address, scram: None }, 0);
+        while let Ok(Some(found)) = message(bytes, at) {
+            let mut wire = BytesMut::new();
+            let _ = proof.answer(bytes.slice_ref(found.body), &mut wire);
+            let _ = fields(found.body).count();
+            refusal(found.body);
+            assert!(found.next > at, "the same message again");
+            at = found.next;
+        }
+    }
+}
