@@ -186,7 +186,7 @@ pub(crate) fn print(error: &anyhow::Error) {
         None => format!("error: {}", sentence(error)),
     };
     // If standard error is closed as well, there is nowhere left to report.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", loadstone_units::text::printable_in_colour(&text));
 }
 
 /// Commands add the path of every file that they write. What has no context was written to standard output.

@@ -72,7 +72,7 @@ impl ImportArgs {
             self.is_free(&output)?;
         }
         let folder = self.file.parent().map(Path::to_path_buf).unwrap_or_default();
-        let read = |path: &str| std::fs::read_to_string(folder.join(path)).ok();
+        let read = |path: &str| named_file(&folder, path);
         let to = if to_stdout { Path::new("") } else { output.parent().unwrap_or(Path::new("")) };
         let way = way(to, &folder)?;
         let name = self.file.display().to_string();
@@ -195,6 +195,13 @@ fn way(from: &Path, to: &Path) -> anyhow::Result<String> {
     Ok(way.join("/"))
 }
 
+/// A file that the imported one names. The imported file may be from somebody else, and its test may be passed on, so no other folder is read.
+fn named_file(folder: &Path, path: &str) -> Option<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.canonicalize().ok()?;
+    let file = folder.join(path).canonicalize().ok()?;
+    (file.starts_with(&folder) && file.is_file()).then(|| std::fs::read_to_string(file).ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +210,22 @@ mod tests {
     fn relative_paths_lead_from_folder_to_folder() {
         for (from, to, expected) in [("/a/b", "/a/b", ""), ("/a/b", "/a/b/c", "c"), ("/a/b", "/a/x/y", "../x/y"), ("/", "/a", "a")] {
             assert_eq!(way(Path::new(from), Path::new(to)).unwrap(), expected, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_the_folder_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(folder.path().join("secret"), "secret").unwrap();
+        std::fs::write(inside.join("data"), "data").unwrap();
+        std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
+        let read = |path: &str| named_file(&inside, path);
+        assert_eq!(read("data").as_deref(), Some("data"));
+        assert_eq!(read("../inside/data").as_deref(), Some("data"));
+        for other in ["../secret", "link", "/etc/passwd", "/dev/zero", ".", "absent"] {
+            assert_eq!(read(other), None, "{other}");
         }
     }
 }

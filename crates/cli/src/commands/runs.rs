@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use loadstone_report::RunRow;
 use loadstone_report::terminal::Style;
 use loadstone_run_directory::{History, RunError};
+use loadstone_units::text;
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
@@ -56,5 +57,5 @@ impl RunsArgs {
 
 /// An unreadable directory must not hide the others.
 fn warn(problem: &RunError) {
-    let _ = writeln!(std::io::stderr(), "warning: {problem}");
+    let _ = writeln!(std::io::stderr(), "warning: {}", text::printable(&problem.to_string()));
 }

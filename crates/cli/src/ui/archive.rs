@@ -142,7 +142,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
         }
         Err(problem) => {
             use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "warning: {problem}");
+            let _ = writeln!(std::io::stderr(), "warning: {}", loadstone_units::text::printable(&problem.to_string()));
             (None, true)
         }
     }
