@@ -28,15 +28,10 @@ impl TestLoad {
                 Some(Peak::Arrivals(rate)) => arrivals += rate,
                 Some(Peak::Users(count)) => users += count,
                 None => {
-                    let remedy = match plan.language {
-                        TestLanguage::Loadstone => "use arrivals or users",
-                        TestLanguage::K6 => {
-                            "use an executor with a rate or VUs over time, such as constant-arrival-rate, or set the environment's K6_VUS and K6_DURATION"
-                        }
-                    };
                     return Err(UsageError(format!(
-                        "scenario \"{}\" runs a fixed number of iterations, which has no level to search: {remedy}",
-                        name(run)
+                        "scenario \"{}\" runs a fixed number of iterations, which has no level to search: {}",
+                        name(run),
+                        remedy(plan.language)
                     )));
                 }
             }
@@ -52,7 +47,7 @@ impl TestLoad {
             (true, false) => (LoadUnit::Arrivals, arrivals),
             (false, true) => (LoadUnit::Users, users),
             (true, true) => (LoadUnit::Times, 1.0),
-            (false, false) => return Err(UsageError("the test has no load: add arrivals or users".to_owned())),
+            (false, false) => return Err(UsageError(format!("the test has no load that lasts: {}", remedy(plan.language)))),
         };
         Ok(Self { unit, level, load: plan.load.clone(), scales_users_max: plan.language == TestLanguage::K6 })
     }
@@ -70,6 +65,16 @@ impl TestLoad {
             load.each_run(&mut |run| run.users_max = run.users_max.map(|most| (most as f64 * times).ceil() as u64));
         }
         load
+    }
+}
+
+/// What gives a test a load with a level.
+fn remedy(language: TestLanguage) -> &'static str {
+    match language {
+        TestLanguage::Loadstone => "use arrivals or users",
+        TestLanguage::K6 => {
+            "use an executor with a rate or VUs over time, such as constant-arrival-rate, or set the environment's K6_VUS and K6_DURATION"
+        }
     }
 }
 
