@@ -30,18 +30,6 @@ pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Refuses a k6 script for a command that only runs Loadstone's own tests. `remedy`: what to use instead.
-///
-/// # Errors
-/// The file is a k6 script, or no test.
-pub(crate) fn check_own_test(given: &Path, command: &str, remedy: &str) -> Result<(), UsageError> {
-    check_test(given)?;
-    if loadstone_k6::is_k6_script(given) {
-        return Err(UsageError(format!("{command} does not take k6 scripts, and {} is one: {remedy}", given.display())));
-    }
-    Ok(())
-}
-
 fn folder(given: &Path, shown: &str) -> String {
     let entries = std::fs::read_dir(given).into_iter().flatten().flatten();
     let mut tests: Vec<String> = entries

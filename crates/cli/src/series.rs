@@ -11,6 +11,7 @@ use loadstone_stub::TcpProxy;
 use crate::exit;
 use crate::flags::{LimitArgs, RateGuard};
 use crate::interrupt::Interrupts;
+use crate::k6_source::K6Source;
 use crate::script_run::{ScriptRun, start_proxies};
 use crate::url_run::UrlRun;
 
@@ -18,6 +19,8 @@ use crate::url_run::UrlRun;
 pub(crate) enum RunSource<'a> {
     /// Loaded again for every run, so that its data starts from the beginning.
     Script(Box<ScriptRun<'a>>),
+    /// Likewise.
+    K6(Box<K6Source<'a>>),
     Url(Box<UrlRun<'a>>),
 }
 
@@ -49,6 +52,7 @@ impl RunSource<'_> {
                 let digest = loaded.digest();
                 Ok((loaded.plan, Some(digest)))
             }
+            RunSource::K6(script) => script.plan().map(|(plan, digest)| (plan, Some(digest))),
             RunSource::Url(url) => Ok((url.plan.clone(), None)),
         }
     }
@@ -56,6 +60,7 @@ impl RunSource<'_> {
     fn limits(&self) -> &LimitArgs {
         match self {
             RunSource::Script(script) => &script.network.limits,
+            RunSource::K6(script) => &script.network.limits,
             RunSource::Url(url) => &url.network.limits,
         }
     }
@@ -64,6 +69,7 @@ impl RunSource<'_> {
     pub(crate) fn proxies(&self) -> anyhow::Result<Vec<TcpProxy>> {
         match self {
             RunSource::Script(script) => Ok(start_proxies(&script.load()?)?),
+            RunSource::K6(script) => Ok(script.load_system()?.as_ref().map(start_proxies).transpose()?.unwrap_or_default()),
             RunSource::Url(_) => Ok(Vec::new()),
         }
     }
@@ -88,6 +94,7 @@ impl Series<'_> {
         let folder = self.folder.clone();
         let (secrets, finished) = match self.source {
             RunSource::Script(script) => of_script(ScriptRun { tags, ..script.as_ref().clone() }, seed, change, folder, &mut all)?,
+            RunSource::K6(script) => of_k6(K6Source { tags, ..script.as_ref().clone() }, seed, change, folder, &mut all)?,
             RunSource::Url(url) => of_url(url, tags, change, folder, &mut all)?,
         };
         let hidden = |error: SessionError| match error {
@@ -116,6 +123,21 @@ fn of_script(
     change(&mut loaded.plan);
     let secrets = loaded.plan.all_secrets();
     Ok((secrets, script.prepare(loaded, folder)?.run(subscribers)))
+}
+
+fn of_k6(
+    mut script: K6Source<'_>,
+    seed: Option<u64>,
+    change: impl FnOnce(&mut TestPlan),
+    folder: PathBuf,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> anyhow::Result<Ended> {
+    script.inputs.seed = seed.or(script.inputs.seed);
+    let mut prepared = script.prepare(script.load()?, folder)?;
+    change(&mut prepared.session.plan);
+    script.network.limits.check_plan(&prepared.session.plan)?;
+    let secrets = prepared.session.plan.all_secrets();
+    Ok((secrets, prepared.run(subscribers)))
 }
 
 fn of_url(

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use loadstone_script::{Permissions, RemoteModules};
 use serde_json::{Map, Value};
 
+use crate::secret_sources::SecretSource;
+
 /// Variables and overriding options.
 #[derive(Debug, Clone, Default)]
 pub struct K6Inputs {
@@ -20,6 +22,8 @@ pub struct K6Inputs {
     pub remote: Option<Arc<dyn RemoteModules + Send + Sync>>,
     /// What the script may do in addition to the default.
     pub permissions: Permissions,
+    /// The sources of `k6/secrets`.
+    pub secret_sources: Vec<SecretSource>,
 }
 
 /// Options that `K6_*` variables set, by the variable's name.
@@ -31,14 +35,19 @@ const NUMBERS: [(&str, &str); 6] = [
     ("K6_MAX_REDIRECTS", "maxRedirects"),
     ("K6_RPS", "rps"),
 ];
-const STRINGS: [(&str, &str); 5] = [
+const STRINGS: [(&str, &str); 9] = [
+    ("K6_BLACKLIST_IPS", "blacklistIPs"),
+    ("K6_BLOCK_HOSTNAMES", "blockHostnames"),
+    ("K6_LOCAL_IPS", "localIPs"),
+    ("K6_SUMMARY_TIME_UNIT", "summaryTimeUnit"),
     ("K6_DURATION", "duration"),
     ("K6_USER_AGENT", "userAgent"),
     ("K6_SETUP_TIMEOUT", "setupTimeout"),
     ("K6_TEARDOWN_TIMEOUT", "teardownTimeout"),
     ("K6_MIN_ITERATION_DURATION", "minIterationDuration"),
 ];
-const BOOLEANS: [(&str, &str); 9] = [
+const BOOLEANS: [(&str, &str); 10] = [
+    ("K6_NO_SUMMARY", "noSummary"),
     ("K6_INSECURE_SKIP_TLS_VERIFY", "insecureSkipTLSVerify"),
     ("K6_NO_CONNECTION_REUSE", "noConnectionReuse"),
     ("K6_NO_VU_CONNECTION_REUSE", "noVUConnectionReuse"),
@@ -76,6 +85,9 @@ pub fn options_of_environment(variables: &BTreeMap<String, String>) -> Result<Ma
             };
             options.insert(option.to_owned(), value.into());
         }
+    }
+    if let Some(text) = variables.get("K6_SUMMARY_TREND_STATS") {
+        options.insert("summaryTrendStats".to_owned(), text.split(',').map(str::trim).collect());
     }
     if let Some(text) = variables.get("K6_STAGES") {
         options.insert("stages".to_owned(), stages(&text.split(',').map(str::to_owned).collect::<Vec<_>>())?);

@@ -17,6 +17,7 @@ use serde_json::Map;
 use crate::input::K6Inputs;
 use crate::modules::{GUEST, NoRemoteModules};
 use crate::options::{self, K6Settings, OptionError, Planned};
+use crate::rate_limit::RequestRateLimit;
 use crate::realm::K6Realm;
 use crate::realm_inputs::RealmInputs;
 use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
@@ -55,7 +56,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let program = Arc::new(compile_guest(path, &GUEST, remote, &inputs.permissions)?);
     let access = FileAccess::new(program.folder_path(), &inputs.permissions);
     let variables = Arc::new(inputs.variables.clone());
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared { secret_sources: inputs.secret_sources.clone(), ..Shared::default() });
     let declared = Rc::new(RefCell::new(Vec::new()));
     let opened_hosts = Rc::new(RefCell::new(Vec::new()));
     let world = RealmInputs {
@@ -100,6 +101,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let metric_numbers: HashMap<String, usize> =
         planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
     Ok(K6Test {
+        rate_limit: RequestRateLimit::per_second(settings.rps),
         network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, opened_hosts.take()), ..network(&settings) },
         notes,
         bytecode,
@@ -204,7 +206,7 @@ fn plan(
     }
 }
 
-/// Passwords in URLs of the script, and values of variables whose names say that they are secret.
+/// Passwords in URLs of the script and of its variables, and the values of `k6/secrets`.
 fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
     let mut secrets = Secrets::default();
     if let Ok(text) = std::fs::read_to_string(program.entry_path()) {
@@ -213,6 +215,7 @@ fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
     for value in inputs.variables.values() {
         secrets.learn_urls(value);
     }
+    inputs.secret_sources.iter().flat_map(|source| source.values.values()).for_each(|value| secrets.learn(value));
     secrets
 }
 
@@ -226,5 +229,11 @@ fn allowed_hosts(program: &Program, inputs: &K6Inputs, opened: Vec<HostPattern>)
 fn network(settings: &K6Settings) -> NetworkOptions {
     // k6 negotiates HTTP/2 for https.
     let http = HttpOptions { versions: Versions::Http2, ..HttpOptions::default() };
-    NetworkOptions { insecure: settings.insecure, protocols: ProtocolOptions::default().with(http), ..NetworkOptions::default() }
+    NetworkOptions {
+        insecure: settings.insecure,
+        address_rules: settings.address_rules.clone(),
+        sources: settings.sources.clone(),
+        protocols: ProtocolOptions::default().with(http),
+        ..NetworkOptions::default()
+    }
 }

@@ -17,6 +17,7 @@ const OWN: &[(&str, &str)] = &[
     ("k6/encoding", include_str!("js/encoding.ts")),
     ("k6/crypto", include_str!("js/crypto.ts")),
     ("k6/timers", include_str!("js/timers.ts")),
+    ("k6/secrets", include_str!("js/secrets.ts")),
     ("k6/ws", include_str!("js/ws.ts")),
     ("k6/websockets", include_str!("js/websockets.ts")),
     ("k6/net/grpc", include_str!("js/grpc.ts")),

@@ -18,14 +18,16 @@ type OnEnd = Box<dyn FnOnce()>;
 
 pub(crate) struct OpenSocket {
     pub(crate) socket: WebSocket,
+    /// The name of the request that opened it.
+    pub(crate) name: String,
     /// When each ping without a pong was sent, by its payload.
     pub(crate) pings: RefCell<HashMap<Vec<u8>, Nanos>>,
     on_end: RefCell<Option<OnEnd>>,
 }
 
 impl OpenSocket {
-    pub(crate) fn new(socket: WebSocket, on_end: impl FnOnce() + 'static) -> Self {
-        Self { socket, pings: RefCell::default(), on_end: RefCell::new(Some(Box::new(on_end))) }
+    pub(crate) fn new(socket: WebSocket, name: String, on_end: impl FnOnce() + 'static) -> Self {
+        Self { socket, name, pings: RefCell::default(), on_end: RefCell::new(Some(Box::new(on_end))) }
     }
 
     /// It has ended.

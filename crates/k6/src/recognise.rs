@@ -34,6 +34,23 @@ pub fn is_k6_script(path: &Path) -> bool {
     found
 }
 
+/// Whether a k6 script defines load, and is not only imported by others: it exports a default function, or options.
+pub fn exports_load(path: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    [
+        "export default",
+        "exports.default",
+        "as default",
+        "export const options",
+        "export let options",
+        "export var options",
+        "exports.options",
+    ]
+    .iter()
+    .any(|written| words.contains(written))
+}
+
 fn with(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -75,5 +92,12 @@ mod tests {
             assert_eq!(is_k6_script(&file(name, text)), is_k6, "{name}");
         }
         assert!(!is_k6_script(&folder.path().join("none.js")));
+        for (name, text, defines) in [
+            ("l.js", "export default function () {}", true),
+            ("m.js", "export  const options = {}; export function buy() {}", true),
+            ("n.js", "export function buy() {}", false),
+        ] {
+            assert_eq!(exports_load(&file(name, text)), defines, "{name}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A k6 script that has been loaded: the basis of every worker.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -11,7 +11,9 @@ use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
 use crate::options::{K6Scenario, K6Settings, PlannedMetric, SubMetric};
+use crate::rate_limit::RequestRateLimit;
 use crate::script_part::ScriptPart;
+use crate::secret_sources::SecretSource;
 use crate::step_counts::StepCounts;
 
 /// A script, ready to run. Shared by all workers.
@@ -38,6 +40,7 @@ pub struct K6Test {
     /// The merged options as JSON, for `exec.test.options`.
     pub(crate) options: String,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) rate_limit: Option<RequestRateLimit>,
 }
 
 /// Data of all VUs.
@@ -51,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) protos: Mutex<HashMap<String, GuestProtos>>,
     /// Checks by group, for each worker.
     pub(crate) steps: Mutex<Vec<Arc<Mutex<StepCounts>>>>,
+    pub(crate) secret_sources: Vec<SecretSource>,
     /// The argument of `handleSummary`, as JSON, and what it returned.
     pub(crate) summary_data: Mutex<String>,
     pub(crate) summary_files: Mutex<Option<Vec<SummaryFile>>>,
@@ -59,6 +63,16 @@ pub(crate) struct Shared {
 }
 
 impl K6Test {
+    /// Creates no VU before the load needs it. For loads other than the script's.
+    pub fn prepare_no_users(&mut self) {
+        self.scenarios.iter_mut().for_each(|scenario| scenario.users_prepared = 0);
+    }
+
+    /// Names of the variables that the script reads, as `__ENV.NAME` or `__ENV["NAME"]`.
+    pub fn variables_read(&self) -> BTreeSet<String> {
+        self.program.source_files().flat_map(|(_, text)| variables_in(text)).collect()
+    }
+
     /// SHA-256 of the script and all its imports, in hexadecimal.
     pub fn digest(&self) -> String {
         self.program.source_digest()
@@ -111,6 +125,31 @@ impl K6Test {
     }
 }
 
+fn variables_in(text: &str) -> impl Iterator<Item = String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("__ENV").filter_map(move |(at, word)| {
+        let rest = &text[at + word.len()..];
+        let (rest, is_quoted) = match rest.strip_prefix('[') {
+            Some(inside) => (inside.strip_prefix(['"', '\'', '`'])?, true),
+            None => (rest.strip_prefix("?.").or_else(|| rest.strip_prefix('.'))?, false),
+        };
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let is_closed = !is_quoted || rest[end..].starts_with(['"', '\'', '`']);
+        (end > 0 && is_closed).then(|| rest[..end].to_owned())
+    })
+}
+
 /// Names of the scenarios that run `setup` and `teardown`.
 pub(crate) const SET_UP: &str = "setup()";
 pub(crate) const TEAR_DOWN: &str = "teardown()";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found_where_the_script_reads_them() {
+        let text = "const a = __ENV.BASE_URL || __ENV['KEY'] + __ENV[`T${1}`]; const { B } = __ENV; f(__ENV?.RATE, __ENV[name], __ENV)";
+        assert_eq!(variables_in(text).collect::<Vec<_>>(), ["BASE_URL", "KEY", "RATE"]);
+    }
+}

@@ -180,7 +180,7 @@ impl Turn {
     }
 
     pub(crate) fn scenario_id(&self) -> ScenarioId {
-        self.running_iteration(|running| running.iteration.arrival.scenario).unwrap_or(ScenarioId(0))
+        self.vu.scenario_id()
     }
 
     /// When the first request of an open iteration was due. Later requests have no due time.
@@ -296,6 +296,10 @@ impl VuState {
 
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.get()
+    }
+
+    pub(crate) fn scenario_id(&self) -> ScenarioId {
+        self.running.borrow().as_ref().map_or(ScenarioId(0), |running| running.iteration.arrival.scenario)
     }
 
     pub(crate) fn scenario(&self) -> Option<&K6Scenario> {

@@ -110,6 +110,24 @@ impl Load {
         }
     }
 
+    /// Changes every leaf.
+    pub fn each_run(&mut self, change: &mut impl FnMut(&mut ScenarioRun)) {
+        match self {
+            Load::Sequence(parts) | Load::Parallel(parts) => parts.iter_mut().for_each(|part| part.each_run(change)),
+            Load::Run(run) => change(run),
+        }
+    }
+
+    /// Two parallel leaves of which the second starts when the first has ended, by its own delay.
+    pub fn separated(&self) -> Option<(&ScenarioRun, &ScenarioRun)> {
+        let leaves: Vec<&ScenarioRun> = self.leaves().into_iter().filter(|run| !run.runs_once()).collect();
+        let follows = |first: &ScenarioRun, then: &ScenarioRun| {
+            let ends = first.profile.duration_ns().map(|duration| first.start_after_ns.saturating_add(duration));
+            then.start_after_ns > 0 && ends.is_some_and(|end| end <= then.start_after_ns)
+        };
+        leaves.iter().find_map(|first| leaves.iter().find(|then| follows(first, then)).map(|then| (*first, *then)))
+    }
+
     /// Maximum number of concurrent users that the tree is certain to need. Open load may need any number, or one.
     pub fn users_certain(&self) -> u64 {
         self.users_at_once(&ScenarioRun::users_certain)

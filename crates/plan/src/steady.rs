@@ -21,6 +21,9 @@ impl TestPlan {
     /// # Errors
     /// The load has no single maximum to hold.
     pub fn steady_load(&self, duration_ns: u64) -> Result<Load, SteadyError> {
+        if self.load.separated().is_some() {
+            return Err(SteadyError::Sequence);
+        }
         self.steady(&self.load, duration_ns)
     }
 
@@ -32,7 +35,7 @@ impl TestPlan {
             Load::Sequence(parts) => Load::Sequence(each(parts)?),
             Load::Parallel(parts) => Load::Parallel(each(parts)?),
             Load::Run(run) if run.runs_once() => Load::Run(run.clone()),
-            Load::Run(run) => Load::Run(ScenarioRun { profile: self.steady_profile(run, duration_ns)?, ..run.clone() }),
+            Load::Run(run) => Load::Run(ScenarioRun { profile: self.steady_profile(run, duration_ns)?, start_after_ns: 0, ..run.clone() }),
         })
     }
 

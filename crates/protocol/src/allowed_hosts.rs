@@ -105,6 +105,11 @@ impl HostPattern {
         Self { name: NamePattern::Exactly(as_in_urls(name).unwrap_or_else(|| name.to_ascii_lowercase())), port: None }
     }
 
+    /// Whether it names this host, in any form.
+    pub(crate) fn names(&self, host: &str, port: u16) -> bool {
+        self.matches(host, port) || as_in_urls(host).is_some_and(|host| self.matches(&host, port))
+    }
+
     fn matches(&self, host: &str, port: u16) -> bool {
         self.port.is_none_or(|allowed| allowed == port) && self.name.matches(host)
     }

@@ -78,14 +78,20 @@ async fn establish(
     phases: &mut Phases,
 ) -> Result<RawSocket, Failure> {
     let clock = network.clock();
+    let rules = network.address_rules();
+    let (address, port) = rules.route(host, port)?;
     let begun = clock.now();
-    let looked_up = within(limit, "looking up the name", network.resolver.resolve(host)).await;
+    let looked_up = match address {
+        Some(address) => Ok(Ok(vec![address])),
+        None => within(limit, "looking up the name", network.resolver.resolve(host)).await,
+    };
     let resolved = clock.now();
     // A literal address needs no look-up. A few nanoseconds of parsing are not a phase.
-    if host.parse::<IpAddr>().is_err() {
+    if address.is_none() && host.parse::<IpAddr>().is_err() {
         phases.dns = resolved - begun;
     }
     let addresses = looked_up??;
+    rules.check(host, &addresses)?;
     let connected = within(limit, "connecting", first_to_answer(network, &addresses, port, source)).await;
     phases.connect = clock.now() - resolved;
     Ok(RawSocket::Tcp(connected??))

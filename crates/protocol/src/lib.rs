@@ -17,6 +17,7 @@
 //! To add a protocol, add a folder to layer 5 and its `mod` line here. Its settings are passed in [`NetworkOptions::protocols`], its shared state is
 //! in `Network::state`, and it connects with `connect`. No file of the lower layers changes.
 
+mod address_rules;
 mod admission;
 mod allowed_hosts;
 mod certificate_file;
@@ -61,6 +62,7 @@ mod tunnel;
 pub mod udp;
 pub mod ws;
 
+pub use address_rules::{AddressBlock, AddressBlockError, AddressRules, ReplacedHost};
 pub use admission::WorkerPosition;
 pub use allowed_hosts::{AllowedHosts, HostPattern, HostPatternError};
 pub use failure::Failure;

@@ -13,6 +13,7 @@ use loadstone_metrics::{GeneratorSlice, Histogram};
 use rustls::HandshakeKind;
 use tokio_rustls::client::TlsStream;
 
+use crate::address_rules::AddressRules;
 use crate::admission::Admission;
 use crate::dns::Resolver;
 use crate::extensions::Extensions;
@@ -177,6 +178,10 @@ impl Network {
     /// The same for datagrams, which take no route.
     pub(crate) fn check_datagram_host(&self, host: &str, port: u16) -> Result<(), Failure> {
         self.options.allowed_hosts.check(host, port)
+    }
+
+    pub(crate) fn address_rules(&self) -> &AddressRules {
+        &self.options.address_rules
     }
 
     pub(crate) fn route(&self) -> &NetworkRoute {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::address_rules::AddressRules;
 use crate::admission::WorkerPosition;
 use crate::allowed_hosts::AllowedHosts;
 use crate::identity::ClientIdentity;
@@ -28,6 +29,8 @@ pub struct NetworkOptions {
     pub name_servers: Vec<SocketAddr>,
     /// Hosts that users may connect to. A Unix socket or a proxy on the route is always permitted.
     pub allowed_hosts: AllowedHosts,
+    /// Other addresses for hosts, and what is blocked.
+    pub address_rules: AddressRules,
     /// The route to every target.
     pub route: NetworkRoute,
     /// Limit on new connections per second, of all workers together. Further ones wait.

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use loadstone_protocol::HostPattern;
+use loadstone_protocol::http::Hop;
 use rquickjs::{Ctx, Value};
 
 use crate::compile::{self, GuestModules, ModuleForm, Program, RemoteModules};
 use crate::error::{ScriptError, SourcePlace};
 use crate::named_hosts;
 use crate::permissions::Permissions;
+use crate::protocols::http::{TracedEnd, TracedOwner};
 use crate::realm;
+use crate::sinks::TracedExchange;
 
 /// Compiles a script of another tool and all its imports. `remote` finds those by URL that are no modules of the tool.
 ///
@@ -70,6 +73,11 @@ pub fn request_name(method: &str, path_and_query: &str) -> String {
     crate::protocols::http::name_of_request(method, path_and_query)
 }
 
+/// Shows redirects and the request that they led to, as `try` does.
+pub fn trace_hops(sink: &dyn Fn(&TracedExchange<'_>), owner: TracedOwner<'_>, before: &[Hop], end: TracedEnd<'_>) {
+    crate::protocols::http::show(sink, owner, before, end);
+}
+
 /// The body of a CommonJS file, as a function expression.
 #[derive(Debug)]
 pub struct CommonJsBody<'p> {
@@ -104,6 +112,11 @@ impl Program {
     /// Whether the text of a file contains a word.
     pub fn contains_word(&self, word: &str) -> bool {
         self.place_of_word(word).is_some()
+    }
+
+    /// Its files, and the text of each.
+    pub fn source_files(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+        self.modules.values().filter_map(|module| module.source.as_ref()).map(|source| (self.folder.join(&*source.file), &*source.text))
     }
 
     /// SHA-256 of every file with its name, in hexadecimal.

@@ -57,6 +57,7 @@ pub use globals::console::ConsoleLevel;
 pub use grpc_types::grpc_types;
 pub use guest::{
     CommonJsBody, caught_error, compile_guest, css_selector, hosts_in, install_url, parse_html, request_name, running_place, thrown_error,
+    trace_hops,
 };
 pub use guest_grpc::{GuestMethod, GuestProtos, GuestServices};
 pub use iterations::ScriptUser;
@@ -66,6 +67,7 @@ pub use loaded::Loaded;
 pub use named_hosts::{SETTINGS_BYTES_MAX, in_value as hosts_named_in};
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use permissions::{AccessKind, AccessRefused, FileAccess, Permissions};
+pub use protocols::http::{TracedEnd, TracedOwner};
 pub use sinks::{
     CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, StubConsole, TraceSink, TracedCheck, TracedExchange,
     TracedExpectation, TracedMessage, TracedRequest, TracedResponse,

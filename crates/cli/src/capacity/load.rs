@@ -1,7 +1,7 @@
 //! The load of a test at a different level.
 
 use loadstone_analysis::LoadUnit;
-use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
+use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestLanguage, TestPlan, Timing};
 
 use crate::exit::UsageError;
 
@@ -12,6 +12,8 @@ pub(crate) struct TestLoad {
     /// The level that the test itself requests.
     pub(crate) level: f64,
     load: Load,
+    /// The maximum of users grows with the load: k6 requires one in every script with arrival rates.
+    scales_users_max: bool,
 }
 
 impl TestLoad {
@@ -27,13 +29,14 @@ impl TestLoad {
                 Some(Peak::Users(count)) => users += count,
                 None => {
                     return Err(UsageError(format!(
-                        "scenario \"{}\" runs a fixed number of iterations, which has no level to search: use arrivals or users",
-                        name(run)
+                        "scenario \"{}\" runs a fixed number of iterations, which has no level to search: {}",
+                        name(run),
+                        remedy(plan.language)
                     )));
                 }
             }
         }
-        if let Some((first, then)) = follows(&plan.load) {
+        if let Some((first, then)) = follows(&plan.load).or_else(|| plan.load.separated()) {
             return Err(UsageError(format!(
                 "\"{}\" is followed by \"{}\": a search needs a single continuous load; only parts that run once may precede or follow it",
                 name(first),
@@ -44,9 +47,9 @@ impl TestLoad {
             (true, false) => (LoadUnit::Arrivals, arrivals),
             (false, true) => (LoadUnit::Users, users),
             (true, true) => (LoadUnit::Times, 1.0),
-            (false, false) => return Err(UsageError("the test has no load: add arrivals or users".to_owned())),
+            (false, false) => return Err(UsageError(format!("the test has no load that lasts: {}", remedy(plan.language)))),
         };
-        Ok(Self { unit, level, load: plan.load.clone() })
+        Ok(Self { unit, level, load: plan.load.clone(), scales_users_max: plan.language == TestLanguage::K6 })
     }
 
     /// The load at this level, held for the given time. Parts that run once are unchanged.
@@ -56,7 +59,22 @@ impl TestLoad {
 
     /// The load that rises between two levels in the given time.
     pub(crate) fn ramp(&self, (from, to): (f64, f64), seconds: f64) -> Load {
-        at(&self.load, (from / self.level, to / self.level), (seconds * 1e9) as u64)
+        let mut load = at(&self.load, (from / self.level, to / self.level), (seconds * 1e9) as u64);
+        if self.scales_users_max {
+            let times = (from.max(to) / self.level).max(1.0);
+            load.each_run(&mut |run| run.users_max = run.users_max.map(|most| (most as f64 * times).ceil() as u64));
+        }
+        load
+    }
+}
+
+/// What gives a test a load with a level.
+fn remedy(language: TestLanguage) -> &'static str {
+    match language {
+        TestLanguage::Loadstone => "use arrivals or users",
+        TestLanguage::K6 => {
+            "use an executor with a rate or VUs over time, such as constant-arrival-rate, or set the environment's K6_VUS and K6_DURATION"
+        }
     }
 }
 
@@ -119,7 +137,7 @@ fn at(load: &Load, times: (f64, f64), duration_ns: u64) -> Load {
                 }
                 (other, _) => other.clone(),
             };
-            Load::Run(ScenarioRun { profile, ..run.clone() })
+            Load::Run(ScenarioRun { profile, start_after_ns: 0, ..run.clone() })
         }
     }
 }
@@ -166,6 +184,21 @@ mod tests {
         assert_eq!((both.unit, both.level), (LoadUnit::Times, 1.0));
     }
 
+    /// k6 requires a maximum of VUs, which would otherwise limit a search.
+    #[test]
+    fn the_vus_of_a_k6_script_grow_with_its_load() {
+        let bounded =
+            ScenarioRun { users_max: Some(10), start_after_ns: 3 * S, ..ScenarioRun::new(ScenarioId(1), LoadProfile::rate(5.0, 9 * S)) };
+        let mut plan = plan(Load::Run(bounded));
+        let most = |plan: &TestPlan, level| match TestLoad::of(plan).unwrap().at(level, 9.0) {
+            Load::Run(run) => (run.users_max, run.start_after_ns),
+            _ => unreachable!(),
+        };
+        assert_eq!(most(&plan, 20.0), (Some(10), 0));
+        plan.language = TestLanguage::K6;
+        assert_eq!([2.0, 20.0].map(|level| most(&plan, level)), [(Some(10), 0), (Some(40), 0)]);
+    }
+
     #[test]
     fn load_without_a_level_is_refused() {
         let refused = |load: Load| TestLoad::of(&plan(load)).unwrap_err().to_string();
@@ -173,6 +206,12 @@ mod tests {
         assert!(refused(run(1, counted)).contains("\"buy\" runs a fixed number of iterations"));
         let one_after_another = Load::Sequence(vec![run(1, LoadProfile::users(3, S)), run(2, LoadProfile::users(3, S))]);
         assert!(refused(one_after_another).contains("\"buy\" is followed by \"look\""));
+        let later = ScenarioRun { start_after_ns: 2 * S, ..ScenarioRun::new(ScenarioId(2), LoadProfile::users(3, S)) };
+        let staggered = |after: u64| {
+            Load::Parallel(vec![run(1, LoadProfile::users(3, S)), Load::Run(ScenarioRun { start_after_ns: after, ..later.clone() })])
+        };
+        assert!(refused(staggered(S)).contains("\"buy\" is followed by \"look\""));
+        assert!(TestLoad::of(&plan(staggered(S / 2))).is_ok());
         assert!(refused(run(0, LoadProfile::burst(1))).contains("no load"));
     }
 }

@@ -20,7 +20,8 @@ use crate::comparison::ConcludedRun;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, FlagError, UsageError};
-use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs};
+use crate::flags::{self, K6ScriptArgs, NetworkArgs, ParameterArgs, RunsFolderArgs};
+use crate::k6_source::K6Source;
 use crate::objective;
 use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
@@ -39,18 +40,34 @@ const BUDGET_RAMPS_MIN: f64 = 4.0;
 const LADDER_PROBE_SHARE: f64 = 0.4;
 
 /// Flags that have no effect where no load is generated.
-const SEARCH_FLAGS: [&str; 13] =
-    ["what", "objectives", "params", "first", "most", "precision", "probe", "pause", "budget", "resume", "workers", "seed", "tags"];
+const SEARCH_FLAGS: [&str; 15] = [
+    "what",
+    "objectives",
+    "params",
+    "variables",
+    "system",
+    "first",
+    "most",
+    "precision",
+    "probe",
+    "pause",
+    "budget",
+    "resume",
+    "workers",
+    "seed",
+    "tags",
+];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   loadstone capacity shop.load.ts --objective 'p99 < 300ms'
+  loadstone capacity script.js -e BASE_URL=http://127.0.0.1:8080 --objective 'p99 < 300ms'    # a k6 script
   loadstone capacity http://127.0.0.1:8080/ --rate 50 --objective 'p99 < 300ms' --objective 'failures < 1%'
   loadstone capacity --of-run latest --html capacity.html
   loadstone capacity demo")]
 pub(crate) struct CapacityArgs {
-    /// A test (*.load.ts), a URL, or `demo` for the built-in shop.
+    /// A test (*.load.ts), a k6 script, a URL, or `demo` for the built-in shop.
     #[arg(value_name = "FILE|URL|demo", required_unless_present = "of_run")]
     what: Option<String>,
     /// Analyze a finished run with a rising load instead of searching: what was its highest throughput?
@@ -61,6 +78,8 @@ pub(crate) struct CapacityArgs {
     objectives: Vec<String>,
     #[command(flatten)]
     params: ParameterArgs,
+    #[command(flatten)]
+    k6: K6ScriptArgs,
     /// Load of the first probe: arrivals per second or users, summed over all scenarios.  [default: a quarter of the test's]
     #[arg(long, value_name = "LOAD")]
     first: Option<String>,
@@ -126,12 +145,16 @@ impl CapacityArgs {
         let source = if what.contains("://") {
             self.of_url(what)?
         } else {
-            let remedy = "run a ramping-arrival-rate scenario with `loadstone run`, then `loadstone capacity --of-run latest`";
-            argument::check_own_test(Path::new(what), "capacity", remedy)?;
+            argument::check_test(Path::new(what))?;
             if let Some(flag) = self.url.first_set() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
-            self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..self.params.inputs()? })
+            if loadstone_k6::is_k6_script(Path::new(what)) {
+                self.of_k6(Path::new(what), what)?
+            } else {
+                self.k6.check_unused(what)?;
+                self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..self.params.inputs()? })
+            }
         };
         self.search(source, &SearchPace::USUAL, context)
     }
@@ -162,6 +185,19 @@ impl CapacityArgs {
             network: &self.network,
             fleet: None,
         }))
+    }
+
+    fn of_k6<'a>(&'a self, path: &'a Path, shown: &'a str) -> anyhow::Result<RunSource<'a>> {
+        Ok(RunSource::K6(Box::new(K6Source {
+            path,
+            shown,
+            inputs: self.k6.inputs(path, &self.params, self.seed)?,
+            system: self.k6.system_of(path),
+            system_inputs: self.params.inputs()?,
+            workers: self.workers(),
+            tags: &[],
+            network: &self.network,
+        })))
     }
 
     fn workers(&self) -> u32 {

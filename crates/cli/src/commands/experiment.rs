@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use loadstone_analysis::{ComparisonVerdict, Experiment, ExperimentStop, Finding};
+use loadstone_plan::{TestLanguage, TestPlan};
 use loadstone_report::terminal::Style;
 use loadstone_script::{Inputs, Knob, Loaded};
 use loadstone_stub::demo::{DemoOptions, DemoShop};
@@ -15,11 +16,12 @@ use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{self, Exit, FlagError, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
-use crate::flags::{self, NetworkArgs, ParameterArgs};
+use crate::flags::{self, K6ScriptArgs, NetworkArgs, ParameterArgs};
 use crate::gate;
+use crate::k6_source::K6Source;
 use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
-use crate::series::TargetUnreachable;
+use crate::series::{RunSource, TargetUnreachable};
 use crate::watched::WatchedArgs;
 
 /// Selects the built-in shop in place of a file.
@@ -37,7 +39,7 @@ Examples:
 
 Exit codes: 0 decided, 4 undecided, 130 interrupted; others as for all commands.")]
 pub(crate) struct ExperimentArgs {
-    /// A test (*.load.ts) that declares a knob, or `demo` for the built-in shop.
+    /// A test (*.load.ts) that declares a knob, a k6 script with a file that declares one (--with), or `demo` for the built-in shop.
     #[arg(value_name = "FILE")]
     file: String,
     /// Knob to change. Required if the test has several.
@@ -66,6 +68,8 @@ pub(crate) struct ExperimentArgs {
     put_back: bool,
     #[command(flatten)]
     params: ParameterArgs,
+    #[command(flatten)]
+    k6: K6ScriptArgs,
     #[command(flatten)]
     network: NetworkArgs,
     #[command(flatten)]
@@ -98,8 +102,11 @@ impl ExperimentArgs {
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
         if self.file != DEMO || Path::new(DEMO).exists() {
-            let remedy = "run it with `loadstone run` before and after the change, then use `loadstone compare`";
-            argument::check_own_test(Path::new(&self.file), "experiment", remedy)?;
+            argument::check_test(Path::new(&self.file))?;
+            if loadstone_k6::is_k6_script(Path::new(&self.file)) {
+                return self.perform_k6(context, Path::new(&self.file), inputs);
+            }
+            self.k6.check_unused(&self.file)?;
             return self.perform_file(context, Path::new(&self.file), &self.file, inputs);
         }
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
@@ -119,11 +126,11 @@ impl ExperimentArgs {
     }
 
     /// Checks whether an experiment is possible with this test.
-    pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
-        self.chosen(loaded, None)?;
+    pub(crate) fn check(&self, plan: &TestPlan, knobs: &[Knob]) -> anyhow::Result<()> {
+        self.chosen(plan.language, knobs, None)?;
         let block_seconds = self.block_seconds()?;
         self.rounds_max()?;
-        loaded.plan.steady_load(block_seconds * 1_000_000_000).map_err(|problem| UsageError(problem.to_string()))?;
+        plan.steady_load(block_seconds * 1_000_000_000).map_err(|problem| UsageError(problem.to_string()))?;
         self.effect()?;
         self.measure()?;
         Ok(())
@@ -140,13 +147,43 @@ impl ExperimentArgs {
             fleet: None,
         };
         let loaded = script.load()?;
-        let secrets = loaded.plan.all_secrets();
-        self.experiment(context, script, loaded).map_err(|error| exit::hiding(&secrets, error))
+        let parts = ExperimentParts {
+            plan: loaded.plan.clone(),
+            seed: script.inputs.seed,
+            loaded,
+            is_demo: path != Path::new(&self.file),
+            source: RunSource::Script(Box::new(script)),
+        };
+        self.experiment_of(context, parts)
     }
 
-    fn experiment(&self, context: &CommandContext, script: ScriptRun<'_>, loaded: Loaded) -> anyhow::Result<Exit> {
-        let about = self.about(&loaded.plan.name)?;
-        let knob = self.chosen(&loaded, about.as_ref().map(|(_, finding)| finding))?;
+    /// The load of a k6 script, and the knobs of the file that describes its system.
+    fn perform_k6(&self, context: &CommandContext, path: &Path, inputs: Inputs) -> anyhow::Result<Exit> {
+        let script = K6Source {
+            path,
+            shown: &self.file,
+            inputs: self.k6.inputs(path, &self.params, self.seed)?,
+            system: self.k6.system_of(path),
+            system_inputs: inputs,
+            workers: self.workers.unwrap_or_else(loadstone_session::cores).max(1),
+            tags: &[],
+            network: &self.network,
+        };
+        let loaded = script.load_system()?.ok_or_else(|| UsageError(no_knob(TestLanguage::K6)))?;
+        let (plan, _) = script.plan()?;
+        let source = RunSource::K6(Box::new(script));
+        self.experiment_of(context, ExperimentParts { plan, seed: self.seed, loaded, is_demo: false, source })
+    }
+
+    fn experiment_of(&self, context: &CommandContext, parts: ExperimentParts<'_>) -> anyhow::Result<Exit> {
+        let secrets = parts.plan.all_secrets();
+        self.experiment(context, parts).map_err(|error| exit::hiding(&secrets, error))
+    }
+
+    fn experiment(&self, context: &CommandContext, parts: ExperimentParts<'_>) -> anyhow::Result<Exit> {
+        let ExperimentParts { source, plan, loaded, seed, is_demo } = parts;
+        let about = self.about(&plan.name)?;
+        let knob = self.chosen(plan.language, &loaded.knobs, about.as_ref().map(|(_, finding)| finding))?;
         self.network.limits.check_knob(knob)?;
         if self.put_back {
             experiment::put_back(&loaded, knob)?;
@@ -155,8 +192,10 @@ impl ExperimentArgs {
         }
         let experiment = ExperimentRun {
             // The demo's shop ends with this process, so there is nothing to restore.
-            puts_back: (script.path == Path::new(&self.file)).then(|| self.putting_back(&knob.name)),
-            script,
+            puts_back: (!is_demo).then(|| self.putting_back(&knob.name)),
+            source,
+            plan,
+            seed,
             knob: knob.clone(),
             loaded,
             block_seconds: self.block_seconds()?,
@@ -185,7 +224,9 @@ impl ExperimentArgs {
 
     fn putting_back(&self, knob: &str) -> Vec<String> {
         let words = ["experiment", &self.file, "--put-back", "--knob", knob].map(str::to_owned);
-        words.into_iter().chain(self.params.params.iter().flat_map(|given| ["-p".to_owned(), given.clone()])).collect()
+        let parameters = self.params.params.iter().flat_map(|given| ["-p".to_owned(), given.clone()]);
+        let of_k6 = self.k6.arguments().into_iter().map(|word| word.to_string_lossy().into_owned());
+        words.into_iter().chain(parameters).chain(of_k6).collect()
     }
 
     /// The finding to verify, and the run that reported it.
@@ -205,21 +246,19 @@ impl ExperimentArgs {
         Ok(Some((directory, findings.swap_remove(number - 1))))
     }
 
-    fn chosen<'l>(&self, loaded: &'l Loaded, finding: Option<&Finding>) -> anyhow::Result<&'l Knob> {
-        let names = || loaded.knobs.iter().map(|knob| format!("\"{}\"", knob.name)).collect::<Vec<_>>().join(", ");
-        if loaded.knobs.is_empty() {
-            let remedy =
-                "declare one: knob(\"pool\", { values: [5, 10], apply: (size) => ({ command: `…${size}…` }) }); see docs/experiment.md";
-            return Err(UsageError(format!("the test has no knob: {remedy}")).into());
+    fn chosen<'l>(&self, language: TestLanguage, knobs: &'l [Knob], finding: Option<&Finding>) -> anyhow::Result<&'l Knob> {
+        let names = || knobs.iter().map(|knob| format!("\"{}\"", knob.name)).collect::<Vec<_>>().join(", ");
+        if knobs.is_empty() {
+            return Err(UsageError(no_knob(language)).into());
         }
         if let Some(name) = &self.knob {
-            let known: Vec<&str> = loaded.knobs.iter().map(|knob| knob.name.as_str()).collect();
+            let known: Vec<&str> = knobs.iter().map(|knob| knob.name.as_str()).collect();
             let meant = || loadstone_units::did_you_mean(name, &known);
             let unknown = || FlagError::new("knob", format!("there is no knob \"{name}\"{}; the test has {}", meant(), names()));
-            return Ok(loaded.knobs.iter().find(|knob| knob.name == *name).ok_or_else(unknown)?);
+            return Ok(knobs.iter().find(|knob| knob.name == *name).ok_or_else(unknown)?);
         }
         if let Some(finding) = finding {
-            let named: Vec<&Knob> = loaded.knobs.iter().filter(|knob| loadstone_analysis::names_knob(finding, &knob.name)).collect();
+            let named: Vec<&Knob> = knobs.iter().filter(|knob| loadstone_analysis::names_knob(finding, &knob.name)).collect();
             return match named[..] {
                 [knob] => Ok(knob),
                 _ => {
@@ -230,7 +269,7 @@ impl ExperimentArgs {
                 }
             };
         }
-        match &loaded.knobs[..] {
+        match knobs {
             [knob] => Ok(knob),
             _ => Err(UsageError(format!("the test has several knobs ({}): choose one with --knob", names())).into()),
         }
@@ -281,6 +320,26 @@ impl ExperimentArgs {
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
         onto_job_page(&markdown)?;
         write_if_asked(self.html.as_deref(), || loadstone_report::experiment::html(experiment))
+    }
+}
+
+/// A test from which an experiment takes its load and its knobs.
+struct ExperimentParts<'a> {
+    source: RunSource<'a>,
+    plan: TestPlan,
+    /// The file that declares the knobs: the test, or for a k6 script the one that describes its system.
+    loaded: Loaded,
+    seed: Option<u64>,
+    is_demo: bool,
+}
+
+fn no_knob(language: TestLanguage) -> String {
+    let knob = "knob(\"pool\", { values: [5, 10], apply: (size) => ({ command: `…${size}…` }) })";
+    match language {
+        TestLanguage::Loadstone => format!("the test has no knob: declare one: {knob}; see docs/experiment.md"),
+        TestLanguage::K6 => format!(
+            "the k6 script has no knob: declare one in a file for --with (or SCRIPT.system.ts next to the script): {knob}; see docs/experiment.md"
+        ),
     }
 }
 

@@ -1,17 +1,17 @@
 //! `loadstone inspect`: the resolved plan and parameters as JSON.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use loadstone_k6::{K6Inputs, options_of_environment};
 use loadstone_plan::TestPlan;
 
 use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
-use crate::flags::ParameterArgs;
+use crate::flags::{K6ScriptArgs, ParameterArgs};
+use crate::k6_source::print_notes;
+use crate::system_file::merged;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -20,14 +20,18 @@ pub(crate) struct InspectArgs {
     file: PathBuf,
     #[command(flatten)]
     params: ParameterArgs,
+    #[command(flatten)]
+    k6: K6ScriptArgs,
 }
 
 impl InspectArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         argument::check_test(&self.file)?;
-        let plan = match loadstone_k6::is_k6_script(&self.file) {
-            true => self.k6_plan()?,
-            false => loadstone_script::load(&self.file, &self.params.inputs()?)?.plan,
+        let plan = if loadstone_k6::is_k6_script(&self.file) {
+            self.k6_plan()?
+        } else {
+            self.k6.check_unused(&self.file.display().to_string())?;
+            loadstone_script::load(&self.file, &self.params.inputs()?)?.plan
         };
         let secrets = plan.all_secrets();
         loadstone_session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
@@ -37,17 +41,14 @@ impl InspectArgs {
         Ok(Exit::Passed)
     }
 
-    /// The plan of a k6 script with the options of the environment.
+    /// The plan of a k6 script, with what the file of `--with` adds to it.
     fn k6_plan(&self) -> anyhow::Result<TestPlan> {
-        if let Some(param) = self.params.params.first() {
-            return Err(UsageError(format!(
-                "-p {param}: parameters belong to Loadstone tests; set variables of a k6 script in the environment"
-            ))
-            .into());
+        let inputs = self.k6.inputs(&self.file, &self.params, None)?;
+        let test = loadstone_k6::load(&self.file, &inputs).map_err(|problem| problem.error)?;
+        print_notes(&test)?;
+        match self.k6.system_of(&self.file) {
+            Some(file) => Ok(merged(test.plan, &loadstone_script::load_system(&file, &self.params.inputs()?)?, &file)?),
+            None => Ok(test.plan),
         }
-        let variables: BTreeMap<String, String> = std::env::vars().collect();
-        let tiers = vec![options_of_environment(&variables).map_err(UsageError)?];
-        let inputs = K6Inputs { variables, tiers, permissions: self.params.permissions.permissions(), ..K6Inputs::default() };
-        Ok(loadstone_k6::load(&self.file, &inputs).map_err(|problem| problem.error)?.plan)
     }
 }

@@ -26,7 +26,7 @@ Examples:
   loadstone mcp load --limit-net staging.shop.example:443 --limit-rate 50
   loadstone mcp load --http 127.0.0.1:7581")]
 pub(crate) struct McpArgs {
-    /// Folder with the tests (*.load.ts), at any depth.
+    /// Folder with the tests (*.load.ts) and k6 scripts, at any depth.
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
     #[command(flatten)]

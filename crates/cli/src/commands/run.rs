@@ -7,8 +7,6 @@ use std::path::Path;
 use clap::Args;
 use loadstone_session::Session;
 
-use loadstone_k6::K6Inputs;
-
 use crate::argument;
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
@@ -16,6 +14,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
 use crate::k6_run::{K6Args, K6Run};
+use crate::k6_source::K6Source;
 use crate::script_run::ScriptRun;
 use crate::url_run::UrlRun;
 pub(crate) use url_load::UrlArgs;
@@ -129,28 +128,22 @@ impl RunArgs {
         if let Some(flag) = self.url.first_set_except_body() {
             return wrong(format!("{flag} is for a URL without a script; a k6 script takes the flags of k6: -u, -d, -i, -s, -e"));
         }
-        if let Some(param) = self.params.params.first().filter(|_| !self.k6.has_system()) {
-            return wrong(format!("-p {param}: parameters belong to Loadstone tests; set a variable of a k6 script with -e"));
-        }
         if self.fleet.resolve(self.workers)?.is_some() {
-            return wrong("--fleet does not run k6 scripts yet: run the script on one machine".to_owned());
+            return wrong("--fleet does not run k6 scripts: agents cannot exchange checks yet; run the script on one machine".to_owned());
         }
         self.k6.check_files(&self.output.runs)?;
-        let inputs = K6Inputs {
-            permissions: self.params.permissions.permissions(),
-            ..self.k6.inputs(Path::new(&self.what), self.url.body(), self.seed)?
-        };
-        let run = K6Run {
-            k6: &self.k6,
+        let path = Path::new(&self.what);
+        let source = K6Source {
+            inputs: self.k6.inputs(path, &self.params, self.url.body(), self.seed)?,
+            system: self.k6.script.system_of(path),
             system_inputs: self.params.inputs()?,
-            path: Path::new(&self.what),
+            path,
             shown: &self.what,
-            inputs,
             workers: self.workers(),
             tags: &self.tags,
             network: &self.network,
         };
-        run.perform(&self.output, self.stop_with_stdin, context.color)
+        K6Run { k6: &self.k6, source }.perform(&self.output, self.stop_with_stdin, context.color)
     }
 
     fn workers(&self) -> u32 {

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use loadstone_engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, WorkerContext};
+use loadstone_engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext};
+use loadstone_k6::{K6Sinks, K6Users};
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 use loadstone_plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
+use loadstone_protocol::NetworkOptions;
 use loadstone_report::terminal::{ColorChoice, Style};
 use loadstone_report::{ExchangeView, ExpectationView, MessageView, ResponseView};
 use loadstone_script::{
@@ -24,9 +26,11 @@ use loadstone_units::text;
 use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError, hiding, unreachable};
-use crate::flags::{NetworkArgs, ParameterArgs};
+use crate::flags::{K6ScriptArgs, NetworkArgs, ParameterArgs};
 use crate::interrupt;
+use crate::k6_source::{K6Source, print_notes};
 use crate::script_run::{console_text, start_proxies};
+use crate::system_file::merged;
 use aftermath::Aftermath;
 
 /// Ends the load after this time for a scenario that loops forever (a paced one).
@@ -36,7 +40,7 @@ const GRACE_NS: u64 = 60_000_000_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
-    /// A test (*.load.ts).
+    /// A test (*.load.ts) or a k6 script.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Run only this scenario.
@@ -45,16 +49,18 @@ pub(crate) struct TryArgs {
     #[command(flatten)]
     params: ParameterArgs,
     #[command(flatten)]
+    k6: K6ScriptArgs,
+    #[command(flatten)]
     network: NetworkArgs,
 }
 
 impl TryArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        argument::check_own_test(
-            &self.file,
-            "try",
-            "run one iteration with `loadstone run SCRIPT -i 1 --no-save`, and print responses with console.log",
-        )?;
+        argument::check_test(&self.file)?;
+        if loadstone_k6::is_k6_script(&self.file) {
+            return self.try_k6(context.color);
+        }
+        self.k6.check_unused(&self.file.display().to_string())?;
         let mut loaded = loadstone_script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         self.network.limits.check(&loaded)?;
@@ -66,25 +72,83 @@ impl TryArgs {
 fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secrets) -> anyhow::Result<Exit> {
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
-    let _proxies = start_proxies(&loaded)?;
-    let stub_secrets = secrets.clone();
-    let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
-    let stubs = loaded.has_stubs().then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);
-    if let Err(problem) = loadstone_session::reach(&plan, &loaded.network) {
-        return unreachable(&problem, secrets);
+    let trial = TriedTest { plan, network: loaded.network.clone(), system: Some(Arc::clone(&loaded)), ends: TryEnds::default(), secrets };
+    let (style, ends) = (Style::detect(color, std::io::stdout().is_terminal()), trial.ends.clone());
+    trial.perform(|context: &WorkerContext| {
+        ScriptUsers::new(&loaded, context, showing(style, secrets, &ends)).map_err(|error| error.render())
+    })
+}
+
+impl TryArgs {
+    fn try_k6(&self, color: ColorChoice) -> anyhow::Result<Exit> {
+        let source = K6Source {
+            path: &self.file,
+            shown: "",
+            inputs: self.k6.inputs(&self.file, &self.params, None)?,
+            system: self.k6.system_of(&self.file),
+            system_inputs: self.params.inputs()?,
+            workers: 1,
+            tags: &[],
+            network: &self.network,
+        };
+        let mut test = source.load()?;
+        print_notes(&test)?;
+        test.prepare_no_users();
+        let system = source.load_system()?.map(Arc::new);
+        let plan = match (&source.system, &system) {
+            (Some(file), Some(system)) => merged(test.plan.clone(), system, file)?,
+            _ => test.plan.clone(),
+        };
+        self.network.limits.check_plan(&plan)?;
+        let secrets = &plan.all_secrets();
+        let plan = Arc::new(once_each(&plan, self.scenario.as_deref())?);
+        let trial = TriedTest { plan, network: test.network.clone(), system, ends: TryEnds::default(), secrets };
+        let (style, ends, test) = (Style::detect(color, std::io::stdout().is_terminal()), trial.ends.clone(), Arc::new(test));
+        let marked = Arc::clone(&test);
+        let exit = trial
+            .perform(|context: &WorkerContext| {
+                K6Users::new(&test, context, showing_k6(style, secrets, &ends)).map_err(|error| error.render())
+            })
+            .map_err(|error| hiding(secrets, error))?;
+        Ok(if exit == Exit::Passed && marked.is_marked_failed() { Exit::ThresholdsFailed } else { exit })
     }
-    let style = Style::detect(color, std::io::stdout().is_terminal());
-    let mut coordinator = Coordinator::new(Arc::clone(&plan), 1);
-    if !plan.flows.is_empty() {
-        coordinator = coordinator.lingering();
-    }
-    interrupt::steer(coordinator.handle())?;
-    let misused = Arc::new(AtomicBool::new(false));
-    let mut counts = TryCounts::default();
-    let mut aftermath = Aftermath::new(&plan, stubs);
-    let ending = coordinator.run(
-        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets, &misused)).map_err(|error| error.render()),
-        |event| match event {
+}
+
+/// What scripts did to the trial.
+#[derive(Debug, Clone, Default)]
+struct TryEnds {
+    /// The test contradicts itself.
+    misused: Arc<AtomicBool>,
+    /// A k6 script called `exec.test.abort()`.
+    aborted: Arc<AtomicBool>,
+}
+
+/// One iteration of each scenario, ready to run.
+struct TriedTest<'a> {
+    plan: Arc<TestPlan>,
+    network: NetworkOptions,
+    /// The file that declares stubs and proxies.
+    system: Option<Arc<Loaded>>,
+    ends: TryEnds,
+    secrets: &'a Secrets,
+}
+
+impl TriedTest<'_> {
+    fn perform<C: UserFactory>(self, make_users: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+        let Self { plan, network, system, ends, secrets } = self;
+        let _proxies = system.as_deref().map(start_proxies).transpose()?;
+        let stubs = system.as_ref().map(|system| started_stubs(system, secrets)).transpose()?.flatten();
+        if let Err(problem) = loadstone_session::reach(&plan, &network) {
+            return unreachable(&problem, secrets);
+        }
+        let mut coordinator = Coordinator::new(Arc::clone(&plan), 1);
+        if !plan.flows.is_empty() {
+            coordinator = coordinator.lingering();
+        }
+        interrupt::steer(coordinator.handle())?;
+        let mut counts = TryCounts::default();
+        let mut aftermath = Aftermath::new(&plan, stubs);
+        let ending = coordinator.run(make_users, |event| match event {
             LoadEvent::Ready { zero } => {
                 aftermath.begin(zero);
                 None
@@ -103,27 +167,19 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
                 None
             }
             LoadEvent::Waiting | LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
-        },
-    );
-    if let LoadEnding::Broke(problem) = ending {
-        anyhow::bail!(problem);
-    }
-    aftermath.lines().iter().for_each(|line| say(&secrets.hide(line)));
-    let TryCounts { iterations, iterations_failed, checks_failed, .. } = counts;
-    let checks = if checks_failed > 0 { format!(", {} failed", loadstone_units::counted(checks_failed, "check")) } else { String::new() };
-    say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", loadstone_units::counted(iterations, "iteration")));
-    match ending {
-        LoadEnding::Stopped(StopReason::SetUp(_)) => {
-            say("The set-up failed, so the rest of the test did not run.");
-            return Ok(Exit::SetUpFailed);
+        });
+        if let LoadEnding::Broke(problem) = ending {
+            anyhow::bail!(problem);
         }
-        LoadEnding::Stopped(_) => return Ok(Exit::Interrupted),
-        LoadEnding::Completed | LoadEnding::Broke(_) => {}
+        aftermath.lines().iter().for_each(|line| say(&secrets.hide(line)));
+        Ok(counts.conclude(&ending, aftermath.unfinished(), &ends))
     }
-    if misused.load(Ordering::Relaxed) {
-        return Ok(Exit::Usage);
-    }
-    Ok(if counts.failed + aftermath.unfinished() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
+}
+
+fn started_stubs(system: &Arc<Loaded>, secrets: &Secrets) -> anyhow::Result<Option<Rc<Stubs>>> {
+    let secrets = secrets.clone();
+    let print: StubConsole = Box::new(move |line| say(&secrets.hide(&format!("[stub] {}", line.text))));
+    Ok(system.has_stubs().then(|| Stubs::start(system, print)).transpose()?.map(Rc::new))
 }
 
 /// Counts of a try.
@@ -150,6 +206,25 @@ impl TryCounts {
             }
         }
         self.failed += slice.errors.iter().filter(|error| error.outcome == Outcome::Script).map(|error| error.count).sum::<u64>();
+    }
+
+    /// Says what ran. `unfinished`: journeys.
+    fn conclude(&self, ending: &LoadEnding, unfinished: u64, ends: &TryEnds) -> Exit {
+        let Self { iterations, iterations_failed, checks_failed, .. } = *self;
+        let checks =
+            if checks_failed > 0 { format!(", {} failed", loadstone_units::counted(checks_failed, "check")) } else { String::new() };
+        let ran = loadstone_units::counted(iterations, "iteration");
+        say(&format!("{ran} ran, {iterations_failed} failed{checks}. Nothing was recorded."));
+        match ending {
+            LoadEnding::Stopped(StopReason::SetUp(_)) => {
+                say("The set-up failed, so the rest of the test did not run.");
+                Exit::SetUpFailed
+            }
+            LoadEnding::Stopped(_) => Exit::Interrupted,
+            _ if ends.misused.load(Ordering::Relaxed) => Exit::Usage,
+            _ if self.failed + unfinished > 0 || ends.aborted.load(Ordering::Relaxed) => Exit::ThresholdsFailed,
+            LoadEnding::Completed | LoadEnding::Broke(_) => Exit::Passed,
+        }
     }
 }
 
@@ -178,11 +253,27 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
 }
 
+/// The same for VUs of a k6 script.
+fn showing_k6(style: Style, secrets: &Secrets, ends: &TryEnds) -> K6Sinks {
+    let (of_console, of_abort, aborted) = (secrets.clone(), secrets.clone(), Arc::clone(&ends.aborted));
+    let Sinks { exchanges, messages, checks, .. } = showing(style, secrets, ends);
+    K6Sinks {
+        console: Some(Rc::new(move |line: &str| say(&text::printable(&of_console.hide(line))))),
+        abort: Some(Rc::new(move |message: &str| {
+            aborted.store(true, Ordering::Relaxed);
+            say(&text::printable(&of_abort.hide(&format!("The script called exec.test.abort(): {message}"))));
+        })),
+        exchanges,
+        messages,
+        checks,
+    }
+}
+
 /// Prints every event of a worker, with secrets masked.
-fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks {
+fn showing(style: Style, secrets: &Secrets, ends: &TryEnds) -> Sinks {
     let secrets = Rc::new(secrets.clone());
     let [of_console, of_errors, of_misuse, of_messages, of_checks] = std::array::from_fn(|_| Rc::clone(&secrets));
-    let misused = Arc::clone(misused);
+    let misused = Arc::clone(&ends.misused);
     Sinks {
         misuse: Some(Rc::new(move |error: &ScriptError| {
             misused.store(true, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use crate::ui;
 
 #[derive(Debug, Args)]
 pub(crate) struct UiArgs {
-    /// Folder with the tests (*.load.ts), at any depth.
+    /// Folder with the tests (*.load.ts) and k6 scripts, at any depth.
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
     #[command(flatten)]

@@ -16,8 +16,8 @@ use crate::command_run::CommandRun;
 use crate::context::CommandContext;
 use crate::exit::{Exit, ProcessExit, UsageError};
 use crate::flags::{LimitArgs, OutputArgs, ParameterArgs};
-use crate::k6_run::with_system;
 use crate::objective;
+use crate::system_file::with_system;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

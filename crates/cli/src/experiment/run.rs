@@ -15,14 +15,17 @@ use super::record::ExperimentRecord;
 use super::turn::TurnedKnob;
 use crate::exit::{SetUpError, UsageError};
 use crate::interrupt::Interrupts;
-use crate::script_run::{self, ScriptRun};
+use crate::script_run;
 use crate::series::{RunSource, Series, SeriesRun, TargetUnreachable};
 use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
 /// The parameters of an experiment.
 pub(crate) struct ExperimentRun<'a> {
-    pub(crate) script: ScriptRun<'a>,
-    /// The same test file, read once.
+    pub(crate) source: RunSource<'a>,
+    pub(crate) plan: TestPlan,
+    /// Overrides the plan's.
+    pub(crate) seed: Option<u64>,
+    /// The file that declares the knobs, read once.
     pub(crate) loaded: Loaded,
     pub(crate) knob: Knob,
     pub(crate) block_seconds: u64,
@@ -54,15 +57,14 @@ pub(crate) fn put_back(loaded: &Loaded, knob: &Knob) -> anyhow::Result<()> {
 impl ExperimentRun<'_> {
     pub(crate) fn perform(self) -> anyhow::Result<ExperimentEnd> {
         let duration_ns = self.block_seconds * 1_000_000_000;
-        self.loaded.plan.steady_load(duration_ns).map_err(|problem| UsageError(problem.to_string()))?;
-        let secrets = self.loaded.plan.all_secrets();
+        self.plan.steady_load(duration_ns).map_err(|problem| UsageError(problem.to_string()))?;
+        let secrets = self.plan.all_secrets();
         let interrupts = Interrupts::listen(self.watched.is_watched())?;
         let proxies = script_run::start_proxies(&self.loaded)?;
-        let record = ExperimentRecord::create(&self.runs, &self.loaded.plan.name, &self.knob.name)?;
+        let record = ExperimentRecord::create(&self.runs, &self.plan.name, &self.knob.name)?;
         let guardian = self.puts_back.as_ref().map(|arguments| Guardian::start(arguments)).transpose()?;
         let mut turned = TurnedKnob::new(self.knob.clone(), self.loaded.folder().to_owned(), proxies, secrets)?;
-        let source = RunSource::Script(Box::new(self.script.clone()));
-        let series = Series { source: &source, folder: record.directory().to_owned(), interrupts: interrupts.clone() };
+        let series = Series { source: &self.source, folder: record.directory().to_owned(), interrupts: interrupts.clone() };
         let mut blocks = Blocks {
             asked: &self,
             trial: KnobTrial::new(self.settings()),
@@ -98,7 +100,7 @@ impl ExperimentRun<'_> {
 
     fn settings(&self) -> TrialSettings {
         TrialSettings {
-            test: self.loaded.plan.name.clone(),
+            test: self.plan.name.clone(),
             knob: self.knob.name.clone(),
             values: self.knob.values.iter().map(|value| TrialValue { label: value.label.clone(), scale: scale(value) }).collect(),
             block_seconds: self.block_seconds as usize,
@@ -186,7 +188,7 @@ impl Blocks<'_> {
     fn block(&mut self, next: NextBlock, label: &str) -> anyhow::Result<bool> {
         let asked = self.asked;
         let duration_ns = asked.block_seconds * 1_000_000_000;
-        let seed = asked.script.inputs.seed.unwrap_or(asked.loaded.plan.options.seed) + next.round as u64;
+        let seed = asked.seed.unwrap_or(asked.plan.options.seed) + next.round as u64;
         let tags = [format!("{}={label}", asked.knob.name), format!("round={}", next.round + 1)];
         let steady = |plan: &mut TestPlan| {
             // It was checked before the first block that the load can be held.

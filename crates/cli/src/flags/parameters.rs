@@ -29,6 +29,6 @@ impl ParameterArgs {
 ///
 /// # Errors
 /// A parameter without a name or a value.
-pub(crate) fn inputs(parameters: &[String]) -> Result<Inputs, ScriptError> {
+fn inputs(parameters: &[String]) -> Result<Inputs, ScriptError> {
     Ok(Inputs { check_observer: Some(loadstone_session::check_observer), ..Inputs::from_process(parameters)? })
 }

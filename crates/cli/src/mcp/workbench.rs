@@ -77,9 +77,10 @@ impl Workbench {
                 return Err(ToolError(format!("{name}: {}", if field.secret { "this value is not accepted" } else { &problem })));
             }
             if field.secret {
-                chosen.environment.push((Parameter::environment_name(name), value.clone()));
+                let variable = if test.is_k6 { name.clone() } else { Parameter::environment_name(name) };
+                chosen.environment.push((variable, value.clone()));
             } else {
-                chosen.arguments.extend(["-p".into(), format!("{name}={value}").into()]);
+                chosen.arguments.extend([if test.is_k6 { "-e" } else { "-p" }.into(), format!("{name}={value}").into()]);
             }
         }
         Ok(chosen)

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use loadstone_plan::{ParameterKind, ParameterOrigin};
-use loadstone_script::{Inputs, Missing, Permissions, ScriptError};
+use loadstone_script::{Knob, Missing, Permissions, ScriptError};
 use loadstone_secrets::Secrets;
 use serde::Serialize;
 
+use super::test_to_start::TestToStart;
 use super::work::RefusedWork;
 
 /// Maximum number of files that are watched for changes. A folder with more is not a folder of tests.
@@ -31,6 +32,9 @@ pub(crate) struct TestFile {
     pub(crate) knobs: Vec<KnobField>,
     /// Default objectives of a capacity search.
     pub(crate) objectives: Vec<String>,
+    /// A k6 script: its parameters are variables of `__ENV`.
+    #[serde(skip)]
+    pub(crate) is_k6: bool,
 }
 
 /// A knob, as shown in its form.
@@ -133,7 +137,7 @@ impl TestCatalogue {
         {
             return Ok(Arc::clone(tests));
         }
-        let files = stamps.iter().map(|(path, ..)| path).filter(|path| path.to_string_lossy().ends_with(".load.ts"));
+        let files = stamps.iter().map(|(path, ..)| path).filter(|path| is_test(path));
         let tests: Arc<[TestFile]> = files.map(|path| self.read(path)).collect();
         *seen = SeenTests { stamps, tests: Some(Arc::clone(&tests)) };
         Ok(tests)
@@ -177,37 +181,49 @@ impl TestCatalogue {
 
     fn read(&self, path: &Path) -> TestFile {
         let file = path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
-        // Only a command-line parameter can have invalid syntax, and there is none.
-        let inputs = Inputs {
-            missing: Missing::StoodIn,
-            permissions: self.permissions.clone(),
-            check_observer: Some(loadstone_session::check_observer),
-            ..Inputs::from_process(&[]).unwrap_or_default()
-        };
-        match loadstone_script::load(path, &inputs) {
+        let test = TestToStart::load(path, &self.permissions, &BTreeMap::new(), Missing::StoodIn);
+        let is_k6 = loadstone_k6::is_k6_script(path);
+        match test {
             Err(problem) => {
                 let (load, parameters, knobs, objectives) = Default::default();
-                TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load, parameters, knobs, objectives }
+                TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load, parameters, knobs, objectives, is_k6 }
             }
-            Ok(loaded) => {
-                self.hide(&loaded.plan.secrets);
-                let plan = loaded.plan.hiding(&loaded.plan.all_secrets());
+            Ok(TestToStart { plan, knobs, variables }) => {
+                self.hide(&plan.secrets);
+                let plan = plan.hiding(&plan.all_secrets());
                 let load = loadstone_report::load_in_words(&plan);
-                let knobs = loaded.knobs.iter().map(knob).collect();
+                let knobs = knobs.iter().map(knob).collect();
                 let usable = plan.thresholds.iter().filter(|threshold| loadstone_analysis::objective_problem(threshold).is_none());
                 let objectives = usable.map(|threshold| threshold.label.clone()).collect();
-                let parameters = plan.parameters.into_iter().map(field).collect();
-                TestFile { file, name: plan.name, error: None, load, parameters, knobs, objectives }
+                let parameters =
+                    if is_k6 { variables.into_iter().map(variable).collect() } else { plan.parameters.into_iter().map(field).collect() };
+                TestFile { file, name: plan.name, error: None, load, parameters, knobs, objectives, is_k6 }
             }
         }
     }
+}
+
+/// Tests of Loadstone by their name, k6 scripts by what they import and export.
+fn is_test(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    if name.ends_with(".load.ts") {
+        return true;
+    }
+    let is_script = [".js", ".ts", ".mjs"].iter().any(|end| name.ends_with(end)) && !name.ends_with(".d.ts");
+    is_script && loadstone_k6::is_k6_script(path) && loadstone_k6::exports_load(path)
+}
+
+/// The field of a variable of `__ENV`. The environment's value applies if it stays empty, and is not shown.
+fn variable(name: String) -> ParameterField {
+    let secret = loadstone_secrets::is_credential(&name) || loadstone_secrets::is_password(&name);
+    ParameterField { name, kind: ParameterKind::String, help: Some("variable of __ENV".to_owned()), default: Some(String::new()), secret }
 }
 
 fn same(a: &Path, b: &Path) -> bool {
     a.file_name() == b.file_name() && a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-fn knob(knob: &loadstone_script::Knob) -> KnobField {
+fn knob(knob: &Knob) -> KnobField {
     KnobField { name: knob.name.clone(), values: knob.values.iter().map(|value| value.label.clone()).collect() }
 }
 

@@ -11,6 +11,7 @@ mod queue;
 mod relay;
 mod routes;
 mod run_process;
+mod test_to_start;
 #[cfg(test)]
 mod typescript;
 mod work;

@@ -279,6 +279,7 @@ mod tests {
             parameters,
             secret: vec!["key".to_owned()],
             work: OrderedWork::Run,
+            is_k6: false,
         }
     }
 

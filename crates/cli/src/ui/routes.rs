@@ -5,7 +5,6 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use crate::commands::init::write_first_test;
-use crate::flags::inputs;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -16,14 +15,16 @@ use bytes::Bytes;
 use loadstone_http_client::{Request as HttpRequest, RequestBody};
 use loadstone_report::access::{Loopback, Token, guard};
 use loadstone_run_directory::RunError;
+use loadstone_script::Missing;
 use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerArchive;
 use super::archive::{ArchiveError, RunArchive, RunEdit};
-use super::catalogue::{CatalogueError, TestCatalogue};
+use super::catalogue::{CatalogueError, TestCatalogue, TestFile};
 use super::queue::RunQueue;
 use super::relay;
 use super::run_process::RunOrder;
+use super::test_to_start::TestToStart;
 use super::work::{OrderedWork, RefusedWork};
 
 /// Maximum size of a request body: a form, a note. Bytes.
@@ -189,18 +190,24 @@ fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, Catalogu
     if let OrderedWork::Url { .. } = form.work {
         form.work.check_url(&form.file).map_err(CatalogueError::Refused)?;
         let (path, name) = (form.file.clone().into(), form.file.clone());
-        return Ok(RunOrder { file: form.file, path, name, parameters: BTreeMap::new(), secret: Vec::new(), work: form.work });
+        return Ok(RunOrder {
+            file: form.file,
+            path,
+            name,
+            parameters: BTreeMap::new(),
+            secret: Vec::new(),
+            work: form.work,
+            is_k6: false,
+        });
     }
     let (path, test) = catalogue.find(&form.file)?;
     test.check(&form.parameters)?;
-    let mut inputs = inputs(&[])?;
-    inputs.permissions = catalogue.permissions().clone();
-    inputs.parameters = form.parameters.clone().into_iter().collect();
-    let loaded = loadstone_script::load(&path, &inputs)?;
+    let loaded = TestToStart::load(&path, catalogue.permissions(), &form.parameters, Missing::Refused)?;
     catalogue.hide(&loaded.plan.secrets);
     form.work.check(&form.file, &loaded).map_err(CatalogueError::Refused)?;
-    let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();
-    Ok(RunOrder { file: form.file, path, name: test.name, parameters: form.parameters, secret, work: form.work })
+    let secret = test.parameters.iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name.clone()).collect();
+    let TestFile { name, is_k6, .. } = test;
+    Ok(RunOrder { file: form.file, path, name, parameters: form.parameters, secret, work: form.work, is_k6 })
 }
 
 async fn cancel(State(shared): State<UiState>, Path(id): Path<String>) -> Result<StatusCode, ErrorResponse> {

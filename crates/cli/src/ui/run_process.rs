@@ -41,6 +41,8 @@ pub(super) struct RunOrder {
     /// Names of the secret parameters.
     pub(super) secret: Vec<String>,
     pub(super) work: OrderedWork,
+    /// A k6 script: its parameters are variables of `__ENV`.
+    pub(super) is_k6: bool,
 }
 
 /// Address of a running test's live page, and the token that controls it.
@@ -85,9 +87,10 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
     for (name, value) in &order.parameters {
         if order.secret.contains(name) {
             // Other users of the machine can read a command line, but not an environment.
-            command.env(Parameter::environment_name(name), value);
+            let variable = if order.is_k6 { name.clone() } else { Parameter::environment_name(name) };
+            command.env(variable, value);
         } else {
-            command.arg("-p").arg(format!("{name}={value}"));
+            command.arg(if order.is_k6 { "-e" } else { "-p" }).arg(format!("{name}={value}"));
         }
     }
     // A separate process group: Ctrl-C in the terminal reaches the page, which forwards it. The run's standard input stays open while this process lives,

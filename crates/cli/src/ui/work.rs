@@ -1,9 +1,9 @@
 //! The work that a form starts: a run, an experiment or a search. Read [`OrderedWork`].
 
 use clap::{Args, Parser};
-use loadstone_script::Loaded;
 use serde::{Deserialize, Serialize};
 
+use super::test_to_start::TestToStart;
 use crate::commands::capacity::CapacityArgs;
 use crate::commands::experiment::ExperimentArgs;
 use crate::commands::run::UrlArgs;
@@ -113,12 +113,12 @@ impl From<anyhow::Error> for RefusedWork {
 
 impl OrderedWork {
     /// Checks whether its command accepts this test.
-    pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), RefusedWork> {
+    pub(super) fn check(&self, file: &str, test: &TestToStart) -> Result<(), RefusedWork> {
         match self {
             OrderedWork::Run => Ok(()),
             OrderedWork::Url { .. } => self.check_url(file),
-            OrderedWork::Experiment { .. } => Ok(self.read::<ExperimentArgs>(&[file])?.check(loaded)?),
-            OrderedWork::Capacity { .. } => Ok(self.read::<CapacityArgs>(&[file])?.check(&loaded.plan)?),
+            OrderedWork::Experiment { .. } => Ok(self.read::<ExperimentArgs>(&[file])?.check(&test.plan, &test.knobs)?),
+            OrderedWork::Capacity { .. } => Ok(self.read::<CapacityArgs>(&[file])?.check(&test.plan)?),
         }
     }
 

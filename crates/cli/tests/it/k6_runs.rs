@@ -129,17 +129,6 @@ fn modules_by_url_are_downloaded_on_request_and_pinned() {
 }
 
 #[test]
-fn commands_take_k6_scripts_or_name_the_remedy() {
-    let script = "import http from 'k6/http'; export const options = { vus: 3, duration: '2s' }; export default function () {}";
-    let folder = Folder::new().file("script.js", script);
-    let plan: Value = serde_json::from_str(&folder.run(&["inspect", "script.js"]).code(0).stdout).unwrap();
-    assert_eq!((&plan["language"], &plan["scenarios"][0]["name"]), (&"k6".into(), &"default".into()), "{plan}");
-    folder.run(&["try", "script.js"]).code(2).says("loadstone run SCRIPT -i 1");
-    folder.run(&["capacity", "script.js", "--objective", "p99<1s"]).code(2).says("capacity --of-run latest");
-    folder.run(&["experiment", "script.js"]).code(2).says("loadstone compare");
-}
-
-#[test]
 fn a_file_adds_observers_thresholds_and_stubs() {
     let script = "import http from 'k6/http'; export const options = { vus: 2, duration: '2s' };\n\
                   export default function () { http.get(`${__ENV.BASE}/get`); }";

@@ -23,6 +23,7 @@ mod harness;
 mod hostile;
 mod imported_wire;
 mod imports;
+mod k6_commands;
 mod k6_runs;
 mod kubernetes;
 mod labs;

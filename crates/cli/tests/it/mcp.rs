@@ -279,3 +279,24 @@ fn http_needs_the_token_and_a_name_of_this_machine() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert!(child.wait().expect("it ends").success());
 }
+
+/// Its parameters are the variables that the script reads.
+#[test]
+fn k6_scripts_are_tests_and_libraries_are_not() {
+    // Without the pause, the rate would exceed the server's limit.
+    let script = "import http from 'k6/http'; import { sleep } from 'k6'; export const options = { vus: 1, duration: '2s' };\n\
+                  export default function () { http.get(`${__ENV.BASE}/get?key=${__ENV.API_KEY}`); sleep(0.1); }";
+    let folder =
+        Folder::new().file("script.js", script).file("lib.js", "import http from 'k6/http'; export function get() { http.get('/'); }");
+    let client = client(&folder, &[]);
+    let listed = client.data("list_tests", &json!({}));
+    let tests = listed["tests"].as_array().unwrap();
+    assert_eq!(tests.iter().map(|test| test["file"].as_str().unwrap()).collect::<Vec<_>>(), ["script.js"], "{listed}");
+    let fields: Vec<_> = tests[0]["parameters"].as_array().unwrap().iter().map(|field| (&field["name"], &field["secret"])).collect();
+    assert_eq!(fields, [(&json!("API_KEY"), &json!(true)), (&json!("BASE"), &json!(false))]);
+    let parameters = json!({ "BASE": server::httpbin(), "API_KEY": "ivory-tower-77" });
+    let tried = client.data("try", &json!({ "file": "script.js", "parameters": parameters }));
+    assert_eq!(tried["passed"], true, "{tried}");
+    let run = client.data("run", &json!({ "file": "script.js", "parameters": parameters }));
+    assert_eq!(run["exit_code"].as_i64().map(|code| code == 0 || code == 4), Some(true), "{run}");
+}

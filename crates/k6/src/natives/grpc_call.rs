@@ -18,6 +18,7 @@ use super::grpc_client::{ConnectedClient, ScriptClients, WHAT, encoded, metadata
 use super::http::sample;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
+use super::trace::{ShownCall, is_tracing, show_call};
 use crate::open_connections::SendingStream;
 use crate::operations::{EndedOperation, settlement};
 use crate::turn::{Turn, VuState};
@@ -67,6 +68,10 @@ struct CallRecord {
     tags: Vec<(String, String)>,
     series: SeriesId,
     due: Option<Nanos>,
+    /// The name that it is recorded under.
+    name: String,
+    url: String,
+    metadata: Vec<(String, String)>,
 }
 
 /// A call, ready to be sent.
@@ -74,6 +79,8 @@ struct ScriptCall {
     connected: Rc<ConnectedClient>,
     prepared: PreparedGrpcCall,
     message: Bytes,
+    /// The message as JSON, if `try` shows it.
+    shown: Option<String>,
     discards: bool,
     record: CallRecord,
 }
@@ -98,7 +105,8 @@ fn begin_call<'js>(
     let timeout_ms: Option<f64> = call.get("timeout")?;
     let timeout_ns = timeout_ms.map(|ms| (ms * 1e6) as u64);
     let path = method.path();
-    let request = connected.request(&path, metadata_of(call.get("metadata")?), timeout_ns);
+    let metadata = metadata_of(call.get("metadata")?);
+    let request = connected.request(&path, metadata.clone(), timeout_ns);
     let prepared = PreparedGrpcCall::new(request, timeout_ns.unwrap_or(u64::MAX));
     let own = tags_of(call.get("tags")?)?;
     let named = own.iter().find(|(tag, _)| tag == "name").map_or_else(|| method.shown(), |(_, value)| value.clone());
@@ -109,7 +117,7 @@ fn begin_call<'js>(
     let (scenario, group) = (turn.scenario_id(), turn.group());
     let series = turn.vu().worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &named);
     let due = turn.take_due();
-    Ok((connected, prepared, CallRecord { method, tags, series, due }))
+    Ok((connected, prepared, CallRecord { method, tags, series, due, name: named, url, metadata }))
 }
 
 impl ScriptCall {
@@ -120,15 +128,24 @@ impl ScriptCall {
             return Err(Exception::throw_message(ctx, &problem));
         }
         let json: String = call.get("message")?;
-        Ok(Self { connected, prepared, message: encoded(ctx, &record.method, &json)?, discards: call.get("discards")?, record })
+        let message = encoded(ctx, &record.method, &json)?;
+        let shown = is_tracing(turn.vu()).then_some(json);
+        Ok(Self { connected, prepared, message, shown, discards: call.get("discards")?, record })
     }
 
     async fn perform(self, vu: Rc<VuState>) -> EndedCall {
-        let Self { connected, prepared, message, discards, record } = self;
+        let Self { connected, prepared, message, shown, discards, record } = self;
         let flight = InFlight::begin(Rc::clone(&vu), record.series, record.due);
         let call = connected.client.unary(&prepared, &message).await;
         flight.end(call.exchange.ended);
-        record.ended(&vu, &call.exchange, &call.reply.as_ref().map(|reply| (reply.status, reply.details.clone())).map_err(Clone::clone));
+        let result = call.reply.as_ref().map(|reply| (reply.status, reply.details.clone())).map_err(Clone::clone);
+        if let Some(message) = &shown {
+            let (outcome, error) = outcome_of(&result);
+            let CallRecord { method, name, url, metadata, .. } = &record;
+            let shown = ShownCall { name, url, metadata: metadata.clone(), message, method, outcome, error: error.as_deref() };
+            show_call(&vu, shown, &call);
+        }
+        record.ended(&vu, &call.exchange, &result);
         EndedCall { method: record.method, call, discards }
     }
 }
@@ -138,11 +155,7 @@ type CallResult = Result<(GrpcStatus, String), Failure>;
 
 impl CallRecord {
     fn ended(&self, vu: &VuState, exchange: &Exchange, result: &CallResult) {
-        let (outcome, error) = match result {
-            Ok((status, _)) if *status == GrpcStatus::OK => (Outcome::Passed, None),
-            Ok((status, details)) => (Outcome::Status, Some(format!("{status}{}{details}", if details.is_empty() { "" } else { ": " }))),
-            Err(failure) => (failure.outcome, Some(failure.message.clone())),
-        };
+        let (outcome, error) = outcome_of(result);
         let sample = sample(exchange, &[], self.due, outcome);
         vu.note_request(result.is_ok());
         let mut recorder = vu.worker.recorder_at_end();
@@ -168,6 +181,14 @@ impl CallRecord {
         for (name, value) in values {
             vu.worker.record_own(&mut recorder, name, *value, &tag);
         }
+    }
+}
+
+fn outcome_of(result: &CallResult) -> (Outcome, Option<String>) {
+    match result {
+        Ok((status, _)) if *status == GrpcStatus::OK => (Outcome::Passed, None),
+        Ok((status, details)) => (Outcome::Status, Some(format!("{status}{}{details}", if details.is_empty() { "" } else { ": " }))),
+        Err(failure) => (failure.outcome, Some(failure.message.clone())),
     }
 }
 

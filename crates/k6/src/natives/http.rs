@@ -17,6 +17,7 @@ use url::Url;
 use super::crypto::bytes_of;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
+use super::trace::show_request;
 use crate::operations::settlement;
 use crate::turn::{Turn, VuState};
 
@@ -68,6 +69,8 @@ struct HttpCall {
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
+    /// The name that it is recorded under.
+    name: String,
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
@@ -234,11 +237,15 @@ impl HttpCall {
             vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name)
         };
         let redirects = redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8);
-        Ok(Ok(Self { request, redirects, tags, expected, response_type, series, due: turn.take_due(), group: turn.group_path() }))
+        Ok(Ok(Self { request, redirects, tags, expected, response_type, series, due: turn.take_due(), group: turn.group_path(), name }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
-        let Self { request, redirects, tags, expected, response_type, series, due, group } = self;
+        let Self { request, redirects, tags, expected, response_type, series, due, group, name } = self;
+        if let Some(limit) = &vu.worker.test.rate_limit {
+            let clock = &vu.worker.clock;
+            clock.sleep_until(limit.reserve(clock.now())).await;
+        }
         if vu.worker.network.limits_connections() {
             vu.session.client().admit(&request).await;
         }
@@ -246,7 +253,7 @@ impl HttpCall {
         let hops = vu.session.send(request, redirects).await;
         flight.end(hops.last.exchange.ended);
         learn(&vu, &hops, &response_type);
-        record(&vu, &hops, &RequestRecord { tags, expected, series, due, group });
+        record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });
         CompletedRequest { hops, response_type }
     }
 }
@@ -278,6 +285,7 @@ struct RequestRecord {
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
+    name: String,
 }
 
 impl Expected {
@@ -298,6 +306,7 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
         Ok(_) => Outcome::Passed,
         Err(failure) => failure.outcome,
     };
+    show_request(vu, &call.name, &hops.before, (&hops.last.request, last), outcome);
     let sample = sample(last, &hops.before, call.due, outcome);
     vu.note_request(last.response().is_some());
     if outcome.is_failure() {

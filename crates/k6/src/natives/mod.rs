@@ -11,7 +11,9 @@ mod html;
 mod http;
 mod in_flight;
 mod metrics;
+mod secrets;
 mod steps;
+mod trace;
 mod websocket;
 
 pub(crate) use crypto::bytes_of;
@@ -30,6 +32,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     html::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     metrics::install(ctx, &native, world)?;
+    secrets::install(ctx, &native, world)?;
     steps::install(ctx, &native)?;
     websocket::install(ctx, &native)?;
     ctx.globals().set("__k6", native)

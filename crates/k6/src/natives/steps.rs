@@ -1,6 +1,7 @@
 //! `sleep`, `check`, `group`, timers.
 
 use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_script::TracedCheck;
 use rquickjs::{Ctx, Function, Object};
 
 use super::metrics::tags_of;
@@ -42,6 +43,9 @@ fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js
     let worker = &turn.vu().worker;
     let mut of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
     of_call.push(("check", name.as_str().into()));
+    if let Some(show) = &worker.sinks.checks {
+        show(&TracedCheck { scenario: worker.test.scenario_name(scenario), name: &name, holds: passed });
+    }
     let tag = turn.vu().tag_of(&of_call);
     let mut recorder = turn.recorder();
     let series = worker.series(&mut recorder, SeriesKind::Check, scenario, &group, &name);

@@ -8,7 +8,7 @@ use loadstone_metrics::{FailureSample, Nanos, Outcome, SeriesId, SeriesKind};
 use loadstone_protocol::Failure;
 use loadstone_protocol::http::Request;
 use loadstone_protocol::ws::{Payload, ReceivedItem, SocketOptions, WebSocketOpening};
-use loadstone_script::request_name;
+use loadstone_script::{MessageDirection, request_name};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 use url::Url;
 
@@ -16,6 +16,7 @@ use super::crypto::bytes_of;
 use super::http::{headers, sample};
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
+use super::trace::{is_tracing, show_message, show_request};
 use crate::open_connections::OpenSocket;
 use crate::operations::settlement;
 use crate::turn::{Turn, VuState};
@@ -47,6 +48,8 @@ struct SocketCall {
     tags: CallTags,
     series: SeriesId,
     due: Option<Nanos>,
+    /// The name that it is recorded under.
+    name: String,
 }
 
 /// The result of an opening.
@@ -101,15 +104,16 @@ impl SocketCall {
         };
         let (scenario, group) = (turn.scenario_id(), turn.group());
         let series = vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name);
-        Ok(Self { request, options, url: written, tags, series, due: turn.take_due() })
+        Ok(Self { request, options, url: written, tags, series, due: turn.take_due(), name })
     }
 
     async fn perform(self, vu: Rc<VuState>) -> OpenedSocket {
-        let Self { request, options, url, tags, series, due } = self;
+        let Self { request, options, url, tags, series, due, name } = self;
         if vu.worker.network.limits_connections() {
             vu.worker.network.admit().await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
+        let shown = is_tracing(&vu).then(|| request.clone());
         let mut opening = vu.session.open_socket(request, &options).await;
         let exchange = &opening.exchange;
         flight.end(exchange.ended);
@@ -121,6 +125,9 @@ impl SocketCall {
         let outcome = failure.as_ref().map_or(Outcome::Passed, |(outcome, _)| *outcome);
         let sample = sample(exchange, &[], due, outcome);
         vu.note_request(exchange.response().is_some());
+        if let Some(request) = &shown {
+            show_request(&vu, &name, &[], (request, exchange), outcome);
+        }
         let mut recorder = vu.worker.recorder_at_end();
         recorder.record(series, &sample);
         if let Some((_, message)) = &failure {
@@ -144,7 +151,7 @@ impl SocketCall {
                 let ms = of_end.worker.clock.now().saturating_sub(began) as f64 / 1e6;
                 record(&of_end, &tags, &[("ws_session_duration", ms)]);
             };
-            vu.connections.sockets.add(Rc::new(OpenSocket::new(socket, on_end)))
+            vu.connections.sockets.add(Rc::new(OpenSocket::new(socket, name, on_end)))
         });
         OpenedSocket { number, url, opening }
     }
@@ -240,11 +247,14 @@ fn received_value<'js>(ctx: &Ctx<'js>, vu: &Rc<VuState>, number: u32, received: 
     let mut ended = None;
     match received {
         Ok(ReceivedItem::Message(message)) => {
-            let bytes = match &message.payload {
-                Payload::Text(text) => text.len(),
-                Payload::Binary(bytes) => bytes.len(),
+            let bytes: &[u8] = match &message.payload {
+                Payload::Text(text) => text.as_bytes(),
+                Payload::Binary(bytes) => bytes,
             };
-            record(vu, &Vec::new(), &[("ws_msgs_received", 1.0), ("data_received", bytes as f64)]);
+            record(vu, &Vec::new(), &[("ws_msgs_received", 1.0), ("data_received", bytes.len() as f64)]);
+            if let Some(open) = vu.connections.sockets.get(number) {
+                show_message(vu, &open.name, MessageDirection::Received, bytes);
+            }
             match message.payload {
                 Payload::Text(text) => kind("message", text.into_js(ctx)?)?,
                 Payload::Binary(bytes) => kind("binary", ArrayBuffer::new(ctx.clone(), bytes.to_vec())?.into_value())?,
@@ -283,10 +293,12 @@ fn send<'js>(ctx: Ctx<'js>, number: u32, data: Value<'js>) -> rquickjs::Result<O
     let sent = match data.as_string() {
         Some(text) => {
             let text = text.to_string()?;
+            show_message(turn.vu(), &open.name, MessageDirection::Sent, text.as_bytes());
             turn.wait(&ctx, open.socket.send_text(&text))?
         }
         None => {
             let bytes = bytes_of(&ctx, &data)?;
+            show_message(turn.vu(), &open.name, MessageDirection::Sent, &bytes);
             turn.wait(&ctx, open.socket.send_binary(&bytes))?
         }
     };

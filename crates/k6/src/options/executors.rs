@@ -229,16 +229,28 @@ fn profile(fields: &Fields<'_>, executor: &str, notes: &mut Vec<String>) -> Resu
         }
         "shared-iterations" => iterations(IterationSplit::Shared),
         "per-vu-iterations" => iterations(IterationSplit::PerUser),
-        "externally-controlled" => Err(fields.wrong(
-            "externally-controlled",
-            "the executor externally-controlled is not supported",
-            "use constant-vus, and scale the load on the page of --live",
-        )),
+        "externally-controlled" => externally_controlled(fields, notes),
         other => {
             let known = "constant-vus, ramping-vus, constant-arrival-rate, ramping-arrival-rate, shared-iterations, per-vu-iterations";
             Err(fields.wrong("executor", format!("there is no executor \"{other}\""), format!("use one of: {known}")))
         }
     }
+}
+
+/// Constant VUs: Loadstone starts them, and the page of a live run changes their number.
+fn externally_controlled(fields: &Fields<'_>, notes: &mut Vec<String>) -> Result<(LoadProfile, Option<u64>, u64), OptionError> {
+    fields.only(&["vus", "maxVUs", "duration"])?;
+    let (users, ns) = (fields.count("vus", 1)?, fields.duration("duration", "0s")?);
+    if users == 0 || ns < SECOND_NS {
+        let help = "set them: Loadstone starts this executor by itself, and ends it after its duration";
+        return Err(fields.wrong("externally-controlled", "`duration` must be at least 1s, and `vus` at least 1", help));
+    }
+    notes.push(format!(
+        "scenario {}: externally-controlled starts with {}; change the load on the page of --live, since `k6 scale` does not reach Loadstone",
+        fields.name,
+        loadstone_units::counted(users, "VU")
+    ));
+    Ok((LoadProfile::users(users, ns), None, users))
 }
 
 /// A stage without a duration is a jump: the next begins at its target.
@@ -323,6 +335,16 @@ mod tests {
             (Some(5), 2, 3 * S, Some(0))
         );
         assert_eq!((read.exec.as_str(), read.env["A"].as_str(), read.tags["t"].as_str()), ("buy", "1", "x"));
+    }
+
+    #[test]
+    fn external_control_begins_with_its_vus() {
+        let options =
+            |duration: &str| json!({ "scenarios": { "a": { "executor": "externally-controlled", "vus": 3, "duration": duration } } });
+        let scenario = read(options("5s")).unwrap().remove(0);
+        assert_eq!(scenario.run.profile, LoadProfile::users(3, 5 * S));
+        assert!(scenario.notes[0].contains("--live"), "{:?}", scenario.notes);
+        assert_eq!(read(options("0s")).unwrap_err().option, "externally-controlled");
     }
 
     #[test]

@@ -2,27 +2,20 @@
 //!
 //! Read [`K6Settings`]. `executors` reads the load, `thresholds` the objectives.
 
+mod addresses;
 mod executors;
+mod option_error;
 mod thresholds;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use loadstone_protocol::AddressRules;
 use serde_json::{Map, Value};
 
 pub(crate) use executors::{K6Scenario, scenarios};
+pub(crate) use option_error::{OptionError, wrong};
 pub(crate) use thresholds::{Planned, PlannedMetric, SubMetric, thresholds};
-
-/// A problem with an option: its name in the source, what is wrong, and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OptionError {
-    pub(crate) option: String,
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
-
-pub(crate) fn wrong(option: &str, message: impl Into<String>, help: impl Into<String>) -> OptionError {
-    OptionError { option: option.to_owned(), message: message.into(), help: help.into() }
-}
 
 /// Everything except load and thresholds.
 #[derive(Debug, Clone)]
@@ -39,6 +32,11 @@ pub(crate) struct K6Settings {
     pub(crate) batch_per_host: usize,
     pub(crate) throws: bool,
     pub(crate) min_iteration_ns: u64,
+    /// Requests per second of all VUs together. 0: no limit.
+    pub(crate) rps: f64,
+    pub(crate) address_rules: AddressRules,
+    /// Local addresses, used in turn.
+    pub(crate) sources: Vec<IpAddr>,
     pub(crate) setup_timeout_ns: u64,
     pub(crate) teardown_timeout_ns: u64,
     pub(crate) runs_setup: bool,
@@ -54,7 +52,8 @@ pub(crate) struct K6Settings {
 /// Options of the load.
 const OF_LOAD: [&str; 6] = ["vus", "duration", "iterations", "stages", "scenarios", "thresholds"];
 /// Options that configure outputs or services of k6, and change neither load nor verdict.
-const WITHOUT_EFFECT: [(&str, &str); 8] = [
+const WITHOUT_EFFECT: [(&str, &str); 9] = [
+    ("dns", "Loadstone resolves names by their TTL, and tries all addresses of a name, IPv6 and IPv4"),
     ("ext", "settings of k6 extensions and of Grafana Cloud"),
     ("cloud", "settings of Grafana Cloud"),
     ("systemTags", "Loadstone records the tags that thresholds refer to"),
@@ -64,19 +63,13 @@ const WITHOUT_EFFECT: [(&str, &str); 8] = [
     ("linger", "Loadstone ends after the load"),
     ("summaryExport", "use the flag --summary-export"),
 ];
-/// Options that Loadstone does not support yet, with the remedy.
-const REFUSED: [(&str, &str); 11] = [
-    ("rps", "set the rate with an arrival-rate executor"),
-    ("hosts", "use the address in the URL and set the Host header"),
-    ("dns", "remove it: Loadstone resolves names by their TTL and uses all their addresses"),
-    ("tlsAuth", "run the script without it; client certificates are settings of Loadstone tests (docs/protocols.md)"),
+/// Options that Loadstone does not support, with the remedy.
+const REFUSED: [(&str, &str); 5] = [
+    ("tlsAuth", "remove it, and use the flags --cert and --key, or set them for one host after the other"),
     ("tlsCipherSuites", "remove it: Loadstone negotiates cipher suites with the server"),
     ("tlsVersion", "remove it: Loadstone negotiates TLS 1.2 or 1.3 with the server"),
-    ("blacklistIPs", "remove it, and check that the script names only hosts that it may load"),
-    ("blockHostnames", "remove it, and check that the script names only hosts that it may load"),
-    ("localIPs", "use the flag --source"),
-    ("executionSegment", "use a fleet to distribute load over machines"),
-    ("executionSegmentSequence", "use a fleet to distribute load over machines"),
+    ("executionSegment", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
+    ("executionSegmentSequence", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
 ];
 
 /// Merges the tiers over the script's options, as k6 does: a tier with any of the load's options replaces all of those below it.
@@ -164,6 +157,9 @@ impl K6Settings {
             batch_per_host: 6,
             throws: false,
             min_iteration_ns: 0,
+            rps: 0.0,
+            address_rules: AddressRules::default(),
+            sources: Vec::new(),
             setup_timeout_ns: 60_000_000_000,
             teardown_timeout_ns: 60_000_000_000,
             runs_setup: true,
@@ -196,6 +192,14 @@ impl K6Settings {
             "batchPerHost" => self.batch_per_host = count(name, value)? as usize,
             "throw" => self.throws = boolean(name, value)?,
             "minIterationDuration" => self.min_iteration_ns = duration(name, value)?,
+            "rps" => {
+                let rate = value.as_f64().filter(|rate| *rate >= 0.0);
+                self.rps = rate.ok_or_else(|| wrong(name, format!("rps: {value} is not a rate"), "write a number such as 50"))?;
+            }
+            "hosts" => addresses::hosts(value, &mut self.address_rules)?,
+            "blockHostnames" => self.address_rules.blocked_hosts = addresses::list(name, value)?,
+            "blacklistIPs" => self.address_rules.blocked_addresses = addresses::list(name, value)?,
+            "localIPs" => self.sources = addresses::local_ips(value)?,
             "setupTimeout" => self.setup_timeout_ns = duration(name, value)?,
             "teardownTimeout" => self.teardown_timeout_ns = duration(name, value)?,
             "noSetup" => self.runs_setup = !boolean(name, value)?,
@@ -245,9 +249,10 @@ mod tests {
 
     #[test]
     fn unsupported_options_are_refused_and_unknown_ones_are_noted() {
-        let refused = K6Settings::read(&map(json!({ "rps": 5 }))).unwrap_err();
-        assert_eq!(refused.option, "rps");
-        assert!(refused.help.contains("arrival-rate"));
+        let refused = K6Settings::read(&map(json!({ "tlsAuth": [] }))).unwrap_err();
+        assert_eq!(refused.option, "tlsAuth");
+        assert!(refused.help.contains("--cert"));
+        assert!(K6Settings::read(&map(json!({ "rps": "many" }))).is_err());
         let noted = K6Settings::read(&map(json!({ "ext": {}, "colour": "red", "userAgent": "me" }))).unwrap();
         assert_eq!((noted.notes.len(), noted.user_agent.as_deref()), (2, Some("me")));
         assert!(K6Settings::read(&map(json!({ "throw": "yes" }))).is_err());

@@ -58,7 +58,7 @@ impl Bench {
         let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };
         let printed = Rc::<RefCell<Vec<String>>>::default();
         let lines = Rc::clone(&printed);
-        let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), abort: None };
+        let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), ..K6Sinks::default() };
         let users = K6Users::new(&test, &context, sinks).unwrap();
         Self { test, clock, recorder, users, printed, _folder: folder }
     }

@@ -35,7 +35,7 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
     let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let printed = Rc::<RefCell<Vec<String>>>::default();
     let lines = Rc::clone(&printed);
-    let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), abort: None };
+    let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), ..K6Sinks::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(async {
         let users = K6Users::new(&test, &context, sinks).unwrap();

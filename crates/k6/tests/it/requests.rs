@@ -106,7 +106,7 @@ fn run(script: &str, iterations: u64, until: Option<usize>) -> Ran {
     let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let printed = Rc::<RefCell<Vec<String>>>::default();
     let lines = Rc::clone(&printed);
-    let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), abort: None };
+    let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), ..K6Sinks::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let ends = runtime.block_on(async {
         let users = K6Users::new(&test, &context, sinks).unwrap();

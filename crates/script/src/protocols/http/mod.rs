@@ -33,6 +33,8 @@ use crate::unknown_options::OptionsOfVerb;
 pub(crate) use name::of_request as name_of_request;
 use response::ResponseObject;
 use state::{HttpRealm, HttpScenario};
+pub(crate) use trace::show;
+pub use trace::{TracedEnd, TracedOwner};
 
 pub(crate) struct Http;
 

@@ -9,23 +9,39 @@ use crate::runtime::user::UserState;
 use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};
 
 /// How the last of a chain of requests ended.
-pub(super) struct TracedEnd<'a> {
+#[derive(Debug)]
+pub struct TracedEnd<'a> {
     /// `None` if the request was not stored: then the last one is not shown.
-    pub(super) request: Option<&'a Request>,
-    pub(super) exchange: &'a Exchange,
-    pub(super) outcome: Outcome,
-    pub(super) error: Option<&'a str>,
-    pub(super) expectations: Vec<TracedExpectation>,
+    pub request: Option<&'a Request>,
+    pub exchange: &'a Exchange,
+    pub outcome: Outcome,
+    pub error: Option<&'a str>,
+    pub expectations: Vec<TracedExpectation>,
+}
+
+/// Whose request it is.
+#[derive(Debug, Clone, Copy)]
+pub struct TracedOwner<'a> {
+    pub scenario: &'a str,
+    pub user: u64,
+    /// The name it is recorded under.
+    pub name: &'a str,
 }
 
 /// Shows the redirects and the last request, under the name they are measured by.
 pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: TracedEnd<'_>) {
-    let Some(sink) = &user.worker.sinks.exchanges else { return };
+    if let Some(sink) = &user.worker.sinks.exchanges {
+        show(&**sink, TracedOwner { scenario: &user.scenario.name, user: user.number, name }, before, end);
+    }
+}
+
+/// Shows redirects and the request that they led to.
+pub(crate) fn show(sink: &dyn Fn(&TracedExchange<'_>), owner: TracedOwner<'_>, before: &[Hop], end: TracedEnd<'_>) {
     let show = |request: &Request, exchange: &Exchange, outcome: Outcome, error: Option<&str>, expectations: Vec<TracedExpectation>| {
         sink(&TracedExchange {
-            scenario: &user.scenario.name,
-            user: user.number,
-            name,
+            scenario: owner.scenario,
+            user: owner.user,
+            name: owner.name,
             outcome,
             error,
             expectations,
@@ -49,7 +65,9 @@ pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: Trac
 
 fn request_of(request: &Request, exchange: &Exchange) -> TracedRequest {
     let shown = |(name, value): &(String, String)| (name.clone(), header_shown(value).into_owned());
-    let mut fields: Vec<_> = request.headers.iter().map(shown).collect();
+    // An empty value declines the line that the client would add: it is not sent.
+    let is_sent = |(name, value): &&(String, String)| !(value.is_empty() && name.eq_ignore_ascii_case("accept-encoding"));
+    let mut fields: Vec<_> = request.headers.iter().filter(is_sent).map(shown).collect();
     if let Some(trace) = &exchange.trace
         && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
     {

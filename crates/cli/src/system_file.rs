@@ -1,0 +1,37 @@
+//! A file that describes the system for a script of another tool: observers, thresholds, stubs and knobs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loadstone_plan::TestPlan;
+use loadstone_script::{Inputs, Loaded};
+use loadstone_session::{LineSender, Session};
+
+use crate::exit::UsageError;
+use crate::script_run::start_stubs;
+
+/// Adds the observers, thresholds and stubs of the file to a session, and starts the stubs.
+pub(crate) fn with_system(session: Session, file: &Path, inputs: &Inputs, sender: &LineSender) -> anyhow::Result<Session> {
+    let system = Arc::new(loadstone_script::load_system(file, inputs)?);
+    let plan = merged(session.plan, &system, file)?;
+    let secrets = system.plan.all_secrets();
+    let observers = loadstone_session::observers(&system.plan);
+    let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+    let stubs = start_stubs(&system, sender).map_err(|error| error.hiding(&secrets))?;
+    Ok(Session { plan, observers, stubs, ..session })
+}
+
+/// A script's plan with what the file adds to it.
+///
+/// # Errors
+/// Both together are no valid plan.
+pub(crate) fn merged(mut plan: TestPlan, system: &Loaded, file: &Path) -> Result<TestPlan, UsageError> {
+    plan.secrets.extend_later(&system.plan.all_secrets());
+    plan.thresholds.extend(system.plan.thresholds.iter().cloned());
+    plan.observers.clone_from(&system.plan.observers);
+    plan.stubs.clone_from(&system.plan.stubs);
+    plan.flows.clone_from(&system.plan.flows);
+    plan.parameters.clone_from(&system.plan.parameters);
+    plan.validate().map_err(|error| UsageError(format!("{}: {error}", file.display())))?;
+    Ok(plan)
+}
