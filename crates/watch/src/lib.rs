@@ -46,6 +46,7 @@ pub fn read_all(
         has_iterations: format.has_iterations,
         users: None,
         series_max: loadstone_plan::RunOptions::default().series_max,
+        resolution_ns: reader.resolution_ns().unwrap_or(format.resolution_ns),
     };
     let mut open = seconds::RecordedSeconds::new(counting, wall_clock::WallClock::new((0, started_wall_ns)), 0);
     let mut complete: Vec<Snapshot> = Vec::new();

@@ -37,6 +37,8 @@ pub(crate) struct Counting {
     /// The tool's constant number of users, where the record does not have it.
     pub(crate) users: Option<u64>,
     pub(crate) series_max: u32,
+    /// The smallest difference of times in the record. Times are cut to it. Nanoseconds.
+    pub(crate) resolution_ns: u64,
 }
 
 /// The open seconds of a run.
@@ -155,6 +157,8 @@ impl RecordedSeconds {
             RecordTime::Wall(wall_ns) => self.clock.instant(wall_ns),
             RecordTime::SinceStart(ns) => i128::from(self.started_at) + i128::from(ns),
         };
+        // A time that was cut to whole seconds may lie before the start of the run, although the request ended after it.
+        let at = if at < 0 && -at < i128::from(self.counting.resolution_ns) { 0 } else { at };
         if at < 0 || at > i128::from(now) + AHEAD_NS_MAX {
             self.record.outside += 1;
             return;

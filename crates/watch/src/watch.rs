@@ -165,6 +165,7 @@ impl ActiveWatch {
             has_iterations: tool.format.has_iterations,
             users: tool.users,
             series_max: options.series_max,
+            resolution_ns: reader.resolution_ns().unwrap_or(tool.format.resolution_ns),
         };
         let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end, summary: tool.summary };
         let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;

@@ -159,3 +159,17 @@ fn percentiles_that_locust_states_are_next_to_those_of_its_record() {
         stated.percentiles.iter().map(|one| (one.quantile, milliseconds(one.stated_ns), milliseconds(one.recorded_ns))).collect();
     assert_eq!(found, [(0.5, 150.0, 149.0), (0.99, 200.0, 198.0)]);
 }
+
+/// HAProxy 2.6 with `log-format '%ci - - [%trg] "%HM %HPO %HV" %ST %B %Ta'`. The run began in the middle of the second that the first line shows.
+#[test]
+fn whole_seconds_of_haproxy_do_not_lie_before_the_run() {
+    let lines = br#"127.0.0.1 - - [28/Nov/2026:21:58:02 +0000] "GET /orders/12 HTTP/1.1" 200 124 3
+127.0.0.1 - - [28/Nov/2026:21:58:03 +0000] "GET /orders/13 HTTP/1.1" 503 107 1
+127.0.0.1 - - [28/Nov/2026:21:57:59 +0000] "GET /orders/11 HTTP/1.1" 200 124 0"#;
+    let began_ns = 1_795_903_082_700_000_000;
+    let slices = read_all("access-log", log_format(r#"%h %l %u %t "%r" %>s %B %{ms}T"#), LoadModel::Arrivals, began_ns, lines).unwrap();
+    let requests = of([("GET /orders/{id}", Outcome::Passed, 1), ("GET /orders/{id}", Outcome::Status, 1)]);
+    assert_eq!(counts(&slices, SeriesKind::Request), requests);
+    let outside: u64 = slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.outside).sum();
+    assert_eq!((outside, unreadable(&slices)), (1, 0));
+}
