@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The reading of a record during one second of the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordSlice {
     /// Entries that were understood.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -38,6 +38,26 @@ pub struct RecordSlice {
     /// How the command ended, in its last second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_end: Option<CommandEnd>,
+    /// What the tool stated about its requests at its end, in the last second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<StatedTimes>,
+}
+
+/// Percentiles of all requests as the tool states them, next to those of its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatedTimes {
+    /// The tool's name for these times: `http_req_duration`.
+    pub metric: String,
+    /// Ascending.
+    pub percentiles: Vec<StatedPercentile>,
+}
+
+/// One percentile, once as stated and once computed from the record by the tool's own definition of a request's time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StatedPercentile {
+    pub quantile: f64,
+    pub stated_ns: u64,
+    pub recorded_ns: u64,
 }
 
 /// How a command ended.
@@ -64,6 +84,7 @@ impl RecordSlice {
         self.clock_step_ns += other.clock_step_ns;
         self.thread_busy_ns += other.thread_busy_ns;
         self.command_end = self.command_end.or(other.command_end);
+        self.stated = self.stated.take().or(other.stated);
     }
 
     /// Adds a later second or another part.

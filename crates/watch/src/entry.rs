@@ -35,6 +35,10 @@ pub(crate) struct Timed<'a> {
     /// Why it failed. Empty: the status says it.
     pub(crate) message: &'a str,
     pub(crate) phases: Phases,
+    /// Time between the instant at which it was due and the one at which it was sent. Nanoseconds.
+    pub(crate) late_ns: u64,
+    /// Its time as the tool's own summary counts it, if that differs. Nanoseconds.
+    pub(crate) stated_ns: Option<u64>,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
 }
@@ -51,6 +55,8 @@ impl<'a> Timed<'a> {
             status: 0,
             message: "",
             phases: Phases::default(),
+            late_ns: 0,
+            stated_ns: None,
             bytes_sent: 0,
             bytes_received: 0,
         }
@@ -80,6 +86,13 @@ pub(crate) enum Entry<'a> {
         at: RecordTime,
         count: u64,
     },
+    /// Percentiles of all requests that the tool states: quantile and nanoseconds.
+    Stated {
+        metric: &'a str,
+        percentiles: &'a [(f64, u64)],
+    },
+    /// A part of a stream that its reader does not understand, or why.
+    Unreadable(&'a [u8]),
 }
 
 /// The outcome of a response by its HTTP status.

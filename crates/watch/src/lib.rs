@@ -13,6 +13,7 @@ mod reading;
 mod record_format;
 mod seconds;
 mod tool_process;
+mod tool_summary;
 mod tools;
 mod wall_clock;
 mod watch;
@@ -21,6 +22,7 @@ use loadstone_metrics::Snapshot;
 use loadstone_plan::LoadModel;
 
 pub use error::WatchError;
+pub use record_format::ReaderChoices;
 pub use seconds::HELD_SECONDS;
 pub use tools::WatchChoices;
 pub use watch::{Watch, WatchEnd, WatchLimits};
@@ -31,28 +33,33 @@ pub use watch::{Watch, WatchEnd, WatchLimits};
 /// There is no such format, or its pattern is wrong.
 pub fn read_all(
     format: &str,
-    pattern: Option<&str>,
+    choices: ReaderChoices<'_>,
     model: LoadModel,
     started_wall_ns: u64,
     record: &[u8],
 ) -> Result<Vec<Snapshot>, WatchError> {
     let format = formats::find(format)?;
-    let mut reader = (format.make)(pattern)?;
+    let mut reader = (format.make)(choices)?;
     let counting = seconds::Counting {
         scenario: format.tool.into(),
         model,
         has_iterations: format.has_iterations,
         users: None,
         series_max: loadstone_plan::RunOptions::default().series_max,
+        resolution_ns: reader.resolution_ns().unwrap_or(format.resolution_ns),
     };
     let mut open = seconds::RecordedSeconds::new(counting, wall_clock::WallClock::new((0, started_wall_ns)), 0);
     let mut complete: Vec<Snapshot> = Vec::new();
-    for line in record.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let read = reader.line(line, &mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
+    // Parts of a stream end anywhere.
+    let is_end = |byte: &u8| *byte == b'\n';
+    let parts: Vec<&[u8]> = if format.is_stream { record.chunks(97).collect() } else { record.split(is_end).collect() };
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        let read = reader.line(part, &mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
         if read.is_err() {
-            open.unreadable(line);
+            open.unreadable(part);
         }
     }
+    reader.end(&mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
     let last = open.finish(0, &mut |snapshot| complete.push(snapshot));
     complete.push(last);
     Ok(complete)

@@ -46,6 +46,8 @@ pub(crate) struct LineSource {
     buffer: Vec<u8>,
     chunk: Vec<u8>,
     skips_line: bool,
+    /// The record has no lines: bytes are passed on as they come.
+    is_stream: bool,
     /// Reads of the old file without a result since a new file has replaced it.
     silent_reads: u32,
 }
@@ -55,9 +57,17 @@ impl LineSource {
     ///
     /// # Errors
     /// The pipe or the existing file cannot be opened.
-    pub(crate) fn open(place: RecordPlace) -> io::Result<Self> {
-        let mut source =
-            Self { place, file: None, position: 0, buffer: Vec::new(), chunk: vec![0; CHUNK_BYTES], skips_line: false, silent_reads: 0 };
+    pub(crate) fn open(place: RecordPlace, is_stream: bool) -> io::Result<Self> {
+        let mut source = Self {
+            place,
+            file: None,
+            position: 0,
+            buffer: Vec::new(),
+            chunk: vec![0; CHUNK_BYTES],
+            skips_line: false,
+            is_stream,
+            silent_reads: 0,
+        };
         match &source.place {
             RecordPlace::Pipe(path) => {
                 let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -88,7 +98,7 @@ impl LineSource {
         Ok(())
     }
 
-    /// Reads what is there, and passes on its complete lines without their ends. `None`: a line was too long and is skipped.
+    /// Reads what is there, and passes on its complete lines without their ends, or a stream's bytes. `None`: a line was too long and is skipped.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -104,6 +114,10 @@ impl LineSource {
             return self.look_for_rotation();
         }
         self.position += read as u64;
+        if self.is_stream {
+            line(Some(&self.chunk[..read]));
+            return Ok(LineSourceState::Lines);
+        }
         self.split(read, line);
         Ok(LineSourceState::Lines)
     }

@@ -7,6 +7,7 @@ import time
 import gevent
 from locust import events
 
+_environment = None
 _record = open(os.environ["LOADSTONE_RECORD"], "ab", buffering=0)
 
 
@@ -24,6 +25,9 @@ def _on_request(request_type, name, response_time, response_length, exception=No
 
 @events.init.add_listener
 def _on_init(environment, **_):
+    global _environment
+    _environment = environment
+
     def report_users():
         while True:
             runner = environment.runner
@@ -32,3 +36,14 @@ def _on_init(environment, **_):
             gevent.sleep(1)
 
     gevent.spawn(report_users)
+
+
+@events.quit.add_listener
+def _on_quit(**_):
+    runner = _environment.runner
+    total = _environment.stats.total
+    if type(runner).__name__ == "WorkerRunner" or not total.num_requests:
+        return
+    # The percentiles of Locust's own table.
+    stated = [[quantile, total.get_response_time_percentile(quantile)] for quantile in (0.5, 0.9, 0.95, 0.99)]
+    _write(["p", stated])

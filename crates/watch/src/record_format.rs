@@ -7,11 +7,19 @@ use crate::error::WatchError;
 
 /// Reads the lines of one record. It keeps no more than a few lines.
 pub(crate) trait RecordReader: Send {
-    /// Reads a line without its end, and passes on its entries in order.
+    /// Reads a line without its end, or the next bytes of a stream, and passes on its entries in order.
     ///
     /// # Errors
     /// The line is not one of this format.
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine>;
+
+    /// The record has ended. Passes on entries that waited for more.
+    fn end(&mut self, _take: &mut dyn FnMut(&Entry<'_>)) {}
+
+    /// Whether it knows when each request was due.
+    fn knows_schedule(&self) -> bool {
+        false
+    }
 
     /// The smallest difference of times, if it depends on the format of the lines. Nanoseconds.
     fn resolution_ns(&self) -> Option<u64> {
@@ -37,10 +45,21 @@ pub(crate) struct RecordFormat {
     pub(crate) has_iterations: bool,
     /// Whether the tool writes it only at its end.
     pub(crate) comes_at_end: bool,
+    /// Its reader takes bytes as they come: the record has no lines.
+    pub(crate) is_stream: bool,
     /// What it does not contain.
     pub(crate) lacks: &'static [&'static str],
     pub(crate) make: MakeReader,
 }
 
-/// Creates a reader. The argument is the value of `--log-format`.
-type MakeReader = fn(Option<&str>) -> Result<Box<dyn RecordReader>, WatchError>;
+/// What a reader needs to know besides the record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReaderChoices<'a> {
+    /// The value of `--log-format`.
+    pub log_format: Option<&'a str>,
+    /// The constant rate at which the tool is to send, by its arguments. Requests per second.
+    pub rate: Option<f64>,
+}
+
+/// Creates a reader.
+type MakeReader = fn(ReaderChoices<'_>) -> Result<Box<dyn RecordReader>, WatchError>;

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use loadstone_metrics::{
-    LeafChange, LeafSlice, MarkKind, Nanos, Outcome, RecordSlice, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot,
+    Histogram, LeafChange, LeafSlice, MarkKind, Nanos, Outcome, RecordSlice, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot,
+    StatedPercentile, StatedTimes,
 };
 use loadstone_plan::LoadModel;
 use loadstone_units::text;
@@ -36,6 +37,8 @@ pub(crate) struct Counting {
     /// The tool's constant number of users, where the record does not have it.
     pub(crate) users: Option<u64>,
     pub(crate) series_max: u32,
+    /// The smallest difference of times in the record. Times are cut to it. Nanoseconds.
+    pub(crate) resolution_ns: u64,
 }
 
 /// The open seconds of a run.
@@ -54,6 +57,8 @@ pub(crate) struct RecordedSeconds {
     /// Requests that had started and not ended at the end of the last completed second.
     in_flight: u64,
     record: RecordSlice,
+    /// Times of all requests as the tool's own summary counts them.
+    times_of_tool: Histogram,
     /// The latest end of an entry.
     reached: Nanos,
     has_begun: bool,
@@ -62,6 +67,7 @@ pub(crate) struct RecordedSeconds {
 struct OpenSecond {
     recorder: Recorder,
     ids: Vec<Option<SeriesId>>,
+    due: u64,
     started: u64,
     ended: u64,
     failed: u64,
@@ -111,6 +117,7 @@ impl RecordedSeconds {
             users: BTreeMap::new(),
             in_flight: 0,
             record: RecordSlice::default(),
+            times_of_tool: Histogram::new(),
             reached: 0,
             has_begun: false,
         }
@@ -143,11 +150,15 @@ impl RecordedSeconds {
         let at = match entry {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
             Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } => *at,
+            Entry::Stated { metric, percentiles } => return self.stated(metric, percentiles),
+            Entry::Unreadable(part) => return self.unreadable(part),
         };
         let at = match at {
             RecordTime::Wall(wall_ns) => self.clock.instant(wall_ns),
             RecordTime::SinceStart(ns) => i128::from(self.started_at) + i128::from(ns),
         };
+        // A time that was cut to whole seconds may lie before the start of the run, although the request ended after it.
+        let at = if at < 0 && -at < i128::from(self.counting.resolution_ns) { 0 } else { at };
         if at < 0 || at > i128::from(now) + AHEAD_NS_MAX {
             self.record.outside += 1;
             return;
@@ -161,6 +172,7 @@ impl RecordedSeconds {
         match entry {
             Entry::Request(timed) => {
                 self.timed(SeriesKind::Request, timed, at);
+                self.times_of_tool.record(timed.stated_ns.unwrap_or(timed.duration_ns));
                 if !self.counting.has_iterations {
                     self.leaf(timed, at);
                 }
@@ -183,6 +195,19 @@ impl RecordedSeconds {
                 self.record.dropped += count;
                 self.second(at).dropped += count;
             }
+            Entry::Stated { .. } | Entry::Unreadable(_) => {}
+        }
+    }
+
+    /// Adds percentiles that the tool states, next to those of its requests so far.
+    pub(crate) fn stated(&mut self, metric: &str, percentiles: &[(f64, u64)]) {
+        let next_to = |&(quantile, stated_ns): &(f64, u64)| {
+            let recorded_ns = self.times_of_tool.quantile(quantile)?;
+            Some(StatedPercentile { quantile, stated_ns, recorded_ns })
+        };
+        let percentiles: Vec<StatedPercentile> = percentiles.iter().filter_map(next_to).collect();
+        if !percentiles.is_empty() {
+            self.record.stated = Some(StatedTimes { metric: metric.to_owned(), percentiles });
         }
     }
 
@@ -210,7 +235,7 @@ impl RecordedSeconds {
         self.record.ended_early += u64::from(is_before && kind == SeriesKind::Request);
         let started = ended.saturating_sub(timed.duration_ns);
         let sample = Sample {
-            scheduled: started,
+            scheduled: started.saturating_sub(timed.late_ns),
             started,
             ended: started + timed.duration_ns,
             phases: timed.phases,
@@ -237,6 +262,7 @@ impl RecordedSeconds {
         if started / S < u64::from(self.first) {
             self.record.started_early += 1;
         }
+        self.second(started.saturating_sub(timed.late_ns)).due += 1;
         let second = self.second(started);
         second.started += 1;
         second.first_start = Some(second.first_start.map_or(started, |first| first.min(started)));
@@ -262,6 +288,7 @@ impl RecordedSeconds {
             self.open.push_back(OpenSecond {
                 recorder,
                 ids,
+                due: 0,
                 started: 0,
                 ended: 0,
                 failed: 0,
@@ -296,7 +323,7 @@ impl RecordedSeconds {
             started: second.started,
             ended: second.ended,
             failed: second.failed,
-            arrivals_due: if is_open { second.started + second.dropped } else { 0 },
+            arrivals_due: if is_open { second.due + second.dropped } else { 0 },
             users_asked: if is_open { 0 } else { users },
             users_active: users,
             users_peak: users,

@@ -13,6 +13,7 @@ use crate::error::WatchError;
 use crate::formats;
 use crate::line_source::RecordPlace;
 use crate::record_format::RecordFormat;
+use crate::tool_summary::ToolSummary;
 
 const LOCUST_PLUGIN: &str = include_str!("locust_plugin.py");
 
@@ -43,6 +44,10 @@ pub(crate) struct PreparedTool {
     pub(crate) converter: Vec<OsString>,
     /// The tool's constant number of users, by its arguments.
     pub(crate) users: Option<u64>,
+    /// The constant rate at which the tool is to send, by its arguments. Requests per second.
+    pub(crate) rate: Option<f64>,
+    /// Where the tool states its percentiles.
+    pub(crate) summary: Option<ToolSummary>,
     /// Has the pipes. Removed at the end.
     pub(crate) scratch: Option<TempDir>,
 }
@@ -106,6 +111,8 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         stdout: None,
         converter: Vec::new(),
         users: None,
+        rate: None,
+        summary: None,
         scratch: None,
     };
     match (&choices.follow, known.filter(|tool| tool.format == name)) {
@@ -128,7 +135,9 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
 }
 
 fn place_of(path: &Path, format: &RecordFormat) -> RecordPlace {
-    if path.is_dir() {
+    // Gatling creates its folder of results at the first run.
+    let will_be_folder = format.name == "gatling" && path.extension().is_none() && !path.exists();
+    if path.is_dir() || will_be_folder {
         let since = SystemTime::UNIX_EPOCH + Duration::from_nanos(wall_ns());
         return RecordPlace::NewestIn { folder: path.to_owned(), file: "simulation.log", since };
     }
@@ -186,6 +195,16 @@ impl PreparedTool {
 
 fn k6(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     tool.insert_after("run", ["--out".into(), option("json=", pipe)]);
+    let own = tool.value_of(&["--summary-export"]).map(|(_, file)| file);
+    let summary = match own.or_else(|| std::env::var("K6_SUMMARY_EXPORT").ok().filter(|file| !file.is_empty())) {
+        Some(file) => PathBuf::from(file),
+        None => {
+            let file = pipe.with_file_name("summary.json");
+            tool.insert_after("run", [option("--summary-export=", &file)]);
+            file
+        }
+    };
+    tool.summary = Some(ToolSummary::K6(summary));
     Ok(())
 }
 
@@ -231,6 +250,8 @@ fn vegeta(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     let results = pipe.with_file_name("results");
     make_pipe(&results)?;
     let vegeta = tool.command[0].clone();
+    let rate = tool.value_of(&["-rate", "--rate"]).map_or_else(|| "50/1s".to_owned(), |(_, rate)| rate);
+    tool.rate = vegeta_rate(&rate);
     tool.insert_after("attack", ["-output".into(), results.clone().into()]);
     if tool.value_of(&["-max-body", "--max-body"]).is_none() {
         // Bodies would fill the record, and nothing reads them.
@@ -238,6 +259,14 @@ fn vegeta(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     }
     tool.converter = vec![vegeta, "encode".into(), "-to".into(), "csv".into(), "-output".into(), pipe.into(), results.into()];
     Ok(())
+}
+
+/// Requests per second of `100`, `100/s` or `6000/1m`. `None`: as fast as possible.
+fn vegeta_rate(text: &str) -> Option<f64> {
+    let (count, per) = text.split_once('/').unwrap_or((text, "1s"));
+    let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
+    let (count, per_ns) = (count.parse::<f64>().ok()?, loadstone_units::duration::parse(&per).ok()?);
+    (count > 0.0 && count.is_finite() && per_ns > 0).then(|| count * 1e9 / per_ns as f64)
 }
 
 fn hey(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
@@ -253,4 +282,19 @@ fn option(prefix: &str, path: &Path) -> OsString {
     let mut text = OsString::from(prefix);
     text.push(path);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vegeta_rates_are_read_as_vegeta_reads_them() {
+        for (text, rate) in
+            [("100", Some(100.0)), ("50/1s", Some(50.0)), ("50/s", Some(50.0)), ("6000/1m", Some(100.0)), ("5/100ms", Some(50.0))]
+        {
+            assert_eq!(vegeta_rate(text), rate, "{text}");
+        }
+        assert_eq!((vegeta_rate("0"), vegeta_rate("infinity")), (None, None));
+    }
 }

@@ -15,7 +15,7 @@ use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, Sc
 use crate::error::WatchError;
 use crate::line_source::LineSource;
 use crate::reading::{ReadSecond, RecordInput, RecordReading};
-use crate::record_format::RecordReader;
+use crate::record_format::{ReaderChoices, RecordReader};
 use crate::seconds::Counting;
 use crate::tool_process::{CpuUse, ToolProcess};
 use crate::tools::{self, PreparedTool, WatchChoices};
@@ -62,7 +62,7 @@ impl Watch {
     /// [`WatchError`]
     pub fn prepare(choices: &WatchChoices, limits: WatchLimits) -> Result<Self, WatchError> {
         let mut tool = tools::prepare(choices)?;
-        let reader = (tool.format.make)(choices.log_format.as_deref())?;
+        let reader = (tool.format.make)(ReaderChoices { log_format: choices.log_format.as_deref(), rate: tool.rate })?;
         if let Some(pid) = limits.pid
             && ToolProcess::existing(pid).is_none()
         {
@@ -77,7 +77,7 @@ impl Watch {
         }
         let place = std::mem::replace(&mut tool.place, crate::line_source::RecordPlace::Pipe("".into()));
         let shown = choices.follow.clone().unwrap_or_default();
-        let source = LineSource::open(place).map_err(|problem| WatchError::Read { path: shown, problem })?;
+        let source = LineSource::open(place, tool.format.is_stream).map_err(|problem| WatchError::Read { path: shown, problem })?;
         Ok(Self { tool, reader, source, limits, quiet_stdout: false })
     }
 
@@ -103,10 +103,16 @@ impl Watch {
                 format: format.name.to_owned(),
                 command,
                 resolution_ns: self.reader.resolution_ns().unwrap_or(format.resolution_ns),
-                lacks: format.lacks.iter().map(|lack| (*lack).to_owned()).collect(),
+                lacks: self.lacks().map(str::to_owned).collect(),
             }),
             ..TestPlan::new(name, [format.tool], load)
         }
+    }
+
+    /// What the record does not contain.
+    fn lacks(&self) -> impl Iterator<Item = &'static str> {
+        let knows_schedule = self.reader.knows_schedule();
+        self.tool.format.lacks.iter().copied().filter(move |lack| !(knows_schedule && lack.starts_with("the schedule")))
     }
 
     /// Starts the command, delivers the seconds of its record, and returns when both have ended.
@@ -159,8 +165,9 @@ impl ActiveWatch {
             has_iterations: tool.format.has_iterations,
             users: tool.users,
             series_max: options.series_max,
+            resolution_ns: reader.resolution_ns().unwrap_or(tool.format.resolution_ns),
         };
-        let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end };
+        let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end, summary: tool.summary };
         let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;
         let start = |command: &[std::ffi::OsString], stdout: Stdio| {
             let Some((program, arguments)) = command.split_first() else { return Ok(None) };

@@ -46,6 +46,7 @@ mod pipeline;
 mod pools;
 mod queue_workers;
 mod ranking;
+mod recorded;
 mod refusals;
 mod runtimes;
 mod services;

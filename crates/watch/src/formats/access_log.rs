@@ -20,6 +20,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
+    is_stream: false,
     lacks: &[
         "the client's view: times begin when the server read the request, so waiting in its accept queue is missing",
         "requests that never reached the server",
@@ -27,7 +28,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
         "users",
         "connection phases",
     ],
-    make: |format| Ok(Box::new(AccessLogReader { format: parse(format.unwrap_or(EXAMPLE))?, times: TimeReader::default() })),
+    make: |choices| Ok(Box::new(AccessLogReader { format: parse(choices.log_format.unwrap_or(EXAMPLE))?, times: TimeReader::default() })),
 };
 
 struct AccessLogReader {

@@ -19,6 +19,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: true,
     comes_at_end: false,
+    is_stream: false,
     lacks: &["the schedule: when each iteration was due", "requests in flight when k6 was killed", "name resolution times"],
     make: |_| Ok(Box::<K6Reader>::default()),
 };
@@ -174,6 +175,7 @@ impl K6Reader {
             status: pending.status,
             message: if pending.status == 0 { &pending.error } else { "" },
             phases: pending.phases,
+            stated_ns: Some(pending.duration_ns),
             ..Timed::new(&pending.name, pending.at, pending.blocked_ns + pending.duration_ns)
         }));
     }

@@ -1,6 +1,7 @@
 //! Locust: the lines of the plugin that Loadstone adds to the locustfile. Each is a JSON list.
 //!
-//! `["r", end, milliseconds, method, name, status, bytes, error]` is a request, `["u", time, process, users]` a number of users. Times are seconds since 1970.
+//! `["r", end, milliseconds, method, name, status, bytes, error]` is a request, `["u", time, process, users]` a number of users, and
+//! `["p", [[quantile, milliseconds], …]]` what Locust states at its end. Times are seconds since 1970.
 
 use std::borrow::Cow;
 
@@ -18,6 +19,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: false,
     comes_at_end: false,
+    is_stream: false,
     lacks: &["the schedule: when each task was due", "connection phases", "requests in flight when Locust was killed", "iterations"],
     make: |_| Ok(Box::new(LocustReader)),
 };
@@ -39,8 +41,17 @@ struct RequestLine<'a>(
 #[derive(Deserialize)]
 struct UsersLine<'a>(#[serde(borrow)] Cow<'a, str>, f64, u32, u64);
 
+#[derive(Deserialize)]
+struct StatedLine<'a>(#[serde(borrow)] Cow<'a, str>, Vec<(f64, f64)>);
+
 impl RecordReader for LocustReader {
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
+        if line.starts_with(b"[\"p\"") {
+            let StatedLine(_kind, stated) = serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
+            let percentiles: Vec<(f64, u64)> = stated.iter().map(|(quantile, ms)| (*quantile, (ms.max(0.0) * 1e6) as u64)).collect();
+            take(&Entry::Stated { metric: "Aggregated", percentiles: &percentiles });
+            return Ok(());
+        }
         if line.starts_with(b"[\"u\"") {
             let UsersLine(_kind, at, source, count) = serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
             take(&Entry::Users { at: wall(at)?, source, count });

@@ -1,7 +1,7 @@
 //! vegeta: the lines of `vegeta encode --to csv`.
 //!
 //! Time, status, latency, bytes out, bytes in, error, body, attack, sequence, method, URL, headers. vegeta sends at a rate and measures from the instant at
-//! which it sent.
+//! which it sent. With `-rate`, the request with the number N is due N/rate after the first one (vegeta's `ConstantPacer`), so late sends are known.
 
 use std::borrow::Cow;
 
@@ -19,11 +19,28 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
+    is_stream: false,
     lacks: &["the schedule: when each request was due", "connection phases", "users", "requests in flight when vegeta was killed"],
-    make: |_| Ok(Box::new(VegetaReader)),
+    make: |choices| Ok(Box::new(VegetaReader { rate: choices.rate, first_due: None })),
 };
 
-struct VegetaReader;
+struct VegetaReader {
+    /// Requests per second. `None`: the schedule is not known.
+    rate: Option<f64>,
+    /// When the request with the number 0 was due at the latest: no request is sent early. Nanoseconds since 1970.
+    first_due: Option<u64>,
+}
+
+impl VegetaReader {
+    /// How late a request was sent. Nanoseconds.
+    fn late_ns(&mut self, number: u64, started: u64) -> u64 {
+        let Some(rate) = self.rate else { return 0 };
+        let after_first = (number as f64 / rate * 1e9) as u64;
+        let first_due = self.first_due.map_or(started.saturating_sub(after_first), |due| due.min(started.saturating_sub(after_first)));
+        self.first_due = Some(first_due);
+        started.saturating_sub(first_due.saturating_add(after_first))
+    }
+}
 
 impl RecordReader for VegetaReader {
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
@@ -47,10 +64,15 @@ impl RecordReader for VegetaReader {
             outcome,
             status,
             message: if outcome == Outcome::Status { "" } else { error },
+            late_ns: self.late_ns(number(8)?, started),
             bytes_sent: number(3).unwrap_or(0),
             bytes_received: number(4).unwrap_or(0),
             ..Timed::new(&request_name::of_url(text(9), text(10)), RecordTime::Wall(started).plus(duration_ns), duration_ns)
         }));
         Ok(())
+    }
+
+    fn knows_schedule(&self) -> bool {
+        self.rate.is_some()
     }
 }

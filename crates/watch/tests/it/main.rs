@@ -1,4 +1,5 @@
 //! The formats against recordings of the real tools, and seconds against counts that a test computes itself.
 
+mod gatling;
 mod recordings;
 mod seconds;

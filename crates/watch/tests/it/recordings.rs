@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 use loadstone_plan::LoadModel;
-use loadstone_watch::read_all;
+use loadstone_watch::{ReaderChoices, read_all};
 
 /// A wall time before all recordings.
 const BEFORE_NS: u64 = 1_795_889_000_000_000_000;
 
+fn log_format(pattern: &str) -> ReaderChoices<'_> {
+    ReaderChoices { log_format: Some(pattern), ..ReaderChoices::default() }
+}
+
 /// Requests, groups, checks or iterations by name and outcome.
-fn counts(slices: &[Snapshot], kind: SeriesKind) -> BTreeMap<(String, Outcome), u64> {
+pub(crate) fn counts(slices: &[Snapshot], kind: SeriesKind) -> BTreeMap<(String, Outcome), u64> {
     let mut all = BTreeMap::new();
     for series in slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == kind) {
         for (outcome, count) in &series.outcomes {
@@ -20,18 +24,19 @@ fn counts(slices: &[Snapshot], kind: SeriesKind) -> BTreeMap<(String, Outcome), 
     all
 }
 
-fn of<const N: usize>(counts: [(&str, Outcome, u64); N]) -> BTreeMap<(String, Outcome), u64> {
+pub(crate) fn of<const N: usize>(counts: [(&str, Outcome, u64); N]) -> BTreeMap<(String, Outcome), u64> {
     counts.into_iter().map(|(name, outcome, count)| ((name.to_owned(), outcome), count)).collect()
 }
 
-fn unreadable(slices: &[Snapshot]) -> u64 {
+pub(crate) fn unreadable(slices: &[Snapshot]) -> u64 {
     slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.unreadable).sum()
 }
 
 /// Two VUs, four iterations: each sends a request in a group, checks it, and sends one to a path that does not exist. Some meet a closed port.
 #[test]
 fn k6_has_requests_groups_checks_and_iterations() {
-    let slices = read_all("k6-json", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/k6.json")).unwrap();
+    let slices =
+        read_all("k6-json", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/k6.json")).unwrap();
     let requests = counts(&slices, SeriesKind::Request);
     let at = |name: &str, outcome| requests.get(&(name.to_owned(), outcome)).copied();
     assert_eq!(at("List products", Outcome::Passed), Some(4), "{requests:?}");
@@ -46,7 +51,9 @@ fn k6_has_requests_groups_checks_and_iterations() {
 
 #[test]
 fn vegeta_has_responses_statuses_and_refused_connections() {
-    let slices = read_all("vegeta-csv", None, LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/vegeta.csv")).unwrap();
+    let slices =
+        read_all("vegeta-csv", ReaderChoices::default(), LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/vegeta.csv"))
+            .unwrap();
     let three = [("GET /gone/{id}", Outcome::Status, 3), ("GET /none", Outcome::Refused, 3), ("GET /products/{id}", Outcome::Passed, 3)];
     assert_eq!(counts(&slices, SeriesKind::Request), of(three));
     let due: u64 = slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.arrivals_due).sum();
@@ -56,7 +63,8 @@ fn vegeta_has_responses_statuses_and_refused_connections() {
 /// JMeter's transaction controller is a group, not a request.
 #[test]
 fn jmeter_has_samples_transactions_and_users() {
-    let slices = read_all("jtl", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/jmeter.jtl")).unwrap();
+    let slices =
+        read_all("jtl", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/jmeter.jtl")).unwrap();
     let requests = counts(&slices, SeriesKind::Request);
     let at = |name: &str, outcome| requests.get(&(name.to_owned(), outcome)).copied();
     assert_eq!((at("List products", Outcome::Passed), at("Refused", Outcome::Refused)), (Some(5), Some(5)), "{requests:?}");
@@ -67,7 +75,8 @@ fn jmeter_has_samples_transactions_and_users() {
 
 #[test]
 fn locust_has_requests_and_users() {
-    let slices = read_all("locust", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/locust.jsonl")).unwrap();
+    let slices =
+        read_all("locust", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/locust.jsonl")).unwrap();
     let requests = counts(&slices, SeriesKind::Request);
     assert_eq!(requests.values().sum::<u64>(), 8, "{requests:?}");
     assert!(requests.keys().all(|(name, _)| name == "GET /orders" || name == "GET /products/[id]"), "{requests:?}");
@@ -77,7 +86,8 @@ fn locust_has_requests_and_users() {
 
 #[test]
 fn hey_counts_from_its_start() {
-    let slices = read_all("hey-csv", None, LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/hey.csv")).unwrap();
+    let slices =
+        read_all("hey-csv", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, include_bytes!("../recordings/hey.csv")).unwrap();
     assert_eq!(counts(&slices, SeriesKind::Request), of([("requests", Outcome::Passed, 8)]));
     assert_eq!((slices.len(), unreadable(&slices)), (1, 0));
 }
@@ -86,8 +96,11 @@ fn hey_counts_from_its_start() {
 #[test]
 fn nginx_logs_in_two_formats_have_the_same_requests() {
     const JSON: &str = r#"{"at":"$msec","method":"$request_method","path":"$request_uri","status":"$status","time":"$request_time"}"#;
-    let combined = read_all("access-log", None, LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.log")).unwrap();
-    let json = read_all("access-log", Some(JSON), LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.json.log")).unwrap();
+    let combined =
+        read_all("access-log", ReaderChoices::default(), LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.log"))
+            .unwrap();
+    let json =
+        read_all("access-log", log_format(JSON), LoadModel::Arrivals, BEFORE_NS, include_bytes!("../recordings/nginx.json.log")).unwrap();
     let found = counts(&combined, SeriesKind::Request);
     assert_eq!(found, counts(&json, SeriesKind::Request));
     assert!(found.contains_key(&("GET /gone/{id}".to_owned(), Outcome::Status)), "{found:?}");
@@ -102,10 +115,10 @@ fn a_log_format_that_lacks_a_field_is_refused_with_the_remedy() {
         ("$msec$request_time \"$request\" $status", "no text between"),
         ("%h %l %u %t \"%r\" %>s %b", "%D"),
     ] {
-        let problem = read_all("access-log", Some(pattern), LoadModel::Arrivals, BEFORE_NS, b"").unwrap_err().to_string();
+        let problem = read_all("access-log", log_format(pattern), LoadModel::Arrivals, BEFORE_NS, b"").unwrap_err().to_string();
         assert!(problem.contains(part), "{pattern}: {problem}");
     }
-    let unknown = read_all("k6json", None, LoadModel::Users, BEFORE_NS, b"").unwrap_err().to_string();
+    let unknown = read_all("k6json", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, b"").unwrap_err().to_string();
     assert!(unknown.contains("k6-json"), "{unknown}");
 }
 
@@ -115,8 +128,48 @@ fn apache_times_count_from_the_begin() {
     let line = br#"10.0.0.1 - - [28/Nov/2026:17:40:02 +0000] "GET /shop/1 HTTP/1.1" 200 12 2500000"#;
     let began_ns = 1_795_887_602_000_000_000;
     let pattern = r#"%h %l %u %t "%r" %>s %b %D"#;
-    let slices = read_all("access-log", Some(pattern), LoadModel::Arrivals, began_ns - 1_000_000_000, line).unwrap();
+    let slices = read_all("access-log", log_format(pattern), LoadModel::Arrivals, began_ns - 1_000_000_000, line).unwrap();
     let at: Vec<u32> = slices.iter().filter(|slice| !slice.series.is_empty()).map(|slice| slice.slice).collect();
     let started: Vec<u32> = slices.iter().filter(|slice| slice.leaves[0].started > 0).map(|slice| slice.slice).collect();
     assert_eq!((started, at), (vec![1], vec![3]));
+}
+
+/// Samples as JMeter writes them as XML: a redirect inside of a sample is a part of it, and data of a sample is no record.
+#[test]
+fn jmeter_results_as_xml_are_read() {
+    let xml = include_bytes!("../recordings/jmeter.xml.jtl");
+    let slices = read_all("jtl", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, xml).unwrap();
+    let requests = of([("List \"products\"", Outcome::Passed, 1), ("Refused", Outcome::Refused, 1)]);
+    assert_eq!(counts(&slices, SeriesKind::Request), requests);
+    assert_eq!(counts(&slices, SeriesKind::Group), of([("Buy", Outcome::Passed, 1)]));
+    assert_eq!((slices.iter().map(|slice| slice.leaves[0].users_active).max(), unreadable(&slices)), (Some(3), 0));
+    let wait = slices.iter().flat_map(|slice| &slice.series).map(|series| series.phases.wait.max()).max();
+    assert_eq!(wait, Some(13_000_000));
+}
+
+/// What Locust states in its last line: it rounds times of 100 ms and more to two digits.
+#[test]
+fn percentiles_that_locust_states_are_next_to_those_of_its_record() {
+    let requests = (0..100).map(|number| format!("[\"r\", 1795890272.9, {}, \"GET\", \"/a\", 200, 2, \"\"]\n", 100 + number));
+    let record: String = requests.chain(["[\"p\", [[0.5, 150], [0.99, 200]]]\n".to_owned()]).collect();
+    let slices = read_all("locust", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, record.as_bytes()).unwrap();
+    let stated = slices.iter().filter_map(|slice| slice.record.as_ref()?.stated.clone()).next().unwrap();
+    let milliseconds = |ns: u64| (ns as f64 / 1e6).round();
+    let found: Vec<(f64, f64, f64)> =
+        stated.percentiles.iter().map(|one| (one.quantile, milliseconds(one.stated_ns), milliseconds(one.recorded_ns))).collect();
+    assert_eq!(found, [(0.5, 150.0, 149.0), (0.99, 200.0, 198.0)]);
+}
+
+/// HAProxy 2.6 with `log-format '%ci - - [%trg] "%HM %HPO %HV" %ST %B %Ta'`. The run began in the middle of the second that the first line shows.
+#[test]
+fn whole_seconds_of_haproxy_do_not_lie_before_the_run() {
+    let lines = br#"127.0.0.1 - - [28/Nov/2026:21:58:02 +0000] "GET /orders/12 HTTP/1.1" 200 124 3
+127.0.0.1 - - [28/Nov/2026:21:58:03 +0000] "GET /orders/13 HTTP/1.1" 503 107 1
+127.0.0.1 - - [28/Nov/2026:21:57:59 +0000] "GET /orders/11 HTTP/1.1" 200 124 0"#;
+    let began_ns = 1_795_903_082_700_000_000;
+    let slices = read_all("access-log", log_format(r#"%h %l %u %t "%r" %>s %B %{ms}T"#), LoadModel::Arrivals, began_ns, lines).unwrap();
+    let requests = of([("GET /orders/{id}", Outcome::Passed, 1), ("GET /orders/{id}", Outcome::Status, 1)]);
+    assert_eq!(counts(&slices, SeriesKind::Request), requests);
+    let outside: u64 = slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.outside).sum();
+    assert_eq!((outside, unreadable(&slices)), (1, 0));
 }

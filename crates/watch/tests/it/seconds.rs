@@ -2,7 +2,7 @@
 
 use loadstone_metrics::{RecordSlice, Snapshot};
 use loadstone_plan::LoadModel;
-use loadstone_watch::read_all;
+use loadstone_watch::{ReaderChoices, read_all};
 
 const S: u64 = 1_000_000_000;
 const ZERO_NS: u64 = 1_795_889_000 * S;
@@ -13,7 +13,7 @@ fn line(began_ms: u64, took_ms: u64) -> String {
 }
 
 fn read(model: LoadModel, record: &str) -> Vec<Snapshot> {
-    read_all("vegeta-csv", None, model, ZERO_NS, record.as_bytes()).expect("the format exists")
+    read_all("vegeta-csv", ReaderChoices::default(), model, ZERO_NS, record.as_bytes()).expect("the format exists")
 }
 
 fn record(slices: &[Snapshot]) -> RecordSlice {
@@ -62,4 +62,20 @@ fn a_closed_load_without_a_number_of_users_has_those_in_flight() {
     let slices = read(LoadModel::Users, &(line(0, 2_000) + &line(0, 2_000) + &line(0, 2_000)));
     assert_eq!(by_second(&slices, |slice| slice.leaves[0].users_active), [3, 3, 0]);
     assert!(slices.iter().all(|slice| slice.leaves[0].arrivals_due == 0));
+}
+
+/// A request that was sent late counts from the instant at which it was due, if the rate is known.
+#[test]
+fn late_sends_of_vegeta_count_from_the_schedule() {
+    let sent_ms = [0, 100, 200, 900, 901, 500];
+    let numbered = |(number, at): (usize, &u64)| line(*at, 10).replacen(",1,GET", &format!(",{number},GET"), 1);
+    let record: String = sent_ms.iter().enumerate().map(numbered).collect();
+    let read =
+        |rate| read_all("vegeta-csv", ReaderChoices { rate, ..ReaderChoices::default() }, LoadModel::Arrivals, ZERO_NS, record.as_bytes());
+    let longest = |slices: &[Snapshot]| slices[0].series[0].response.max() / 1_000_000;
+    let slices = read(Some(10.0)).unwrap();
+    // Due at 300 ms, sent at 900 ms, answered at 910 ms.
+    assert_eq!((longest(&slices), slices[0].series[0].lag.max() / 1_000_000), (610, 600));
+    assert_eq!(slices[0].leaves[0].arrivals_due, 6);
+    assert_eq!(longest(&read(None).unwrap()), 10);
 }

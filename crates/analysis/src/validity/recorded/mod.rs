@@ -4,7 +4,9 @@ pub(super) mod clock;
 pub(super) mod complete;
 pub(super) mod dropped;
 pub(super) mod lacks;
+pub(super) mod late;
 pub(super) mod omission;
+pub(super) mod stated;
 pub(super) mod tool_cpu;
 
 use super::check::CheckInput;

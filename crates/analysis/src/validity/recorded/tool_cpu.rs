@@ -1,18 +1,22 @@
 //! Did the tool have spare CPU capacity?
 
 use super::super::check::{CheckInfo, CheckInput};
-use crate::ValidityCheck;
+use crate::{Grade, ValidityCheck};
 
 /// Share of the machine that is notable.
 const MACHINE_SHARE_MAX: f64 = 0.85;
 /// Mean share of one core by the busiest thread that is notable.
 const THREAD_SHARE_MAX: f64 = 0.85;
+/// Share of the machine, or of a core for a tool with one busy thread, at which the tool is at its limit.
+const LIMIT_SHARE_MIN: f64 = 0.95;
+/// Factor between the CPU time of all threads and of the busiest one, up to which a tool has one busy thread.
+const ONE_THREAD_FACTOR_MAX: f64 = 1.3;
 
 const INFO: CheckInfo = CheckInfo {
     id: "tool-cpu",
     title: "CPU of the tool",
-    limits: "explains the time that the tool may have added; notable when it used more than 85 % of the machine in its busiest 10 s, or its busiest thread \
-     more than 85 % of a core during the run",
+    limits: "suspect when the tool used more than 95 % of the machine in its busiest 10 s, or its only busy thread more than 95 % of a core during the run; \
+     notable above 85 %",
 };
 
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -30,5 +34,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         loadstone_units::share(thread)
     );
     let advice = "A busy tool reads responses late, and its own delay counts as the target's. Give it more cores or another machine, or lower the load.";
+    let has_one_thread = (worker.busy_ns as f64) < ONE_THREAD_FACTOR_MAX * thread * worker.wall_ns as f64;
+    if busiest > LIMIT_SHARE_MIN || (has_one_thread && thread > LIMIT_SHARE_MIN) {
+        return INFO.graded(Grade::Suspect, format!("{evidence}: it was at its limit"), advice);
+    }
     INFO.evidence(busiest > MACHINE_SHARE_MAX || thread > THREAD_SHARE_MAX, evidence, advice)
 }

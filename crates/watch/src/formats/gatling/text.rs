@@ -1,37 +1,20 @@
-//! Gatling: `simulation.log` as text, of Gatling 3.4 to 3.11. Later versions write a binary log, which is not read yet.
+//! The text log of Gatling 3.4 to 3.12.
 //!
 //! Columns are separated by tabs: `USER scenario START|END time`, `REQUEST groups name start end OK|KO message`, `GROUP groups start end time OK|KO`. Times are
 //! milliseconds since 1970.
 
 use loadstone_metrics::Outcome;
-use loadstone_plan::LoadModel;
 
 use crate::entry::{Entry, RecordTime, Timed, outcome_of_error};
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
-
-pub(super) const FORMAT: RecordFormat = RecordFormat {
-    name: "gatling",
-    tool: "Gatling",
-    resolution_ns: 1_000_000,
-    model: LoadModel::Arrivals,
-    has_iterations: false,
-    comes_at_end: false,
-    lacks: &[
-        "the schedule: when each user was due",
-        "connection phases",
-        "statuses, except in messages",
-        "requests in flight when Gatling was killed",
-    ],
-    make: |_| Ok(Box::<GatlingReader>::default()),
-};
+use crate::record_format::UnreadableLine;
 
 #[derive(Default)]
-struct GatlingReader {
+pub(super) struct TextLog {
     users: u64,
 }
 
-impl RecordReader for GatlingReader {
-    fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
+impl TextLog {
+    pub(super) fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
         let line = std::str::from_utf8(line).map_err(|_| UnreadableLine)?;
         let columns: Vec<&str> = line.split('\t').collect();
         match columns.as_slice() {
@@ -43,12 +26,9 @@ impl RecordReader for GatlingReader {
             }
             ["REQUEST", groups, name, started, ended, status, message @ ..] => {
                 let message = message.first().map_or("", |message| message.trim());
-                let found = if message.starts_with("status.find") { Outcome::Status } else { outcome_of_error(message) };
-                let outcome = if *status == "OK" { Outcome::Passed } else { found };
-                // The message quotes the status: `status.find.in(200,…), found 503`.
-                let status = message.rsplit("found ").next().and_then(|code| code.parse().ok()).filter(|_| outcome == Outcome::Status);
+                let (outcome, status) = if *status == "OK" { (Outcome::Passed, 0) } else { outcome_of_message(message) };
                 let group = groups.rsplit(',').next().unwrap_or("");
-                let timed = Timed { group, outcome, status: status.unwrap_or(0), message, ..timed(name, started, ended)? };
+                let timed = Timed { group, outcome, status, message, ..timed(name, started, ended)? };
                 take(&Entry::Request(timed));
                 Ok(())
             }
@@ -60,6 +40,13 @@ impl RecordReader for GatlingReader {
             _ => Err(UnreadableLine),
         }
     }
+}
+
+/// The outcome of a failed request and its status, which the message quotes: `status.find.in(200,…), found 503`.
+pub(super) fn outcome_of_message(message: &str) -> (Outcome, u16) {
+    let outcome = if message.starts_with("status.find") { Outcome::Status } else { outcome_of_error(message) };
+    let status = message.rsplit("found ").next().and_then(|code| code.parse().ok()).filter(|_| outcome == Outcome::Status);
+    (outcome, status.unwrap_or(0))
 }
 
 fn timed<'a>(name: &'a str, started: &str, ended: &str) -> Result<Timed<'a>, UnreadableLine> {

@@ -1,0 +1,48 @@
+//! Late sends: a tool that sends at a rate measures from the instant at which it sent. A request that it sent late looks faster than a user of this load
+//! would have found it.
+
+use loadstone_metrics::SeriesKind;
+
+use super::super::check::{CheckInfo, CheckInput};
+use crate::{Grade, ValidityCheck};
+
+/// Factor between the p99 from the due instant and the p99 from the send, from which the tool's times are suspect.
+const P99_FACTOR_MIN: f64 = 1.25;
+/// The same from which they are invalid.
+const P99_FACTOR_INVALID: f64 = 3.0;
+/// p99 of the lateness below which nothing is judged. Seconds.
+const LATE_S_MIN: f64 = 0.001;
+
+const INFO: CheckInfo = CheckInfo {
+    id: "late-sends",
+    title: "Late sends",
+    limits: "suspect when the p99 counted from the instant at which requests were due is over 25 % higher than counted from their send, invalid when it is \
+     over three times as high",
+};
+
+pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let knows_schedule =
+        input.plan.recorded.as_ref().is_some_and(|recorded| !recorded.lacks.iter().any(|lack| lack.starts_with("the schedule")));
+    if !knows_schedule {
+        return INFO.nothing("not judged: the record does not show when a request was due");
+    }
+    let Some(all) = input.tally.together(SeriesKind::Request).filter(|all| !all.service.is_empty()) else {
+        return INFO.nothing("no request ended");
+    };
+    let p99 = |times: &loadstone_metrics::Histogram| times.quantile(0.99).unwrap_or(0) as f64 / 1e9;
+    let (from_send, from_due, late) = (p99(&all.service), p99(&all.response), p99(&all.lag));
+    let tool = super::tool(input);
+    let factor = from_due / from_send.max(1e-9);
+    if late < LATE_S_MIN || factor <= P99_FACTOR_MIN {
+        return INFO.graded(Grade::Valid, format!("{tool} sent 99 % of its requests at most {} late", loadstone_units::seconds(late)), "");
+    }
+    let evidence = format!(
+        "{tool} sent 1 % of its requests over {} late; p99 is {} from the send, which {tool} states, and {} from the instant at which requests were due",
+        loadstone_units::seconds(late),
+        loadstone_units::seconds(from_send),
+        loadstone_units::seconds(from_due)
+    );
+    let advice = "The report counts from the instant at which requests were due. The tool had too few workers or too little CPU time: allow more \
+                  (`-max-workers` in vegeta), or lower the rate.";
+    INFO.graded(if factor > P99_FACTOR_INVALID { Grade::Invalid } else { Grade::Suspect }, evidence, advice)
+}

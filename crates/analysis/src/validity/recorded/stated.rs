@@ -1,0 +1,64 @@
+//! Do the percentiles that the tool states follow from its own record?
+
+use loadstone_metrics::{StatedPercentile, StatedTimes};
+
+use super::super::check::{CheckInfo, CheckInput};
+use crate::{Grade, ValidityCheck};
+
+/// Difference from which a stated percentile is not that of the record.
+const DIFFERENCE_MAX: f64 = 0.1;
+/// Differences of this many resolutions of the record are rounding.
+const RESOLUTIONS_MAX: f64 = 2.0;
+/// Shortest difference that is notable. Seconds.
+const DIFFERENCE_S_MIN: f64 = 0.001;
+
+const INFO: CheckInfo = CheckInfo {
+    id: "stated-percentiles",
+    title: "Percentiles of the tool",
+    limits: "suspect when a percentile that the tool states differs by more than 10 % from its own record",
+};
+
+pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let tool = super::tool(input);
+    let stated = input.tally.record().and_then(|record| record.stated.as_ref());
+    let Some(StatedTimes { metric, percentiles }) = stated else {
+        return INFO.nothing(format!("{tool} stated no percentiles that Loadstone reads"));
+    };
+    let rounding_s = input.plan.recorded.as_ref().map_or(0, |recorded| recorded.resolution_ns) as f64 / 1e9 * RESOLUTIONS_MAX;
+    let Some(worst) = percentiles.iter().max_by(|a, b| difference(a).total_cmp(&difference(b))) else {
+        return INFO.nothing(format!("{tool} stated no percentiles that Loadstone reads"));
+    };
+    let shown = |percentile: &StatedPercentile| {
+        format!(
+            "{} {} for {metric}, and its record has {}",
+            loadstone_units::percentile(percentile.quantile),
+            loadstone_units::seconds(percentile.stated_ns as f64 / 1e9),
+            loadstone_units::seconds(percentile.recorded_ns as f64 / 1e9)
+        )
+    };
+    let apart_s = (worst.stated_ns as f64 - worst.recorded_ns as f64).abs() / 1e9;
+    if difference(worst) > DIFFERENCE_MAX && apart_s > rounding_s.max(DIFFERENCE_S_MIN) {
+        let advice = "The report uses the record. The tool rounds its times, leaves requests out, or cannot keep up with its own statistics: do not compare \
+                      its percentiles with others.";
+        return INFO.graded(Grade::Suspect, format!("{tool} states {}", shown(worst)), advice);
+    }
+    // The highest percentile that is not the maximum is what users compare.
+    let shown_first = percentiles.iter().rev().find(|percentile| percentile.quantile < 1.0).unwrap_or(worst);
+    let evidence = match in_response(input, shown_first) {
+        Some(with_all) => format!("{tool} states {}; with the waits that {metric} leaves out, it is {with_all}", shown(shown_first)),
+        None => format!("{tool} states {}", shown(shown_first)),
+    };
+    INFO.graded(Grade::Valid, evidence, "")
+}
+
+fn difference(percentile: &StatedPercentile) -> f64 {
+    let (stated, recorded) = (percentile.stated_ns as f64, percentile.recorded_ns as f64);
+    (stated - recorded).abs() / stated.max(recorded).max(1.0)
+}
+
+/// The same percentile of the response times, if they are notably longer: the tool's own times begin later, such as after connecting.
+fn in_response(input: &CheckInput<'_>, percentile: &StatedPercentile) -> Option<String> {
+    let same = input.response.percentiles.iter().find(|other| (other.quantile - percentile.quantile).abs() < 1e-9)?;
+    let seconds = same.value?;
+    (seconds > percentile.recorded_ns as f64 / 1e9 * (1.0 + DIFFERENCE_MAX)).then(|| loadstone_units::seconds(seconds))
+}

@@ -1,0 +1,114 @@
+//! Verdicts on another tool's measurement, from constructed records.
+
+use loadstone_analysis::{Grade, Summary, ValidityCheck, conclude};
+use loadstone_metrics::{Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
+use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
+
+use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
+
+fn recorded(model: LoadModel, lacks: &[&str]) -> TestPlan {
+    let recorded = RecordedLoad {
+        tool: "vegeta".to_owned(),
+        format: "vegeta-csv".to_owned(),
+        command: Vec::new(),
+        resolution_ns: MS,
+        lacks: lacks.iter().map(|lack| (*lack).to_owned()).collect(),
+    };
+    TestPlan { recorded: Some(recorded), ..plan(LoadProfile::Recorded { model }) }
+}
+
+fn check(summary: &Summary, id: &str) -> ValidityCheck {
+    summary.verdict.validity.checks.iter().find(|check| check.id == id).unwrap().clone()
+}
+
+/// Ten seconds of 100 requests of 10 ms each, the last two of each second this late.
+fn late(plan: TestPlan, lag: u64) -> Summary {
+    let second = |number: u32| {
+        let slice = (0..98).fold(Slice::new(number), |slice, _| slice.request("A", 0, 10 * MS, Outcome::Passed));
+        (0..2).fold(slice, |slice, _| slice.request("A", lag, 10 * MS, Outcome::Passed)).arrivals(100).done()
+    };
+    conclude(&run_of(plan, (0..10).map(second).collect()))
+}
+
+#[test]
+fn late_sends_are_judged_by_what_they_hide_from_the_p99() {
+    let open = || recorded(LoadModel::Arrivals, &[]);
+    assert_eq!(check(&late(open(), 0), "late-sends").grade, Some(Grade::Valid));
+    assert_eq!(check(&late(open(), 10 * MS), "late-sends").grade, Some(Grade::Suspect));
+    let found = check(&late(open(), 90 * MS), "late-sends");
+    assert_eq!(found.grade, Some(Grade::Invalid));
+    // From the send 10 ms, from the due instant 10 + 90 ms.
+    assert!(
+        found.evidence.contains("p99 is 10.0 ms from the send") && found.evidence.contains("100 ms from the instant"),
+        "{}",
+        found.evidence
+    );
+}
+
+#[test]
+fn without_a_schedule_late_sends_are_not_judged_and_the_check_says_so() {
+    let summary = late(recorded(LoadModel::Arrivals, &["the schedule: when each request was due"]), 90 * MS);
+    let found = check(&summary, "late-sends");
+    assert_eq!((found.grade, found.evidence.as_str()), (None, "not judged: the record does not show when a request was due"));
+}
+
+fn stated(percentiles: &[(f64, u64, u64)]) -> ValidityCheck {
+    let percentiles =
+        percentiles.iter().map(|&(quantile, stated_ns, recorded_ns)| StatedPercentile { quantile, stated_ns, recorded_ns }).collect();
+    let record =
+        RecordSlice { stated: Some(StatedTimes { metric: "http_req_duration".to_owned(), percentiles }), ..RecordSlice::default() };
+    let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", 1_000, 30 * MS).arrivals(1_000).done() };
+    check(&conclude(&run_of(recorded(LoadModel::Users, &[]), vec![last])), "stated-percentiles")
+}
+
+#[test]
+fn percentiles_of_the_tool_are_compared_with_those_of_its_record() {
+    let same = stated(&[(0.5, 20 * MS, 20 * MS), (0.95, 25 * MS, 25 * MS)]);
+    assert_eq!(same.grade, Some(Grade::Valid));
+    assert!(same.evidence.contains("vegeta states p95 25.0 ms for http_req_duration, and its record has 25.0 ms"), "{}", same.evidence);
+    // 30 ms as the users saw it: the tool's own times leave something out.
+    assert!(same.evidence.contains("it is 30.0 ms"), "{}", same.evidence);
+    let other = stated(&[(0.5, 20 * MS, 20 * MS), (0.95, 25 * MS, 60 * MS)]);
+    assert_eq!(other.grade, Some(Grade::Suspect));
+    assert!(other.evidence.contains("p95 25.0 ms") && other.evidence.contains("60.0 ms"), "{}", other.evidence);
+}
+
+/// Within two steps of a record in milliseconds, every tool rounds.
+#[test]
+fn rounding_is_no_difference() {
+    assert_eq!(stated(&[(0.5, 2 * MS, 3 * MS)]).grade, Some(Grade::Valid));
+    assert_eq!(stated(&[(0.5, 147 * MS, 150 * MS)]).grade, Some(Grade::Valid));
+}
+
+/// A tool with one busy thread, and one whose threads share the work.
+#[test]
+fn a_tool_at_its_cpu_limit_is_suspect() {
+    let with_cpu = |busy: u64, thread: u64| {
+        let second = |number: u32| {
+            let slice = Slice::new(number).requests("A", 100, 30 * MS).arrivals(100).generator(|generator| generator.busy_ns = busy).done();
+            Snapshot { record: Some(RecordSlice { thread_busy_ns: thread, ..RecordSlice::default() }), ..slice }
+        };
+        check(&conclude(&run_of(recorded(LoadModel::Users, &[]), (0..20).map(second).collect())), "tool-cpu")
+    };
+    let at = |share: f64| (SECOND as f64 * share) as u64;
+    assert_eq!(with_cpu(at(0.3), at(0.3)).grade, None);
+    // The machine has two cores.
+    assert_eq!(with_cpu(at(0.99), at(0.98)).grade, Some(Grade::Suspect));
+    assert_eq!(with_cpu(at(1.97), at(0.98)).grade, Some(Grade::Suspect));
+    let notable = with_cpu(at(1.5), at(0.9));
+    assert!(notable.grade.is_none() && !notable.advice.is_empty(), "{notable:?}");
+}
+
+/// The record of a closed-loop tool has neither arrivals nor phases: no rule that needs them reports, and the table says what is missing.
+#[test]
+fn what_the_record_lacks_is_stated_and_no_rule_concludes_from_it() {
+    let lacks = ["the schedule", "connection phases"];
+    let slices = (0..30).map(|number| Slice::new(number).requests("A", 100, 30 * MS).leaf(|leaf| leaf.started = 100).done()).collect();
+    let summary = conclude(&run_of(recorded(LoadModel::Users, &lacks), slices));
+    assert!(check(&summary, "record-lacks").evidence.contains("vegeta does not record the schedule; connection phases"));
+    for id in ["schedule-lag", "offered-rate", "in-flight", "connecting"] {
+        assert!(summary.verdict.validity.checks.iter().all(|check| check.id != id), "{id} needs what the record lacks");
+    }
+    let found = summary.verdict.findings.findings;
+    assert!(found.is_empty(), "{found:?}");
+}
