@@ -41,7 +41,8 @@ export async function pictureOf(finding: Locator): Promise<string | null> {
     for (const figure of evidence.querySelectorAll("figure")) {
       const svg = figure.querySelector("svg")!;
       const wide = Math.round(Number(svg.getAttribute("width")));
-      const title = escaped(words(figure.querySelector("figcaption")!));
+      const caption = [...figure.querySelector("figcaption")!.childNodes].map((node) => (node.textContent ?? "").replace(/\s+/g, " ").trim());
+      const title = escaped(caption.filter(Boolean).join(" · "));
       parts.push(`<text x="${MARGIN}" y="${top + 13}" font-size="13" font-weight="600" fill="#17222b">${title}</text>`);
       top += TITLE;
       parts.push(`<g transform="translate(${MARGIN} ${top})">`, ...[...svg.children].map(drawn), "</g>");

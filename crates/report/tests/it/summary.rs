@@ -115,6 +115,18 @@ fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
 }
 
 #[test]
+fn what_a_watched_tool_does_not_record_is_not_zero() {
+    let mut summary = fixtures::summary();
+    let whole = plain(&summary, 300);
+    assert!(whole.contains(" iteration") && whole.contains(" sent · "), "{whole}");
+    let totals = &mut summary.totals;
+    (totals.iterations, totals.connections_opened, totals.bytes_sent, totals.bytes_received) = (0, 0, 0, 0);
+    let text = plain(&summary, 300);
+    let line = text.lines().find(|line| line.starts_with("Totals")).unwrap();
+    assert!(["0 iterations", "0 connections", "0 B"].iter().all(|zero| !line.contains(zero)), "{line}");
+}
+
+#[test]
 fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let mut summary = fixtures::summary();
     let trusted = "VALID · the measurement can be trusted (1 check)";
