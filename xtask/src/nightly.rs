@@ -1,8 +1,8 @@
 //! `cargo xtask nightly`: what is too long for the check, in at most an hour. More seeds, fuzzing, a slice of the benchmark of diagnosis, two labs, and the
 //! tests of the package `trials`.
 //!
-//! Each part's result is kept in the target folder as soon as it is known, so an interrupted run continues where it ended. Once all parts have run,
-//! their table is added to [`RESULTS`].
+//! Each part's result is kept in the target folder as soon as it is known. The next call for the same commit runs the parts that did not run or did not
+//! pass. Once all parts have run, their table is in [`RESULTS`].
 
 use std::env;
 use std::fmt::Write as _;
@@ -24,13 +24,17 @@ const INTRODUCTION: &str = "# Nightly runs\n\nWritten by `cargo xtask nightly`, 
 
 #[derive(Args)]
 pub(crate) struct NightlyOptions {
-    /// Run only these parts, and write no results.
+    /// Run only these parts.
     #[arg(long = "only", value_name = "PART")]
     only: Vec<String>,
-    /// Forget the parts of an interrupted run.
+    /// Forget the results of earlier calls for this commit.
     #[arg(long)]
     again: bool,
 }
+
+/// A case of each kind: the system as found, the loads that it can and cannot carry, and what helps.
+const PAYMENT_CASES: &[&str] =
+    &["--only", "as found", "--only", "group commit", "--only", "binlog off", "--only", "one transaction", "--only", "healthy"];
 
 struct NightlyPart {
     name: &'static str,
@@ -42,8 +46,12 @@ struct NightlyPart {
 /// The parts that judge the timing of real processes run first, while nothing that an earlier part left warm or running can disturb them.
 const PARTS: &[NightlyPart] = &[
     NightlyPart { name: "diagnose", limit_minutes: 6, perform: |workspace, part| part.xtask(workspace, &["diagnose", "--slice"]) },
-    NightlyPart { name: "webhooks", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "webhooks"]) },
-    NightlyPart { name: "payments", limit_minutes: 8, perform: |workspace, part| part.xtask(workspace, &["lab", "payments"]) },
+    NightlyPart { name: "webhooks", limit_minutes: 10, perform: |workspace, part| part.xtask(workspace, &["lab", "webhooks"]) },
+    NightlyPart {
+        name: "payments",
+        limit_minutes: 6,
+        perform: |workspace, part| part.xtask(workspace, &[&["lab", "payments"] as &[&str], PAYMENT_CASES].concat()),
+    },
     NightlyPart { name: "trials", limit_minutes: 6, perform: trials },
     NightlyPart { name: "long-tests", limit_minutes: 12, perform: long_tests },
     NightlyPart {
@@ -74,7 +82,7 @@ pub(crate) fn nightly(workspace: &Workspace, options: &NightlyOptions) -> Result
     let mut results = read(&state);
     for part in PARTS {
         let is_chosen = if options.only.is_empty() {
-            !results.iter().any(|result| result.name == part.name)
+            !results.iter().any(|result| result.name == part.name && result.has_passed())
         } else {
             options.only.iter().any(|name| name == part.name)
         };
@@ -86,17 +94,14 @@ pub(crate) fn nightly(workspace: &Workspace, options: &NightlyOptions) -> Result
         let outcome =
             (part.perform)(workspace, part).map_or_else(|error| format!("{error:#}").replace(['\n', '\t'], " "), |()| "passed".to_owned());
         let result = PartResult { name: part.name.to_owned(), seconds: start.elapsed().unwrap_or_default().as_secs(), outcome };
-        if options.only.is_empty() {
-            keep(&state, &result)?;
-        }
+        keep(&state, &result)?;
         results.retain(|result| result.name != part.name);
         results.push(result);
     }
     print!("\n{}", table(&results));
-    let failed = results.iter().filter(|result| result.outcome != "passed").count();
-    if options.only.is_empty() {
-        add_to_results(&workspace.root.join(RESULTS), &format!("\n## {}, {commit}\n\n{}", machine::today()?, table(&results)))?;
-        fs::remove_file(&state).with_context(|| format!("removing {}", state.display()))?;
+    let failed = results.iter().filter(|result| !result.has_passed()).count();
+    if PARTS.iter().all(|part| results.iter().any(|result| result.name == part.name)) {
+        add_to_results(&workspace.root.join(RESULTS), &format!("## {}, {commit}", machine::today()?), &table(&results))?;
         println!("added to {RESULTS}");
     }
     println!("{} passed, {failed} failed", results.len() - failed);
@@ -104,6 +109,12 @@ pub(crate) fn nightly(workspace: &Workspace, options: &NightlyOptions) -> Result
         bail!("{failed} parts failed");
     }
     Ok(())
+}
+
+impl PartResult {
+    fn has_passed(&self) -> bool {
+        self.outcome == "passed"
+    }
 }
 
 impl NightlyPart {
@@ -155,7 +166,13 @@ fn read(state: &Path) -> Vec<PartResult> {
         let mut fields = line.splitn(3, '\t');
         Some(PartResult { name: fields.next()?.to_owned(), seconds: fields.next()?.parse().ok()?, outcome: fields.next()?.to_owned() })
     };
-    text.lines().filter_map(result).collect()
+    // The latest result of a part counts.
+    let mut results: Vec<PartResult> = Vec::new();
+    for result in text.lines().filter_map(result) {
+        results.retain(|earlier| earlier.name != result.name);
+        results.push(result);
+    }
+    results
 }
 
 fn keep(state: &PathBuf, result: &PartResult) -> Result<()> {
@@ -173,11 +190,13 @@ fn table(results: &[PartResult]) -> String {
     table
 }
 
-/// Inserts a section below the introduction.
-fn add_to_results(page: &Path, section: &str) -> Result<()> {
+/// Inserts a section below the introduction, in place of one with the same heading.
+fn add_to_results(page: &Path, heading: &str, table: &str) -> Result<()> {
     let present = fs::read_to_string(page).unwrap_or_default();
-    let earlier = present.strip_prefix(INTRODUCTION).unwrap_or(&present);
-    fs::write(page, format!("{INTRODUCTION}{section}{earlier}")).with_context(|| format!("writing {}", page.display()))
+    let earlier = present.strip_prefix(INTRODUCTION).unwrap_or(&present).split("\n## ").map(|section| format!("## {section}"));
+    let others: String =
+        earlier.skip(1).filter(|section| section.lines().next() != Some(heading)).map(|section| format!("\n{section}")).collect();
+    fs::write(page, format!("{INTRODUCTION}\n{heading}\n\n{table}{others}")).with_context(|| format!("writing {}", page.display()))
 }
 
 #[cfg(test)]
@@ -194,23 +213,23 @@ mod tests {
         let folder = env::temp_dir().join(format!("loadstone-nightly-{}", std::process::id()));
         let state = folder.join("abc.txt");
         assert!(read(&state).is_empty());
+        keep(&state, &PartResult { name: "fuzz".to_owned(), seconds: 20, outcome: "crashed".to_owned() }).unwrap();
         keep(&state, &PartResult { name: "fuzz".to_owned(), seconds: 90, outcome: "passed".to_owned() }).unwrap();
         keep(&state, &PartResult { name: "webhooks".to_owned(), seconds: 30, outcome: "ended | early".to_owned() }).unwrap();
         let results = read(&state);
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(
-            table(&results),
-            "| part | minutes | result |\n|---|---|---|\n| fuzz | 1.5 | passed |\n| webhooks | 0.5 | ended \\| early |\n"
-        );
+        let expected = "| part | minutes | result |\n|---|---|---|\n| fuzz | 1.5 | passed |\n| webhooks | 0.5 | ended \\| early |\n";
+        assert_eq!(table(&results), expected);
     }
 
     #[test]
     fn the_latest_run_is_listed_first() {
         let page = env::temp_dir().join(format!("loadstone-nightly-{}.md", std::process::id()));
-        add_to_results(&page, "\n## one\n").unwrap();
-        add_to_results(&page, "\n## two\n").unwrap();
+        for (heading, table) in [("## one", "a\n"), ("## two", "b\n"), ("## two", "c\n")] {
+            add_to_results(&page, heading, table).unwrap();
+        }
         let text = fs::read_to_string(&page).unwrap();
         fs::remove_file(&page).unwrap();
-        assert_eq!(text, format!("{INTRODUCTION}\n## two\n\n## one\n"));
+        assert_eq!(text, format!("{INTRODUCTION}\n## two\n\nc\n\n## one\n\na\n"));
     }
 }

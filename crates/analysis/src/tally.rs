@@ -236,14 +236,14 @@ impl RunTally {
     fn push_error(&mut self, error: &ErrorGroup) {
         let is_full = self.errors.len() >= Self::ERRORS_MAX;
         let same = |mine: &ErrorGroup| mine.key == error.key && mine.outcome == error.outcome && mine.message == error.message;
-        let others = |mine: &ErrorGroup| is_full && *mine.message == *OTHER_ERRORS;
+        let others = |mine: &ErrorGroup| is_full && mine.is_rest;
         let index = self.errors.iter().position(same).or_else(|| self.errors.iter().position(others));
         match index {
             Some(index) => {
                 let mine = &mut self.errors[index];
                 mine.merge(error);
             }
-            None if is_full => self.errors.push(ErrorGroup { message: OTHER_ERRORS.into(), ..error.clone() }),
+            None if is_full => self.errors.push(error.clone().into_rest()),
             None => self.errors.push(error.clone()),
         }
     }
@@ -416,8 +416,6 @@ impl RunTally {
         self.requests.rate(sum as f64 / count.max(1) as f64).unwrap_or(0.0)
     }
 }
-
-const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesTally {
     /// Events ended per second, over the time span that docs/metrics.md defines.

@@ -42,7 +42,7 @@ impl Snapshot {
             return;
         }
         let (mut others, mut kept): (Vec<ErrorGroup>, Vec<ErrorGroup>) =
-            std::mem::take(&mut self.errors).into_iter().partition(|error| &*error.message == Self::OTHER_ERRORS);
+            std::mem::take(&mut self.errors).into_iter().partition(|error| error.is_rest);
         // The most frequent errors stay separate, in their order.
         let mut counts: Vec<u64> = kept.iter().map(|error| error.count).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -58,10 +58,8 @@ impl Snapshot {
         });
         self.errors = kept;
         let mut others = others.into_iter();
-        if let Some(mut together) = others.next() {
-            others.for_each(|error| together.merge(&error));
-            together.message = Self::OTHER_ERRORS.into();
-            together.samples.clear();
+        if let Some(mut together) = others.next().map(ErrorGroup::into_rest) {
+            others.for_each(|error| together.merge(&ErrorGroup { samples: Vec::new(), ..error }));
             self.errors.push(together);
         }
     }

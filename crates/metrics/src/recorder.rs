@@ -209,17 +209,17 @@ impl Recorder {
         if self.errors.len() < Snapshot::ERRORS_MAX {
             let key = self.series[id.0 as usize].key.clone();
             self.errors.push(ErrorGroup { cause: error.cause, trace, ..ErrorGroup::new(key, outcome, message, at) });
-        } else if message != OTHER_ERRORS {
+        } else {
             self.error_other(id, outcome, at);
         }
     }
 
     fn error_other(&mut self, id: SeriesId, outcome: Outcome, at: Nanos) {
-        match self.errors.iter_mut().find(|error| &*error.message == OTHER_ERRORS) {
+        match self.errors.iter_mut().find(|error| error.is_rest) {
             Some(error) => error.count += 1,
             None => {
                 let key = self.series[id.0 as usize].key.clone();
-                self.errors.push(ErrorGroup::new(key, outcome, OTHER_ERRORS, at));
+                self.errors.push(ErrorGroup::new(key, outcome, "", at).into_rest());
             }
         }
     }
@@ -335,8 +335,6 @@ impl Recorder {
         }
     }
 }
-
-const OTHER_ERRORS: &str = Snapshot::OTHER_ERRORS;
 
 impl LeafSlice {
     fn take(&mut self) -> LeafSlice {

@@ -296,6 +296,9 @@ pub struct ErrorGroup {
     pub message: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<ErrorCause>,
+    /// These are all errors beyond those that are kept, counted together: see [`Snapshot::ERRORS_MAX`]. Request and outcome are those of the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rest: bool,
     pub count: u64,
     pub first_at: Nanos,
     /// The trace of the first error, if requests carry one.
@@ -331,7 +334,13 @@ pub struct SlowSample {
 impl ErrorGroup {
     /// One error without a response.
     pub fn new(key: SeriesKey, outcome: Outcome, message: &str, first_at: Nanos) -> Self {
-        Self { key, outcome, message: message.into(), cause: None, count: 1, first_at, trace: None, samples: Vec::new() }
+        Self { key, outcome, message: message.into(), cause: None, is_rest: false, count: 1, first_at, trace: None, samples: Vec::new() }
+    }
+
+    /// The group that counts this error and all further ones once a list is full.
+    #[must_use]
+    pub fn into_rest(self) -> Self {
+        Self { message: "(other errors)".into(), cause: None, is_rest: true, samples: Vec::new(), ..self }
     }
 
     /// Adds the counts of another worker or a later second for the same error.
@@ -375,11 +384,10 @@ pub struct Mark {
 
 impl Snapshot {
     pub const SLOW_MAX: usize = 10;
-    /// Distinct errors kept per slice. Further errors are counted under the message `(other errors)`.
+    /// Distinct errors kept per slice. Further errors are counted together, in the one that [`ErrorGroup::is_rest`] marks.
     pub const ERRORS_MAX: usize = 100;
     /// Distinct errors kept when seconds are folded. It exceeds the length of any error list of a whole run.
     pub(crate) const FOLDED_ERRORS_MAX: usize = 2_000;
-    pub(crate) const OTHER_ERRORS: &str = "(other errors)";
 
     /// Packs all histograms, for snapshots that are stored.
     pub fn pack(&mut self) {

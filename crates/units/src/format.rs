@@ -65,16 +65,23 @@ pub fn number(value: f64) -> String {
 
 /// A share from 0 to 1 in percent: `0 %`, `<0.01 %`, `1.25 %`, `100 %`. Rounding never reaches 0 % or 100 % from inside.
 pub fn share(value: f64) -> String {
-    let percent = value * 100.0;
-    match percent {
-        p if !p.is_finite() => NONE.to_owned(),
-        p if p <= 0.0 => "0 %".to_owned(),
-        p if p < 0.01 => "<0.01 %".to_owned(),
-        100.0 => "100 %".to_owned(),
-        p if p < 100.0 && p > 99.99 => ">99.99 %".to_owned(),
-        p if p < 100.0 && p > 99.9 => format!("{:.2} %", (p * 100.0).floor() / 100.0),
-        p if p < 100.0 && p > 99.0 => format!("{:.1} %", (p * 10.0).floor() / 10.0),
-        p => format!("{} %", three_digits(p)),
+    if value.is_finite() { format!("{} %", percent(value)) } else { NONE.to_owned() }
+}
+
+/// The absolute difference of two shares in percentage points, in the digits of [`share`]: `1.25 points`.
+pub fn points(value: f64) -> String {
+    if value.is_finite() { format!("{} points", percent(value)) } else { NONE.to_owned() }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        p if p <= 0.0 => "0".to_owned(),
+        p if p < 0.01 => "<0.01".to_owned(),
+        100.0 => "100".to_owned(),
+        p if p < 100.0 && p > 99.99 => ">99.99".to_owned(),
+        p if p < 100.0 && p > 99.9 => format!("{:.2}", (p * 100.0).floor() / 100.0),
+        p if p < 100.0 && p > 99.0 => format!("{:.1}", (p * 10.0).floor() / 10.0),
+        p => three_digits(p),
     }
 }
 

@@ -18,7 +18,7 @@ pub mod text;
 
 pub use error::UnitError;
 pub use format::{
-    NONE, bytes, count, counted, digits_of, in_unit, memory, number, percentile, rate, seconds, seconds_or_none, seconds_to, share,
+    NONE, bytes, count, counted, digits_of, in_unit, memory, number, percentile, points, rate, seconds, seconds_or_none, seconds_to, share,
     share_to,
 };
 pub use nearest::{did_you_mean, nearest};

@@ -1,9 +1,10 @@
 //! Packages of a program that behaves like the binary, opened with the tools that read them.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use checkout::Workspace;
 use checkout::process;
@@ -133,17 +134,47 @@ fn the_script_installs_what_has_the_right_checksum_only() {
     assert!(!home.join(".local/bin/loadstone").exists());
 }
 
+/// A registry that serves the packages of a folder until it is dropped.
+struct Registry {
+    server: Child,
+    address: String,
+}
+
+impl Registry {
+    fn start(packages: &Path) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dist/registry.mjs");
+        let mut server = Command::new("node").arg(script).arg(packages).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { server, address: address.trim().to_owned() }
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// The package of the processor whose binary is missing here cannot be found in the registry: it is optional.
 #[test]
 fn npm_installs_a_command_with_the_exit_code_of_the_binary() {
     let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-npm-{}", std::process::id())));
     fs::create_dir_all(&scratch.0).unwrap();
     let (folder, _) = make(&scratch.0, "release");
+    let registry = Registry::start(&folder);
     let project = scratch.0.join("project");
     fs::create_dir(&project).unwrap();
+    let npmrc = format!(
+        "registry={}\ncache={}\naudit=false\nfund=false\nupdate-notifier=false\n",
+        registry.address,
+        scratch.0.join("npm").display()
+    );
+    fs::write(project.join(".npmrc"), npmrc).unwrap();
+    assert_eq!(said("npx", &["--yes", "loadstone", "run", "a b"], &project), "loadstone run a b\n");
     fs::write(project.join("package.json"), "{}").unwrap();
-    let packages = ["loadstone-linux-x64-1.2.3.tgz", "loadstone-1.2.3.tgz"].map(|name| folder.join(name).to_string_lossy().into_owned());
-    said("npm", &["install", "--offline", "--no-audit", "--no-fund", &packages[0], &packages[1]], &project);
-    assert_eq!(said("node_modules/.bin/loadstone", &["run", "a b"], &project), "loadstone run a b\n");
+    said("npm", &["install", "--save-dev", "loadstone"], &project);
     let failed = Command::new(project.join("node_modules/.bin/loadstone")).arg("fail").status().unwrap();
     assert_eq!(failed.code(), Some(7));
     assert!(project.join("node_modules/loadstone/index.d.ts").is_file());

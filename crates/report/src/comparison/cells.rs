@@ -45,15 +45,13 @@ pub(super) fn change(row: &ComparedRow) -> String {
 /// The interval: `+3.0 to +7.1 %`; `above +3.0 %` if one end is unknown, and `within ±0.1 %` if both ends round to 0.
 pub(super) fn interval(row: &ComparedRow) -> String {
     let unit = if row.metric.is_difference() { "points" } else { "%" };
-    let end = |change: f64| {
-        let part = 100.0 * if row.metric.is_difference() { change } else { change - 1.0 };
-        match format!("{part:+.1}").as_str() {
-            "+0.0" | "-0.0" => "0.0".to_owned(),
-            text => text.replace('-', "−"),
-        }
+    let tenths = |change: f64| (1000.0 * if row.metric.is_difference() { change } else { change - 1.0 }).round();
+    let end = |change: f64| match tenths(change) {
+        0.0 => "0.0".to_owned(),
+        tenths => format!("{}{:.1}", if tenths < 0.0 { "−" } else { "+" }, tenths.abs() / 10.0),
     };
     match (row.low, row.high) {
-        (Some(low), Some(high)) if end(low) == "0.0" && end(high) == "0.0" => format!("within ±0.1 {unit}"),
+        (Some(low), Some(high)) if tenths(low) == 0.0 && tenths(high) == 0.0 => format!("within ±0.1 {unit}"),
         (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
         (Some(low), None) => format!("above {} {unit}", end(low)),
         (None, Some(high)) => format!("below {} {unit}", end(high)),
@@ -67,15 +65,15 @@ fn round(share: f64) -> String {
 }
 
 fn signed(row: &ComparedRow, change: f64) -> String {
-    let (part, unit) = if row.metric.is_difference() { (change, " points") } else { (change - 1.0, "") };
-    let text = loadstone_units::share(part.abs());
-    let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
+    /// A smaller change is not shown as a number, so it has no sign.
+    const SMALLEST: f64 = 0.0001;
+    let (part, unit, format): (f64, &str, fn(f64) -> String) =
+        if row.metric.is_difference() { (change, "points", loadstone_units::points) } else { (change - 1.0, "%", loadstone_units::share) };
     match part {
-        // A change below the smallest shown share has no readable sign.
-        _ if text.starts_with('<') => text.replace('<', "under "),
-        part if part > 0.0 => format!("+{text}"),
-        part if part < 0.0 => format!("−{text}"),
-        _ => text,
+        0.0 => format(part),
+        part if part.abs() < SMALLEST => format!("under {} {unit}", 100.0 * SMALLEST),
+        part if part < 0.0 => format!("−{}", format(-part)),
+        part => format!("+{}", format(part)),
     }
 }
 
@@ -272,6 +270,10 @@ mod tests {
     fn what_rounds_to_nothing_has_no_sign() {
         let tiny = row(ComparedMetric::P95, 1.000_01, (0.999_9, 1.000_2));
         assert_eq!((change(&tiny).as_str(), interval(&tiny).as_str()), ("under 0.01 %", "within ±0.1 %"));
+        let failures = row(ComparedMetric::Failures, 0.000_05, (-0.001, 0.012));
+        assert_eq!((change(&failures).as_str(), interval(&failures).as_str()), ("under 0.01 points", "−0.1 to +1.2 points"));
+        let risen = row(ComparedMetric::Failures, 0.0125, (0.01, 0.02));
+        assert_eq!(change(&risen), "+1.25 points");
         let shrunk = row(ComparedMetric::P95, 0.969, (0.95, 0.99));
         assert_eq!((change(&shrunk).as_str(), interval(&shrunk).as_str()), ("−3.10 %", "−5.0 to −1.0 %"));
     }
