@@ -1,7 +1,6 @@
 //! Writes the views of recorded runs, as `NAME.json`, to a folder: those of the corpus, and as `rule.PAGE.json` the example of each rule. `rules.json`
 //! lists the examples. The page's tests check that what a finding draws is where its sentence says, and draw the gallery of findings from them.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{self, File};
 use std::io;
@@ -23,13 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let name = packed.file_name().ok_or("a folder without a name")?.to_string_lossy().into_owned();
         fs::write(folder.join(format!("{name}.json")), view(&packed)?)?;
     }
-    let (mut views, mut listed): (BTreeMap<&str, Vec<u8>>, Vec<_>) = Default::default();
+    let mut listed = Vec::new();
     for rule in rules() {
-        let run = rule.example.run;
-        if !views.contains_key(run) {
-            views.insert(run, view(&Path::new(RECORDED).join(run))?);
-        }
-        fs::write(folder.join(format!("rule.{}.json", rule.page)), &views[run])?;
+        fs::write(folder.join(format!("rule.{}.json", rule.page)), view(&Path::new(RECORDED).join(rule.example.run))?)?;
         listed.push(serde_json::json!({ "page": rule.page, "claim": rule.example.claim }));
     }
     fs::write(folder.join("rules.json"), serde_json::to_vec(&listed)?)?;

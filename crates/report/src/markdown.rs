@@ -252,7 +252,7 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     if totals.iterations > 0 || totals.requests == 0 {
         parts.push(loadstone_units::counted(totals.iterations, "iteration"));
     }
-    if totals.bytes_sent + totals.bytes_received > 0 {
+    if totals.bytes_sent > 0 || totals.bytes_received > 0 || totals.requests == 0 {
         parts.push(format!("{} sent", loadstone_units::bytes(totals.bytes_sent)));
         parts.push(format!("{} received", loadstone_units::bytes(totals.bytes_received)));
     }

@@ -275,14 +275,14 @@ fn totals(summary: &Summary, style: &Style) -> String {
         ));
     }
     parts.push(format!("at most {}", loadstone_units::counted(t.users_max, "user")));
-    if t.connections_opened > 0 {
+    if t.connections_opened > 0 || t.requests == 0 {
         parts.push(loadstone_units::counted(t.connections_opened, "connection"));
     }
     if t.tls_handshakes > 0 {
         let resumed = loadstone_units::count(t.tls_resumed);
         parts.push(format!("{} ({resumed} resumed)", loadstone_units::counted(t.tls_handshakes, "TLS handshake")));
     }
-    if t.bytes_sent + t.bytes_received > 0 {
+    if t.bytes_sent > 0 || t.bytes_received > 0 || t.requests == 0 {
         parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
         parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
     }
