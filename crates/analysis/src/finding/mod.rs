@@ -378,7 +378,7 @@ pub enum MissingKnowledge {
     UnexplainedWaiting,
     /// Times grow with the load, and throughput still follows it.
     HigherLoad,
-    /// The load was constant, or did not vary enough.
+    /// The load was constant, did not vary enough, or varied too fast.
     VariedLoad,
 }
 

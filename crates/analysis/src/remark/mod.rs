@@ -235,10 +235,26 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> R
             &format!("{}{}", observe_next(facts), nearest_limit(facts)),
         );
     }
+    if keeps_up(first) {
+        return Remark::cannot_tell(
+            MissingKnowledge::HigherLoad,
+            &format!("response times grow with the load{times}, but throughput still follows it"),
+            &with_observations(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
+        );
+    }
+    let throughput = match (first.low, first.high) {
+        (Some(low), Some(high)) => {
+            let number = loadstone_units::number;
+            format!(" ({} times the load, {} times the throughput)", number(high.load / low.load), number(high.throughput / low.throughput))
+        }
+        _ => String::new(),
+    };
     Remark::cannot_tell(
-        MissingKnowledge::HigherLoad,
-        &format!("response times grow with the load{times}, but throughput still follows it"),
-        &with_observations(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
+        MissingKnowledge::VariedLoad,
+        &format!(
+            "response times grow with the load{times}, and throughput grows less than it{throughput}, for too short a time to see where it stops"
+        ),
+        &with_observations(facts, &format!("Raise the load more slowly{}.", higher(facts))),
     )
 }
 
@@ -333,7 +349,11 @@ fn has_no_strain(facts: &Facts<'_>) -> bool {
 /// Throughput grew with a load that at least doubled, and times did not.
 fn follows(response: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (response.low, response.high) else { return false };
-    has_varied(response) && high.service <= service_max(&low) && response.throughput_follows(REACHED_PART_MIN, REACHED_PART_STRICT_MIN)
+    has_varied(response) && high.service <= service_max(&low) && keeps_up(response)
+}
+
+fn keeps_up(response: &LoadResponse) -> bool {
+    response.throughput_follows(REACHED_PART_MIN, REACHED_PART_STRICT_MIN)
 }
 
 /// For a constant load of arrivals: whether everything was served, and how stable the median of each request and flow was. With too few requests, only flows.

@@ -5,6 +5,8 @@ use loadstone_metrics::{FlowSlice, Role, Snapshot};
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 use loadstone_run_directory::RunEnd;
 
+use crate::seeds;
+use crate::simulation::{Service, Target, UNLIMITED, simulate, step, users};
 use crate::synthetic::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
 /// `each_second` requests of 5 ms per second, for as long as the profile lasts.
@@ -155,4 +157,21 @@ fn a_millisecond_is_reported_only_for_requests_within_it() {
     };
     assert!(reported(100 * MS).contains("median remained within 10.0 % or 1 ms at"), "{}", reported(100 * MS));
     assert!(reported(5 * MS).contains("median remained within 1 ms at"), "{}", reported(5 * MS));
+}
+
+/// Users rise from 1 to 16 within 15 s, and 4 of them are served at a time.
+#[test]
+fn throughput_that_stopped_is_never_reported_to_follow_the_load() {
+    let shop = Target {
+        slots: vec![UNLIMITED, 4],
+        steps: vec![step("List", 0, Service::Exponential(0.003)), step("Buy", 1, Service::Exponential(0.04))],
+    };
+    let mut unsure = 0;
+    for seed in 0..seeds(10, 60) {
+        let findings = conclude(&simulate(&shop, users(1, 16, 15), seed)).verdict.findings;
+        let text = &findings.remark.text;
+        assert!(!text.contains("throughput still follows"), "seed {seed}: {text}");
+        unsure += usize::from(text.contains("times the throughput), for too short a time"));
+    }
+    assert!(unsure > 0, "some of these ramps are too short to show where throughput stops");
 }
