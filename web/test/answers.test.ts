@@ -36,7 +36,7 @@ it("a trend shows each number with its steps, and how to compare the two runs of
 
 it("a capacity shows the answer, its probes in order, and the bound between them", async () => {
   const page = await shown({ feed: "capacity", answer: CAPACITY });
-  expect(await page.getByTestId("verdict").innerText()).toBe("FOUND");
+  expect(await page.getByTestId("verdict").innerText()).toBe("Found");
   expect(await page.getByText("limited by").count()).toBe(1);
   expect(await page.getByTestId("probe").locator("th").allInnerTexts()).toEqual(CAPACITY.probes.map((probe) => expect.stringContaining(probe.load)));
   const picture = page.getByTestId("objective");

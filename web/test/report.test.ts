@@ -257,8 +257,8 @@ test("on paper everything is open, in the light theme", () =>
 
 const pages = async (page: Page, format: string) => (await page.pdf({ format })).toString("latin1").match(/\/Type \/Page\b/g)!.length;
 
-test("verdict, findings, requests and charts fit on two pages, A4 and Letter", () =>
-  reading("failing", {}, async (page) => {
+test.each(["failing", "findings"])("verdict, findings, requests and charts of %s fit on two pages, A4 and Letter", (name) =>
+  reading(name, {}, async (page) => {
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     await page.addStyleTag({ content: ".details, .rest { display: none }" });
     await expect.poll(() => page.locator("#charts canvas").count()).toBeGreaterThan(1);

@@ -75,3 +75,4 @@ pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};
 pub use time_stats::{Percentile, TimeStats};
+pub use uncertainty::UNUSABLE_SHARE_MIN;

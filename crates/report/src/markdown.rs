@@ -243,18 +243,20 @@ fn errors(summary: &Summary, out: &mut String) {
 
 fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     let totals = &summary.totals;
-    line!(
-        out,
-        "{} ({}), {} failed ({}){}, {}, {} sent, {} received",
-        loadstone_units::counted(totals.requests, "request"),
-        loadstone_units::rate(totals.request_rate),
-        loadstone_units::count(totals.requests_failed),
-        loadstone_units::share(totals.failure_share),
-        words::retried(totals).map_or_else(String::new, |retried| format!(", {retried}")),
-        loadstone_units::counted(totals.iterations, "iteration"),
-        loadstone_units::bytes(totals.bytes_sent),
-        loadstone_units::bytes(totals.bytes_received),
-    );
+    let mut parts = vec![
+        format!("{} ({})", loadstone_units::counted(totals.requests, "request"), loadstone_units::rate(totals.request_rate)),
+        format!("{} failed ({})", loadstone_units::count(totals.requests_failed), loadstone_units::share(totals.failure_share)),
+    ];
+    parts.extend(words::retried(totals));
+    // As in the terminal: the record of a watched tool has neither.
+    if totals.iterations > 0 || totals.requests == 0 {
+        parts.push(loadstone_units::counted(totals.iterations, "iteration"));
+    }
+    if totals.bytes_sent > 0 || totals.bytes_received > 0 || totals.requests == 0 {
+        parts.push(format!("{} sent", loadstone_units::bytes(totals.bytes_sent)));
+        parts.push(format!("{} received", loadstone_units::bytes(totals.bytes_received)));
+    }
+    line!(out, "{}", parts.join(", "));
     for (what, place) in closing.places {
         line!(out, "\n{}: `{}`", text(what), place.replace('`', "'"));
     }

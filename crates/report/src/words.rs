@@ -2,6 +2,7 @@
 
 use loadstone_analysis::{
     CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats,
+    UNUSABLE_SHARE_MIN,
 };
 use loadstone_metrics::SeriesKey;
 use loadstone_plan::{IterationSplit, Load, LoadModel, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
@@ -210,19 +211,20 @@ pub(crate) fn uncertainties(summary: &Summary) -> Vec<String> {
     uncertain_numbers(summary).into_iter().map(|number| number.note).collect()
 }
 
-/// The headline percentiles that are uncertain: `p95 and p99 of all requests may be up to 4.6 ms too high`. `None` if they are certain: numbers of
-/// single requests are marked, and need no headline.
+/// The headline percentiles that are uncertain, each with its own bound: `generator noise adds at most 4.60 ms to p95, 9.00 ms to p99 of all requests`.
+/// Those that may consist of noise for a large part come first: `do not rely on p99: …`. `None` if all are certain: numbers of single requests are
+/// marked, and need no headline.
 pub(crate) fn uncertainty_in_short(summary: &Summary) -> Option<String> {
-    let uncertain: Vec<(f64, f64)> = summary
-        .response
-        .percentiles
-        .iter()
-        .filter(|percentile| HEADLINE.iter().any(|quantile| (percentile.quantile - quantile).abs() < 1e-9))
-        .filter_map(|percentile| Some((percentile.quantile, percentile.uncertainty?)))
+    let percentiles = summary.response.percentiles.iter();
+    let headline = percentiles.filter(|percentile| HEADLINE.iter().any(|quantile| (percentile.quantile - quantile).abs() < 1e-9));
+    let uncertain: Vec<(String, f64, f64)> = headline
+        .filter_map(|percentile| Some((loadstone_units::percentile(percentile.quantile), percentile.value?, percentile.uncertainty?)))
         .collect();
-    let most = uncertain.iter().map(|(_, uncertainty)| *uncertainty).reduce(f64::max)?;
-    let names: Vec<String> = uncertain.iter().map(|(quantile, _)| loadstone_units::percentile(*quantile)).collect();
-    Some(format!("{} of all requests may be up to {} too high", names.join(", "), loadstone_units::seconds(most)))
+    let bounds: Vec<String> = uncertain.iter().map(|(name, _, noise)| format!("{} to {name}", loadstone_units::seconds(*noise))).collect();
+    let noisy = uncertain.iter().filter(|(_, value, noise)| *noise > UNUSABLE_SHARE_MIN * value).map(|(name, ..)| name.as_str());
+    let noisy = noisy.collect::<Vec<_>>().join(", ");
+    let advice = if noisy.is_empty() { String::new() } else { format!("do not rely on {noisy}: ") };
+    (!bounds.is_empty()).then(|| format!("{advice}generator noise adds at most {} of all requests", bounds.join(", ")))
 }
 
 /// What the marks of uncertain numbers mean, in one line. `None` if no number has one.

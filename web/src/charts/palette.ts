@@ -12,6 +12,7 @@ const CATEGORIES: ThemePair[] = [
 const NAMED: Record<string, ThemePair> = {
   "rate/asked": ["#17222b", "#e8eef1"],
   "rate/achieved": ["#14727f", "#56bfcc"],
+  "rate/ended": ["#5b8c2a", "#9fcb6b"],
   "rate/requests": ["#6a5acd", "#a79cf5"],
   "rate/failures": ["#c8502f", "#f08a6c"],
   "users/asked": ["#17222b", "#e8eef1"],

@@ -11,8 +11,9 @@ export interface MainColumn {
 }
 
 const WANTED: [id: string, label: string, unit: "s" | "/s"][] = [
+  ["rate/ended", "iterations ended", "/s"],
   ["rate/requests", "requests", "/s"],
-  ["rate/failures", "failed", "/s"],
+  ["rate/failures", "failed requests", "/s"],
   ["rate/asked", "arrivals asked", "/s"],
   ["response/p50", "p50", "s"],
   ["response/p95", "p95", "s"],
@@ -23,11 +24,22 @@ export function mainColumns(view: ReportView, row: number | null): MainColumn[] 
   const charts = row === null ? undefined : view.request_charts[row];
   const panels: Panel[] = charts ? onAxis(charts, view.timeline) : view.timeline.panels;
   const columns = panels.flatMap((panel) => panel.columns);
-  return WANTED.flatMap(([id, label, unit]) => {
+  const left = servedLeftOut(columns);
+  return WANTED.filter(([id]) => id !== left).flatMap(([id, label, unit]) => {
     const column = columns.find((column) => column.id === id);
     const isEmpty = column === undefined || column.values.every((value) => value === null || (id === "rate/failures" && value === 0));
     return isEmpty ? [] : [{ column, label, unit }];
   });
+}
+
+/**
+ * The served rate that is not drawn. An arrival asks for an iteration, so iterations are comparable with arrivals, and requests are not. Iterations that
+ * last long, such as subscriptions, end too rarely for a line.
+ */
+function servedLeftOut(columns: readonly ChartColumn[]): string {
+  const ended = columns.find((column) => column.id === "rate/ended")?.values ?? [];
+  const often = ended.filter((value) => value !== null && value > 0).length * 2 >= ended.length;
+  return ended.length > 0 && often ? "rate/requests" : "rate/ended";
 }
 
 export interface TimeBound {

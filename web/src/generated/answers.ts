@@ -257,6 +257,8 @@ export interface TrendView {
   headline: string;
   /** The statistical guarantee of all steps together. */
   promise: string;
+  /** Runs of the test that are not part of the trend, with the reasons: `2 cut short, 1 invalid`. */
+  left_out?: string;
   /** The newest run is first. */
   changes: Array<TrendChangeView>;
   /** The oldest run is first. */

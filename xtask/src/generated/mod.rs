@@ -54,7 +54,7 @@ pub(crate) fn check(workspace: &Workspace, binary: &Path) -> Result<()> {
 /// Whether a document, by its path relative to the workspace, is one of them.
 pub(crate) fn is_document(path: &str) -> bool {
     DOCUMENTS.iter().any(|document| document.path == path)
-        || path == findings_reference::OVERVIEW
+        || [findings_reference::OVERVIEW, findings_reference::GALLERY].contains(&path)
         || path.starts_with(findings_reference::PAGES)
 }
 

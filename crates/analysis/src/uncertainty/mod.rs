@@ -25,7 +25,7 @@ pub(crate) use tally::UncertaintyTally;
 /// An uncertainty up to this share of a number is ignored.
 pub(crate) const UNCERTAIN_SHARE_MIN: f64 = 0.05;
 /// Above this share of a number, the uncertainty makes the number unusable.
-pub(crate) const UNUSABLE_SHARE_MIN: f64 = 0.25;
+pub const UNUSABLE_SHARE_MIN: f64 = 0.25;
 /// An uncertainty up to this many seconds is ignored, regardless of its share. A request needs two wake-ups of the generator, one when it
 /// is due and one when its response arrives. On an idle virtual machine both together take up to 0.3 ms. No network path has a better
 /// repeatability.

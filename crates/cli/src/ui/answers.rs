@@ -72,7 +72,7 @@ impl AnswerArchive {
     pub(crate) fn trend(&self, test: &str) -> Result<Vec<u8>, ArchiveError> {
         let history =
             TestHistory::read(&self.runs, Some(test), TREND_RUNS_MAX).map_err(|problem| ArchiveError::Missing(problem.to_string()))?;
-        json("trend", &TrendView::of(&history.trend()))
+        json("trend", &TrendView::of(&history.trend()).without(history.left_out()))
     }
 
     /// The highest throughput that a run with a rising load shows, as JSON.

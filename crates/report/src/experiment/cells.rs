@@ -113,7 +113,9 @@ pub(super) fn how(experiment: &Experiment) -> String {
         ExperimentStop::Interrupted => "interrupted".to_owned(),
         ExperimentStop::Failed(problem) => format!("failed: {problem}"),
     };
-    format!("{rounds} with blocks of {} s, without the first {} s of each; {why}", experiment.block_seconds, experiment.warm_up_seconds)
+    let warm_up = experiment.warm_up_seconds;
+    let without = if warm_up == 0 { String::new() } else { format!(", without the first {warm_up} s of each") };
+    format!("{rounds} with blocks of {} s{without}; {why}", experiment.block_seconds)
 }
 
 /// The statistical guarantee of all rows together.

@@ -253,8 +253,11 @@ fn totals(summary: &Summary, style: &Style) -> String {
     let mut parts = vec![
         format!("{} ({})", loadstone_units::counted(t.requests, "request"), loadstone_units::rate(t.request_rate)),
         format!("{} failed ({})", loadstone_units::count(t.requests_failed), loadstone_units::share(t.failure_share)),
-        loadstone_units::counted(t.iterations, "iteration"),
     ];
+    // The record of a watched tool has neither iterations nor bytes. Zero of them were not counted.
+    if t.iterations > 0 || t.requests == 0 {
+        parts.push(loadstone_units::counted(t.iterations, "iteration"));
+    }
     if let Some(retried) = words::retried(t) {
         parts.insert(2, retried);
     }
@@ -272,13 +275,17 @@ fn totals(summary: &Summary, style: &Style) -> String {
         ));
     }
     parts.push(format!("at most {}", loadstone_units::counted(t.users_max, "user")));
-    parts.push(loadstone_units::counted(t.connections_opened, "connection"));
+    if t.connections_opened > 0 || t.requests == 0 {
+        parts.push(loadstone_units::counted(t.connections_opened, "connection"));
+    }
     if t.tls_handshakes > 0 {
         let resumed = loadstone_units::count(t.tls_resumed);
         parts.push(format!("{} ({resumed} resumed)", loadstone_units::counted(t.tls_handshakes, "TLS handshake")));
     }
-    parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
-    parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
+    if t.bytes_sent > 0 || t.bytes_received > 0 || t.requests == 0 {
+        parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
+        parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
+    }
     // A number and its unit remain on one line.
     let glued: Vec<String> = parts.iter().map(|part| part.replace(' ', "\u{a0}")).collect();
     hang("Totals  ", 8, &glued.join("\u{a0}· "), style.width).replace('\u{a0}', " ")

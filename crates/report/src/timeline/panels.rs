@@ -43,6 +43,7 @@ fn rate(axis: &Axis) -> Panel {
     let mut columns = Vec::new();
     if axis.any_open() {
         columns.push(over(axis, "rate/achieved", "arrivals started", |step| step.rate(step.arrivals_started)));
+        columns.push(over(axis, "rate/ended", "iterations ended", |step| step.rate(step.iterations_ended)));
     }
     columns.push(over(axis, "rate/requests", "requests", |step| step.rate(step.requests())));
     if axis.step_seconds() > 1 {

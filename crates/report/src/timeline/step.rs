@@ -108,6 +108,8 @@ pub(crate) struct TimelineStep {
     pub(crate) request_rate: Option<ValueRange>,
     pub(crate) arrivals_due: u64,
     pub(crate) arrivals_started: u64,
+    /// Iterations of open load that ended.
+    pub(crate) iterations_ended: u64,
     /// Sums over all requests, in the order of `PhaseSlice::all`. Nanoseconds.
     pub(crate) phase_ns: [u128; 6],
     pub(crate) bytes_sent: u64,
@@ -146,6 +148,7 @@ impl TimelineStep {
             if is_open(leaf) {
                 step.arrivals_due += leaf.arrivals_due;
                 step.arrivals_started += leaf.started;
+                step.iterations_ended += leaf.ended;
             }
             step.users.active += leaf.users_active;
             step.users.asked += leaf.users_asked;
@@ -237,6 +240,7 @@ impl TimelineStep {
         ValueRange::merge(&mut self.request_rate, other.request_rate);
         self.arrivals_due += other.arrivals_due;
         self.arrivals_started += other.arrivals_started;
+        self.iterations_ended += other.iterations_ended;
         self.phase_ns.iter_mut().zip(other.phase_ns).for_each(|(mine, theirs)| *mine += theirs);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;

@@ -13,6 +13,9 @@ pub struct TrendView {
     pub headline: String,
     /// The statistical guarantee of all steps together.
     pub promise: String,
+    /// Runs of the test that are not part of the trend, with the reasons: `2 cut short, 1 invalid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
     /// The newest run is first.
     pub changes: Vec<TrendChangeView>,
     /// The oldest run is first.
@@ -90,12 +93,19 @@ pub struct TrendStepView {
 }
 
 impl TrendView {
+    /// With a note on the runs that are not part of the trend.
+    pub fn without(mut self, left_out: Option<String>) -> Self {
+        self.left_out = left_out;
+        self
+    }
+
     pub fn of(trend: &RunTrend) -> Self {
         let count = trend.runs.len().max(1) as f64;
         Self {
             test: trend.test.clone(),
             headline: trend.headline.clone(),
             promise: cells::promise(trend),
+            left_out: None,
             changes: cells::by_run(trend).iter().map(change).collect(),
             runs: trend
                 .runs

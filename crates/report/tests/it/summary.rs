@@ -115,6 +115,18 @@ fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
 }
 
 #[test]
+fn what_a_watched_tool_does_not_record_is_not_zero() {
+    let mut summary = fixtures::summary();
+    let whole = plain(&summary, 300);
+    assert!(whole.contains(" iteration") && whole.contains(" sent · "), "{whole}");
+    let totals = &mut summary.totals;
+    (totals.iterations, totals.connections_opened, totals.bytes_sent, totals.bytes_received) = (0, 0, 0, 0);
+    let text = plain(&summary, 300);
+    let line = text.lines().find(|line| line.starts_with("Totals")).unwrap();
+    assert!(["0 iterations", "0 connections", "0 B"].iter().all(|zero| !line.contains(zero)), "{line}");
+}
+
+#[test]
 fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let mut summary = fixtures::summary();
     let trusted = "VALID · the measurement can be trusted (1 check)";
@@ -126,8 +138,14 @@ fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let p99 = summary.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
     (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
     let text = plain(&summary, 200);
-    let clause = "the measurement can be trusted; p99 of all requests may be up to 9.00 ms too high";
+    let clause = "the measurement can be trusted; generator noise adds at most 9.00 ms to p99 of all requests";
     assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
+    // Each percentile has its own bound, and those that may be mostly noise are named.
+    let p50 = summary.response.percentiles.iter_mut().find(|p| p.quantile == 0.5).unwrap();
+    (p50.value, p50.uncertainty) = (Some(0.005), Some(0.004));
+    let text = plain(&summary, 200);
+    let clause = "can be trusted; do not rely on p50: generator noise adds at most 4.00 ms to p50, 9.00 ms to p99 of all requests";
+    assert!(text.contains(clause), "{text}");
     let closing = Closing {
         state: RunState::Completed,
         state_detail: "",
@@ -137,7 +155,7 @@ fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
         shows_all: false,
     };
     let markdown = loadstone_report::markdown(&summary, &closing);
-    assert!(markdown.contains("can be trusted; p99 of all requests"), "{markdown}");
+    assert!(markdown.contains("can be trusted; do not rely on p50: generator noise"), "{markdown}");
 }
 
 #[test]

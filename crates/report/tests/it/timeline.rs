@@ -28,6 +28,7 @@ fn a_short_run_has_a_step_per_second() {
     for (id, value) in [
         ("rate/asked", 100.0),
         ("rate/achieved", 100.0),
+        ("rate/ended", 100.0),
         ("rate/requests", 100.0),
         ("rate/failures", 1.0),
         ("response/max", 0.019),
