@@ -50,7 +50,7 @@ pub(crate) mod fuzzing {
     pub(crate) fn login(bytes: &[u8]) {
         let Some(hash) = KafkaMechanism::ScramSha256.hash() else { return };
         let mut scram = Scram::new(hash, "ann", "hush", "nonce".to_owned());
-        let answer = if bytes.len() % 2 == 0 { bytes.to_vec() } else { [b"r=nonce", bytes].concat() };
+        let answer = if bytes.len().is_multiple_of(2) { bytes.to_vec() } else { [b"r=nonce", bytes].concat() };
         assert!(scram.verify(bytes).is_err(), "a proof before any challenge");
         // A broker may demand up to a million rounds, which is slow and tests nothing here.
         if answer.windows(3).all(|window| !window.iter().all(u8::is_ascii_digit)) {
