@@ -1,5 +1,6 @@
 //! Code that runs before and after the load, and before and after each user's iterations.
 
+use loadstone_stub::{Behaviour, Server, Wait};
 use rustix::process::Signal;
 
 use crate::harness::{Ended, Folder, server};
@@ -79,9 +80,11 @@ fn the_tear_down_runs_after_ctrl_c_and_after_a_threshold_that_stops_the_run() {
     let ended = running.ended().code(INTERRUPTED);
     assert_eq!(ended.printed(), ["load", "tear down 200"], "{}", ended.everything());
     assert_eq!(ended.summary()["totals"]["iterations_interrupted"], 1, "{}", ended.everything());
-    // Closed load: on a busy machine, late arrivals would make the run invalid.
+    // Closed load: on a busy machine, late arrivals would make the run invalid. So would responses as short as the machine's own delays.
+    let slow =
+        Server::builder().route("GET /nothing-there", Behaviour::new().status(404).wait(Wait::fixed_ns(50_000_000))).start().unwrap();
     let stopped = "load: s.run(users(1).for(\"60s\")), thresholds: [failures().count.equals(0).abortEarly()]";
-    let ended = run(&lines(r#"await user.get("/nothing-there"); await user.pause("50ms");"#), stopped).code(FAILED);
+    let ended = run(&lines(&format!(r#"await user.get("{}");"#, slow.url("/nothing-there"))), stopped).code(FAILED);
     assert_eq!(ended.printed(), ["tear down 200"], "{}", ended.everything());
 }
 
