@@ -14,6 +14,9 @@ pub struct RecordedLoad {
     pub command: Vec<String>,
     /// The smallest difference of times that the record can show. Nanoseconds.
     pub resolution_ns: u64,
+    /// Whether the record shows when each request was due.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub knows_schedule: bool,
     /// What the record does not contain, in words: `the schedule`, `connection phases`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,

@@ -64,8 +64,3 @@ pub fn read_all(
     complete.push(last);
     Ok(complete)
 }
-
-/// The formats of records: name, tool, and what the record does not contain.
-pub fn formats() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
-    formats::FORMATS.iter().map(|format| (format.name, format.tool, format.lacks))
-}

@@ -47,7 +47,7 @@ pub(crate) struct RecordFormat {
     pub(crate) comes_at_end: bool,
     /// Its reader takes bytes as they come: the record has no lines.
     pub(crate) is_stream: bool,
-    /// What it does not contain.
+    /// What it does not contain, apart from the schedule: [`RecordReader::knows_schedule`].
     pub(crate) lacks: &'static [&'static str],
     pub(crate) make: MakeReader,
 }

@@ -103,6 +103,7 @@ impl Watch {
                 format: format.name.to_owned(),
                 command,
                 resolution_ns: self.reader.resolution_ns().unwrap_or(format.resolution_ns),
+                knows_schedule: self.reader.knows_schedule(),
                 lacks: self.lacks().map(str::to_owned).collect(),
             }),
             ..TestPlan::new(name, [format.tool], load)
@@ -111,8 +112,8 @@ impl Watch {
 
     /// What the record does not contain.
     fn lacks(&self) -> impl Iterator<Item = &'static str> {
-        let knows_schedule = self.reader.knows_schedule();
-        self.tool.format.lacks.iter().copied().filter(move |lack| !(knows_schedule && lack.starts_with("the schedule")))
+        let schedule = (!self.reader.knows_schedule()).then_some("the schedule: when each request was due");
+        schedule.into_iter().chain(self.tool.format.lacks.iter().copied())
     }
 
     /// Starts the command, delivers the seconds of its record, and returns when both have ended.

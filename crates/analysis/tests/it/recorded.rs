@@ -6,13 +6,14 @@ use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
 
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
 
-fn recorded(model: LoadModel, lacks: &[&str]) -> TestPlan {
+fn recorded(model: LoadModel, knows_schedule: bool) -> TestPlan {
     let recorded = RecordedLoad {
         tool: "vegeta".to_owned(),
         format: "vegeta-csv".to_owned(),
         command: Vec::new(),
         resolution_ns: MS,
-        lacks: lacks.iter().map(|lack| (*lack).to_owned()).collect(),
+        knows_schedule,
+        lacks: vec!["connection phases".to_owned(), "users".to_owned()],
     };
     TestPlan { recorded: Some(recorded), ..plan(LoadProfile::Recorded { model }) }
 }
@@ -32,7 +33,7 @@ fn late(plan: TestPlan, lag: u64) -> Summary {
 
 #[test]
 fn late_sends_are_judged_by_what_they_hide_from_the_p99() {
-    let open = || recorded(LoadModel::Arrivals, &[]);
+    let open = || recorded(LoadModel::Arrivals, true);
     assert_eq!(check(&late(open(), 0), "late-sends").grade, Some(Grade::Valid));
     assert_eq!(check(&late(open(), 10 * MS), "late-sends").grade, Some(Grade::Suspect));
     let found = check(&late(open(), 90 * MS), "late-sends");
@@ -47,7 +48,7 @@ fn late_sends_are_judged_by_what_they_hide_from_the_p99() {
 
 #[test]
 fn without_a_schedule_late_sends_are_not_judged_and_the_check_says_so() {
-    let summary = late(recorded(LoadModel::Arrivals, &["the schedule: when each request was due"]), 90 * MS);
+    let summary = late(recorded(LoadModel::Arrivals, false), 90 * MS);
     let found = check(&summary, "late-sends");
     assert_eq!((found.grade, found.evidence.as_str()), (None, "not judged: the record does not show when a request was due"));
 }
@@ -58,7 +59,7 @@ fn stated(percentiles: &[(f64, u64, u64)]) -> ValidityCheck {
     let record =
         RecordSlice { stated: Some(StatedTimes { metric: "http_req_duration".to_owned(), percentiles }), ..RecordSlice::default() };
     let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", 1_000, 30 * MS).arrivals(1_000).done() };
-    check(&conclude(&run_of(recorded(LoadModel::Users, &[]), vec![last])), "stated-percentiles")
+    check(&conclude(&run_of(recorded(LoadModel::Users, false), vec![last])), "stated-percentiles")
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn a_tool_at_its_cpu_limit_is_suspect() {
             let slice = Slice::new(number).requests("A", 100, 30 * MS).arrivals(100).generator(|generator| generator.busy_ns = busy).done();
             Snapshot { record: Some(RecordSlice { thread_busy_ns: thread, ..RecordSlice::default() }), ..slice }
         };
-        check(&conclude(&run_of(recorded(LoadModel::Users, &[]), (0..20).map(second).collect())), "tool-cpu")
+        check(&conclude(&run_of(recorded(LoadModel::Users, false), (0..20).map(second).collect())), "tool-cpu")
     };
     let at = |share: f64| (SECOND as f64 * share) as u64;
     assert_eq!(with_cpu(at(0.3), at(0.3)).grade, None);
@@ -102,10 +103,9 @@ fn a_tool_at_its_cpu_limit_is_suspect() {
 /// The record of a closed-loop tool has neither arrivals nor phases: no rule that needs them reports, and the table says what is missing.
 #[test]
 fn what_the_record_lacks_is_stated_and_no_rule_concludes_from_it() {
-    let lacks = ["the schedule", "connection phases"];
     let slices = (0..30).map(|number| Slice::new(number).requests("A", 100, 30 * MS).leaf(|leaf| leaf.started = 100).done()).collect();
-    let summary = conclude(&run_of(recorded(LoadModel::Users, &lacks), slices));
-    assert!(check(&summary, "record-lacks").evidence.contains("vegeta does not record the schedule; connection phases"));
+    let summary = conclude(&run_of(recorded(LoadModel::Users, false), slices));
+    assert!(check(&summary, "record-lacks").evidence.contains("vegeta does not record connection phases; users"));
     for id in ["schedule-lag", "offered-rate", "in-flight", "connecting"] {
         assert!(summary.verdict.validity.checks.iter().all(|check| check.id != id), "{id} needs what the record lacks");
     }

@@ -24,7 +24,6 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     lacks: &[
         "the client's view: times begin when the server read the request, so waiting in its accept queue is missing",
         "requests that never reached the server",
-        "the schedule",
         "users",
         "connection phases",
     ],

@@ -17,7 +17,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: true,
     is_stream: false,
-    lacks: &["the schedule", "requests without a response: hey leaves them out", "users", "the wall clock: times count from hey's start"],
+    lacks: &["requests without a response: hey leaves them out", "users", "the wall clock: times count from hey's start"],
     make: |_| Ok(Box::new(HeyReader)),
 };
 

@@ -20,7 +20,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: true,
     comes_at_end: false,
     is_stream: false,
-    lacks: &["the schedule: when each iteration was due", "requests in flight when k6 was killed", "name resolution times"],
+    lacks: &["requests in flight when k6 was killed", "name resolution times"],
     make: |_| Ok(Box::<K6Reader>::default()),
 };
 

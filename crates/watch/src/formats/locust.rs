@@ -20,7 +20,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: false,
     is_stream: false,
-    lacks: &["the schedule: when each task was due", "connection phases", "requests in flight when Locust was killed", "iterations"],
+    lacks: &["connection phases", "requests in flight when Locust was killed", "iterations"],
     make: |_| Ok(Box::new(LocustReader)),
 };
 

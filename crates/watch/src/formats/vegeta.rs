@@ -20,7 +20,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: false,
     is_stream: false,
-    lacks: &["the schedule: when each request was due", "connection phases", "users", "requests in flight when vegeta was killed"],
+    lacks: &["connection phases", "users", "requests in flight when vegeta was killed"],
     make: |choices| Ok(Box::new(VegetaReader { rate: choices.rate, first_due: None })),
 };
 

@@ -21,9 +21,7 @@ const INFO: CheckInfo = CheckInfo {
 };
 
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let knows_schedule =
-        input.plan.recorded.as_ref().is_some_and(|recorded| !recorded.lacks.iter().any(|lack| lack.starts_with("the schedule")));
-    if !knows_schedule {
+    if !input.plan.recorded.as_ref().is_some_and(|recorded| recorded.knows_schedule) {
         return INFO.nothing("not judged: the record does not show when a request was due");
     }
     let Some(all) = input.tally.together(SeriesKind::Request).filter(|all| !all.service.is_empty()) else {

@@ -21,12 +21,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: false,
     is_stream: true,
-    lacks: &[
-        "the schedule: when each user was due",
-        "connection phases",
-        "statuses, except in messages",
-        "requests in flight when Gatling was killed",
-    ],
+    lacks: &["connection phases", "statuses, except in messages", "requests in flight when Gatling was killed"],
     make: |_| Ok(Box::new(GatlingReader { open: Vec::new(), log: GatlingLog::Unknown })),
 };
 

@@ -17,7 +17,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: false,
     is_stream: false,
-    lacks: &["the schedule: when each sample was due", "requests in flight when JMeter was killed", "TLS and name resolution times"],
+    lacks: &["requests in flight when JMeter was killed", "TLS and name resolution times"],
     make: |_| Ok(Box::new(JtlReader::Unknown)),
 };
 
