@@ -31,6 +31,7 @@ export default defineConfig({
     // A busy machine draws slowly. The bound prevents hanging, not slowness.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    fileParallelism: false,
+    // Two browsers at a time: each mostly waits, and a file starts its own servers.
+    maxWorkers: 2,
   },
 });
