@@ -409,6 +409,16 @@ fn a_search_ends_if_nothing_can_be_bracketed() {
     assert_eq!((end, capacity.verdict, capacity.highest_held), (CapacityEnd::Highest, CapacityVerdict::AtLeast, Some(50.0)));
     let (end, capacity) = ended(&settings(unit, 10.0), |_| ProbeLean::Fails);
     assert_eq!((end, capacity.verdict), (CapacityEnd::Lowest, CapacityVerdict::Below));
+    let mut disturbed = capacity.probes.clone();
+    for probe in &mut disturbed {
+        let evidence = "waited 80 ms".to_owned();
+        probe.reading.disturbances = vec![super::ProbeDisturbance { what: "Waiting for a core".to_owned(), evidence }];
+    }
+    let capacity = Capacity::of("t", &settings(unit, 10.0), &[], &disturbed, Some(end));
+    assert_eq!(capacity.verdict, CapacityVerdict::CannotTell, "{}", capacity.headline);
+    assert!(capacity.disturbed_by.is_some_and(|by| by.contains("Waiting") || by.contains("waiting")));
+    disturbed[0].reading.disturbances.clear();
+    assert_eq!(Capacity::of("t", &settings(unit, 10.0), &[], &disturbed, Some(end)).verdict, CapacityVerdict::Below);
     let (end, capacity) = ended(&settings(unit, 10.0), |load| if load > 100.0 { ProbeLean::Unusable } else { ProbeLean::Holds });
     assert_eq!((end, capacity.highest_held), (CapacityEnd::Generator, Some(80.0)));
     assert!(capacity.headline.contains("at least 80.0/s") || capacity.headline.contains("at least 80/s"), "{}", capacity.headline);
