@@ -1,14 +1,13 @@
 //! `cargo xtask nightly`: what is too long for the check, in at most an hour. More seeds, fuzzing, a slice of the benchmark of diagnosis, two labs, and the
 //! tests of the package `trials`.
 //!
-//! Each part's result is kept in the target folder as soon as it is known. The next call for the same commit runs the parts that did not run or did not
-//! pass. Once all parts have run, their table is in [`RESULTS`].
+//! [`RESULTS`] is a table of each part's last result, with the commit and the date. It is written as soon as a part ends. The next call for the same commit
+//! runs the parts that did not run or did not pass.
 
 use std::env;
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -20,14 +19,15 @@ use crate::cargo_tools;
 use crate::check::build;
 
 const RESULTS: &str = "bench/results/nightly.md";
-const INTRODUCTION: &str = "# Nightly runs\n\nWritten by `cargo xtask nightly`, the latest run first.\n";
+const INTRODUCTION: &str = "# Nightly runs\n\nThe last result of each part of `cargo xtask nightly`.\n\n\
+    | part | commit | date | minutes | result |\n|---|---|---|---|---|\n";
 
 #[derive(Args)]
 pub(crate) struct NightlyOptions {
     /// Run only these parts.
     #[arg(long = "only", value_name = "PART")]
     only: Vec<String>,
-    /// Forget the results of earlier calls for this commit.
+    /// Run all parts, even those that passed for this commit.
     #[arg(long)]
     again: bool,
 }
@@ -62,10 +62,13 @@ const PARTS: &[NightlyPart] = &[
     NightlyPart { name: "fuzz", limit_minutes: 14, perform: |workspace, part| part.xtask(workspace, &["fuzz", "--seconds", "12"]) },
 ];
 
-/// The result of a part, as a line of the file that an interrupted run leaves.
+/// A row of the table.
+#[derive(Debug, PartialEq)]
 struct PartResult {
     name: String,
-    seconds: u64,
+    commit: String,
+    date: String,
+    minutes: String,
     /// `passed`, or why it failed.
     outcome: String,
 }
@@ -75,14 +78,11 @@ pub(crate) fn nightly(workspace: &Workspace, options: &NightlyOptions) -> Result
         bail!("there is no part `{unknown}`; the parts are {}", PARTS.iter().map(|part| part.name).collect::<Vec<_>>().join(", "));
     }
     let commit = commit(workspace)?;
-    let state = workspace.target.join("nightly").join(format!("{commit}.txt"));
-    if options.again {
-        fs::remove_file(&state).ok();
-    }
-    let mut results = read(&state);
+    let page = workspace.root.join(RESULTS);
+    let mut results = read(&page);
     for part in PARTS {
         let is_chosen = if options.only.is_empty() {
-            !results.iter().any(|result| result.name == part.name && result.has_passed())
+            options.again || !results.iter().any(|result| result.name == part.name && result.commit == commit && result.has_passed())
         } else {
             options.only.iter().any(|name| name == part.name)
         };
@@ -92,18 +92,19 @@ pub(crate) fn nightly(workspace: &Workspace, options: &NightlyOptions) -> Result
         println!("──── {} (at most {} min)", part.name, part.limit_minutes);
         let start = SystemTime::now();
         let outcome =
-            (part.perform)(workspace, part).map_or_else(|error| format!("{error:#}").replace(['\n', '\t'], " "), |()| "passed".to_owned());
-        let result = PartResult { name: part.name.to_owned(), seconds: start.elapsed().unwrap_or_default().as_secs(), outcome };
-        keep(&state, &result)?;
+            (part.perform)(workspace, part).map_or_else(|error| format!("{error:#}").replace('\n', " "), |()| "passed".to_owned());
         results.retain(|result| result.name != part.name);
-        results.push(result);
+        results.push(PartResult {
+            name: part.name.to_owned(),
+            commit: commit.clone(),
+            date: machine::today()?,
+            minutes: format!("{:.1}", start.elapsed().unwrap_or_default().as_secs_f64() / 60.0),
+            outcome: outcome.replace('|', "/"),
+        });
+        fs::write(&page, table(&results)).with_context(|| format!("writing {}", page.display()))?;
     }
     print!("\n{}", table(&results));
     let failed = results.iter().filter(|result| !result.has_passed()).count();
-    if PARTS.iter().all(|part| results.iter().any(|result| result.name == part.name)) {
-        add_to_results(&workspace.root.join(RESULTS), &format!("## {}, {commit}", machine::today()?), &table(&results))?;
-        println!("added to {RESULTS}");
-    }
     println!("{} passed, {failed} failed", results.len() - failed);
     if failed > 0 {
         bail!("{failed} parts failed");
@@ -160,43 +161,27 @@ fn commit(workspace: &Workspace) -> Result<String> {
     Ok(format!("{}{}", commit.trim(), if changes.trim().is_empty() { "" } else { "-changed" }))
 }
 
-fn read(state: &Path) -> Vec<PartResult> {
-    let text = fs::read_to_string(state).unwrap_or_default();
-    let result = |line: &str| {
-        let mut fields = line.splitn(3, '\t');
-        Some(PartResult { name: fields.next()?.to_owned(), seconds: fields.next()?.parse().ok()?, outcome: fields.next()?.to_owned() })
+/// The rows of an earlier table, and none if there is no table.
+fn read(page: &Path) -> Vec<PartResult> {
+    let text = fs::read_to_string(page).unwrap_or_default();
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").map(str::to_owned);
+        let mut cell = || cells.next();
+        Some(PartResult { name: cell()?, commit: cell()?, date: cell()?, minutes: cell()?, outcome: cell()? })
     };
-    // The latest result of a part counts.
-    let mut results: Vec<PartResult> = Vec::new();
-    for result in text.lines().filter_map(result) {
-        results.retain(|earlier| earlier.name != result.name);
-        results.push(result);
-    }
-    results
+    text.lines().filter_map(row).filter(|result| PARTS.iter().any(|part| part.name == result.name)).collect()
 }
 
-fn keep(state: &PathBuf, result: &PartResult) -> Result<()> {
-    fs::create_dir_all(state.with_file_name("")).context("creating the folder for results of an interrupted run")?;
-    let mut file = OpenOptions::new().create(true).append(true).open(state).with_context(|| format!("opening {}", state.display()))?;
-    Ok(writeln!(file, "{}\t{}\t{}", result.name, result.seconds, result.outcome)?)
-}
-
+/// The page, with the parts in their order.
 fn table(results: &[PartResult]) -> String {
-    let mut table = "| part | minutes | result |\n|---|---|---|\n".to_owned();
-    for PartResult { name, seconds, outcome } in results {
-        // Formatting into a string cannot fail.
-        let _ok = writeln!(table, "| {name} | {:.1} | {} |", *seconds as f64 / 60.0, outcome.replace('|', "\\|"));
+    let mut table = INTRODUCTION.to_owned();
+    for part in PARTS {
+        if let Some(PartResult { name, commit, date, minutes, outcome }) = results.iter().find(|result| result.name == part.name) {
+            // Formatting into a string cannot fail.
+            let _ok = writeln!(table, "| {name} | {commit} | {date} | {minutes} | {outcome} |");
+        }
     }
     table
-}
-
-/// Inserts a section below the introduction, in place of one with the same heading.
-fn add_to_results(page: &Path, heading: &str, table: &str) -> Result<()> {
-    let present = fs::read_to_string(page).unwrap_or_default();
-    let earlier = present.strip_prefix(INTRODUCTION).unwrap_or(&present).split("\n## ").map(|section| format!("## {section}"));
-    let others: String =
-        earlier.skip(1).filter(|section| section.lines().next() != Some(heading)).map(|section| format!("\n{section}")).collect();
-    fs::write(page, format!("{INTRODUCTION}\n{heading}\n\n{table}{others}")).with_context(|| format!("writing {}", page.display()))
 }
 
 #[cfg(test)]
@@ -209,27 +194,19 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_run_continues_with_the_results_it_has() {
-        let folder = env::temp_dir().join(format!("loadstone-nightly-{}", std::process::id()));
-        let state = folder.join("abc.txt");
-        assert!(read(&state).is_empty());
-        keep(&state, &PartResult { name: "fuzz".to_owned(), seconds: 20, outcome: "crashed".to_owned() }).unwrap();
-        keep(&state, &PartResult { name: "fuzz".to_owned(), seconds: 90, outcome: "passed".to_owned() }).unwrap();
-        keep(&state, &PartResult { name: "webhooks".to_owned(), seconds: 30, outcome: "ended | early".to_owned() }).unwrap();
-        let results = read(&state);
-        fs::remove_dir_all(&folder).unwrap();
-        let expected = "| part | minutes | result |\n|---|---|---|\n| fuzz | 1.5 | passed |\n| webhooks | 0.5 | ended \\| early |\n";
-        assert_eq!(table(&results), expected);
-    }
-
-    #[test]
-    fn the_latest_run_is_listed_first() {
+    fn the_table_is_read_as_it_was_written_in_the_order_of_the_parts() {
         let page = env::temp_dir().join(format!("loadstone-nightly-{}.md", std::process::id()));
-        for (heading, table) in [("## one", "a\n"), ("## two", "b\n"), ("## two", "c\n")] {
-            add_to_results(&page, heading, table).unwrap();
-        }
-        let text = fs::read_to_string(&page).unwrap();
+        assert!(read(&page).is_empty());
+        let row = |name: &str, outcome: &str| PartResult {
+            name: name.to_owned(),
+            commit: "a1b2c3d4".to_owned(),
+            date: "2026-01-31".to_owned(),
+            minutes: "1.5".to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        fs::write(&page, table(&[row("fuzz", "passed"), row("webhooks", "ended early")])).unwrap();
+        let read = read(&page);
         fs::remove_file(&page).unwrap();
-        assert_eq!(text, format!("{INTRODUCTION}\n## two\n\nc\n\n## one\n\na\n"));
+        assert_eq!(read, [row("webhooks", "ended early"), row("fuzz", "passed")]);
     }
 }
