@@ -19,7 +19,7 @@ const IN_SYSTEM_MIN: f64 = 2.0;
 const AT_CEILING_PART_MIN: f64 = 0.9;
 /// Ratio between the ends of the interval of a level at which throughput stopped. A wider one, as a queue that is near its limit for some seconds gives,
 /// is no level.
-const INTERVAL_RATIO_MAX: f64 = 1.5;
+const INTERVAL_RATIO_MAX: f64 = 1.75;
 /// Planned load of the last quarter over that of the first, from which throughput can level off.
 const LOAD_VARIED_FACTOR_MIN: f64 = 2.0;
 
