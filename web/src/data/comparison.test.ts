@@ -18,7 +18,7 @@ describe("a comparison", () => {
   });
 
   it("is as wide as the changes, without the intervals of undetermined rows", () => {
-    expect([1, 1.4, 1 / 1.9, 3, 0.11, 5000].map((ratio) => widthOf([1, ratio]))).toEqual([1.5, 1.5, 2, 4, 10, 100]);
+    expect([1, 1.4, 1 / 1.9, 3, 0.11, 80, 5000].map((ratio) => widthOf([1, ratio]))).toEqual([1.5, 1.5, 2, 4, 10, 100, 10_000]);
     expect(rowsWidth([row({}), row({ change: 2.4, low: 2.1, high: 2.8 })])).toBe(4);
     expect(rowsWidth([row({ verdict: "cannot_tell", change: 1.1, low: 0.1, high: 9 }), row({ metric: "failures", change: 0.9 })])).toBe(1.5);
     expect(widthNames(2)).toEqual(["× ½", "× 2"]);

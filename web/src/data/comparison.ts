@@ -5,7 +5,7 @@ import { inUnit } from "../format/unit";
 import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/comparison";
 
 const NAMES: Record<string, string> = {
-  rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",
+  p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",
   added_rate: "per second",
 };
 
@@ -64,13 +64,12 @@ export function verdictOf(row: ComparedRow, effect: number): string {
   return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
 }
 
-/** The axis of ratios extends this far from 1 to each side: the first width that contains them all. */
-const WIDTHS = [1.5, 2, 4, 10, 100] as const;
+/** The axis of ratios extends this far from 1 to each side: the first of these, or the first power of ten, that contains them all. */
+const WIDTHS = [1.5, 2, 4, 10] as const;
 
-/** The first width that contains all of these ratios. Larger ones are drawn at the edge. */
 export function widthOf(ratios: number[]): number {
   const far = Math.max(1, ...ratios.filter((ratio) => ratio > 0).map((ratio) => Math.max(ratio, 1 / ratio)));
-  return WIDTHS.find((width) => far <= width) ?? WIDTHS[WIDTHS.length - 1]!;
+  return WIDTHS.find((width) => far <= width) ?? 10 ** Math.ceil(Math.log10(far));
 }
 
 /** Width for a table: every change, and the intervals of the decided rows. */
@@ -81,10 +80,10 @@ export function rowsWidth(rows: ComparedRow[]): number {
 
 /** The two ends of the axis: `× ½`, `× 2`. */
 export function widthNames(width: number): [string, string] {
-  return [width === 1.5 ? "× ⅔" : width === 2 ? "× ½" : width === 4 ? "× ¼" : `× 1/${width}`, `× ${width}`];
+  return [width === 1.5 ? "× ⅔" : width === 2 ? "× ½" : width === 4 ? "× ¼" : `× 1/${number(width)}`, `× ${number(width)}`];
 }
 
-/** Position on a logarithmic scale, 0 to 1. A ratio beyond the axis is at the edge. */
+/** Position on a logarithmic scale, 0 to 1. The end of an interval beyond the axis is at the edge. */
 export function placeOf(ratio: number, width: number): number {
   return Math.min(1, Math.max(0, 0.5 + Math.log(ratio) / Math.log(width) / 2));
 }

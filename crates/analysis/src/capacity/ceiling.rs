@@ -17,7 +17,9 @@ const TIME_GROWTH_MIN_S: f64 = 0.02;
 const IN_SYSTEM_MIN: f64 = 2.0;
 /// Part of the ceiling from which a segment is at it.
 const AT_CEILING_PART_MIN: f64 = 0.9;
-
+/// Ratio between the ends of the interval of a level at which throughput stopped. A wider one, as a queue that is near its limit for some seconds gives,
+/// is no level.
+const INTERVAL_RATIO_MAX: f64 = 1.5;
 /// Planned load of the last quarter over that of the first, from which throughput can level off.
 const LOAD_VARIED_FACTOR_MIN: f64 = 2.0;
 
@@ -51,6 +53,9 @@ impl ThroughputCeiling {
         let is_overload = fit.is_none();
         // Throughput of a constant random load varies without levelling off.
         if !is_overload && !load_has_varied(run) {
+            return None;
+        }
+        if throughput.high > INTERVAL_RATIO_MAX * throughput.low {
             return None;
         }
         let is_at = |segment: &RampSegment| waits(segment) && segment.block.1 >= AT_CEILING_PART_MIN * throughput.low;

@@ -150,14 +150,10 @@ pub(super) fn headline(
 /// The largest change that users would notice and that is undecided, if its own interval excludes no change and no decided change is as
 /// large. Among many numbers, chance causes such an interval now and then, so it is no verdict.
 fn largest_undecided(judged: &[(&ComparedSubject, &ComparedRow)]) -> String {
-    let excludes_none = |row: &ComparedRow| {
-        let none = if row.metric.is_difference() { 0.0 } else { 1.0 };
-        row.low.is_some_and(|low| low > none) || row.high.is_some_and(|high| high < none)
-    };
     let decided = judged.iter().filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse));
     let largest = decided.filter(|(subject, _)| subject.kind != SubjectKind::Target).map(|(_, row)| size(row)).fold(0.0, f64::max);
     let open = judged.iter().filter(|(subject, row)| {
-        row.verdict == RowVerdict::CannotTell && subject.kind != SubjectKind::Target && excludes_none(row) && size(row) > largest
+        row.verdict == RowVerdict::CannotTell && subject.kind != SubjectKind::Target && row.excludes_no_change() && size(row) > largest
     });
     let first = open.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
     first.map_or_else(String::new, |(subject, row)| format!("; largest undecided change: {}", row_in_words(subject, row)))

@@ -199,6 +199,14 @@ pub struct ComparedRow {
     pub why: String,
 }
 
+impl ComparedRow {
+    /// Whether the row's own interval excludes no change.
+    pub(super) fn excludes_no_change(&self) -> bool {
+        let none = if self.metric.is_difference() { 0.0 } else { 1.0 };
+        self.low.is_some_and(|low| low > none) || self.high.is_some_and(|high| high < none)
+    }
+}
+
 /// A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample
 /// case", 1974): the change of one quantile. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -157,12 +157,27 @@ pub(super) fn rows(old: &SeriesNumbers, new: &SeriesNumbers, pairs: Option<&Seri
         row(ComparedMetric::Failures, old.failures, new.failures, pairs.and_then(|pairs| pairs.failures)),
         separated(explained(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end), old.mean.zip(new.mean), without_end),
     ];
+    let means = old.mean.zip(new.mean);
     let percentiles = PERCENTILES.iter().zip(old.percentiles.iter().zip(&new.percentiles));
     rows.extend(percentiles.map(|((metric, quantile), (old, new))| {
         let (pairs, both) = (pairs, old.zip(*new));
         let paired = both.and_then(|(old, new)| pairs?.quantile(*quantile, old, new));
         let lasted = both.is_some_and(|(old, new)| lasted((old.value, new.value)));
-        separated(explained(row(*metric, *old, *new, paired), lasted), both, lasted)
+        let found = row(*metric, *old, *new, paired);
+        let bounded = both.zip(means).filter(|_| !found.excludes_no_change()).map(|(both, means)| bounded_by_means(both, means, *quantile));
+        let bounded = bounded.map(|(old, new)| row(*metric, Some(old), Some(new), None)).filter(ComparedRow::excludes_no_change);
+        separated(explained(bounded.unwrap_or(found), lasted), both, lasted)
     }));
     rows
+}
+
+/// Percentiles whose upper end the samples do not determine, with the one that the mean implies: at most a share `1 − quantile` of the times exceeds
+/// `mean / (1 − quantile)` (Markov's inequality; Feller, *An Introduction to Probability Theory and Its Applications*, volume 2, 1971, V.7). This end is
+/// far away, so it only decides large changes.
+fn bounded_by_means((old, new): (Estimate, Estimate), means: (Estimate, Estimate), quantile: f64) -> (Estimate, Estimate) {
+    let bounded = |of: Estimate, mean: Estimate| {
+        let implied = mean.high.filter(|_| !of.is_bound).map(|high| (high / (1.0 - quantile)).max(of.value));
+        Estimate { high: of.high.or(implied), ..of }
+    };
+    (bounded(old, means.0), bounded(new, means.1))
 }

@@ -265,6 +265,31 @@ fn a_large_change_is_worse_however_much_the_candidate_varies() {
     assert_eq!(gate(ComparedMetric::Mean, 0.05).judge(&comparison).state, GateState::Failed);
 }
 
+/// A pool that became too small for the load: the queue grows from the first second to the last, so neither run's parts nor its samples bound the percentiles
+/// from above. The means do.
+#[test]
+fn percentiles_of_a_queue_that_grows_throughout_are_worse() {
+    let of = |milliseconds: &dyn Fn(u64, u64) -> u64| {
+        let second = |number: u32| {
+            let slice = Slice::new(number).arrivals(50);
+            (0..50).fold(slice, |slice, request| slice.request("Buy", 0, milliseconds(number.into(), request) * MS, Outcome::Passed)).done()
+        };
+        run_of(plan(open(50.0, 20)), (0..20).map(second).collect())
+    };
+    // The generator's machine was busy in the seventh second: there, a few requests took much longer than all others.
+    let calm = of(&|second, request| if second == 7 && request % 9 == 0 { 90 + 40 * request } else { 7 + (request * 7 + second) % 7 });
+    let growing = of(&|second, request| 300 * (second + 1) + request * 6);
+    for metric in [ComparedMetric::P90, ComparedMetric::P95] {
+        let worse = row(&compared(&calm, &growing), SubjectKind::All, metric).clone();
+        assert_eq!(worse.verdict, RowVerdict::Worse, "{worse:?}");
+        let row = row(&compared(&growing, &calm), SubjectKind::All, metric).clone();
+        assert_eq!(row.verdict, RowVerdict::Better, "{row:?}");
+    }
+    for metric in [ComparedMetric::P95, ComparedMetric::P99] {
+        assert_eq!(gate(metric, 0.1).judge(&compared(&calm, &growing)).state, GateState::Failed);
+    }
+}
+
 /// One stall of ten seconds: how much slower the system is in general is unknown, but the threshold was met before.
 #[test]
 fn a_threshold_that_passed_and_fails_is_a_regression() {
