@@ -1,10 +1,12 @@
 // `cargo xtask hostile`: runs each attack of attacks.mjs against the binary, with limits on memory, time and exit code, and prints a table.
 //
-//   node main.mjs --loadstone BINARY [--only ROWS] [--results FILE --commit COMMIT]
+//   node main.mjs --loadstone BINARY [--only ROWS] [--results FILE] [--commit COMMIT]
+//
+// The commit is that of the binary. Default: the commit of this checkout.
 //
 // A row that exceeds a limit, ends by a signal or fails its check makes the command fail.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -126,8 +128,9 @@ function freePort() {
 }
 
 function page() {
+  const commit = flags.commit ?? execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { cwd: import.meta.dirname, encoding: "utf8" }).trim();
   const lines = rows.map((row) => `| ${row.id} | ${row.exit} | ${row.seconds.toFixed(1)} of ${row.limits.seconds} | ${row.mib} of ${row.limits.mib} | ${row.problem ?? ["within its limits", ...(row.exception === undefined ? [] : [row.exception])].join("; ")} |`);
-  const written = `Written by \`cargo xtask hostile\` on ${new Date().toISOString().slice(0, 10)}, with a binary of commit ${flags.commit}.`;
+  const written = `Written by \`cargo xtask hostile\` on ${new Date().toISOString().slice(0, 10)}, with a binary of commit ${commit}.`;
   const method = `Each row is an attack of \`trials/hostile\`, whose limits are next to the measured values. Memory is the peak that a reading every 10 ms saw.`;
   return `# Attacks\n\n${written}\n${method}\n\n${took}, ${failed} beyond their limits.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }
