@@ -6,8 +6,11 @@
 //   script    the test; `arrivals`, `once` and so on are imported. May be a function of the DNS server's port
 //   args      of `loadstone run`, or the whole command line if `command` is set. May be a function of `bus`, or of `free`: unused ports
 //   limits    { mib, seconds, exits }: peak memory, time until the process has ended, and allowed exit codes
+//   exception why a limit is wider than the attack's harm allows; the table shows it
 //   prepare   ({ folder, loadstone, bus }): creates files and starts other processes before the command starts
 //   secondServer  the kind of the other host. Default: ok
+//   environment   ({ second }): variables of the process; `second` is the port of the other host
+//   input     async generator of what the process reads from its standard input
 //   during    async ({ process, folder, free, sleep }): what the attacker or the user does meanwhile
 //   check     ({ out, folder, files, summary, second }): an error as a string, or undefined
 
@@ -18,6 +21,7 @@ import { join } from "node:path";
 import { FILE_ATTACKS } from "./file-attacks.mjs";
 import { NETWORK_ATTACKS } from "./network-attacks.mjs";
 import { PROTOCOL_ATTACKS } from "./protocol-attacks.mjs";
+import { REVIEW_ATTACKS } from "./review-attacks.mjs";
 import { FAILED, SECRETS, clean, forThreeSeconds, observed, once, spell } from "./scripts.mjs";
 import { amplified } from "./servers.mjs";
 
@@ -96,14 +100,15 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(arrivals(5
   },
   { id: "verdict/all-failed", server: "failing", script: once(`await user.get("/", { name: "R" });`).replace("iterations(1)", "iterations(20)"), limits: { mib: 300, seconds: 20, exits: [3, 4] } },
   {
-    id: "verdict/two-timeouts", server: "silent", limits: { mib: 300, seconds: 40, exits: [3, 4] },
+    id: "verdict/two-timeouts", server: "silent", limits: { mib: 300, seconds: 40, exits: [0, 3, 4] },
+    exception: "exit code 0 is allowed: fewer than 10 requests of a test file are a trial, not load",
     script: `const s = scenario("S", async (user) => { await user.get("/", { name: "R" }); });
 export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(2).for("1s").gracefulStop("10s")), options: { requestTimeout: "3s" } });`,
     check: ({ summary }) => (summary.totals.request_rate > 5 ? `${summary.totals.request_rate}/s` : undefined),
   },
 ];
 
-export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS];
+export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS, ...REVIEW_ATTACKS];
 
 function post(port, body) {
   return new Promise((resolve) => {

@@ -5,8 +5,7 @@ import { connect } from "node:net";
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { FAILED, clean, once } from "./scripts.mjs";
-import { ESCAPES } from "./servers.mjs";
+import { ESCAPES, FAILED, clean, once } from "./scripts.mjs";
 
 const plain = once(`await user.get("/", { name: "R" });`);
 const forEightSeconds = `const s = scenario("S", async (user) => { await user.get("/", { name: "R" }); });

@@ -1,21 +1,24 @@
 // `cargo xtask hostile`: runs each attack of attacks.mjs against the binary, with limits on memory, time and exit code, and prints a table.
 //
-//   node main.mjs --loadstone BINARY [--only ROWS] [--results FILE]
+//   node main.mjs --loadstone BINARY [--only ROWS] [--results FILE] [--commit COMMIT]
+//
+// The commit is that of the binary. Default: the commit of this checkout.
 //
 // A row that exceeds a limit, ends by a signal or fails its check makes the command fail.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { Readable } from "node:stream";
 import { parseArgs } from "node:util";
 
 import { ATTACKS } from "./attacks.mjs";
 import { startDns } from "./dns-server.mjs";
 import { start } from "./servers.mjs";
 
-const { values: flags } = parseArgs({ options: { loadstone: { type: "string" }, only: { type: "string" }, results: { type: "string" } } });
+const { values: flags } = parseArgs({ options: { loadstone: { type: "string" }, only: { type: "string" }, results: { type: "string" }, commit: { type: "string" } } });
 const pattern = new RegExp(`^(${(flags.only ?? "*").replaceAll("*", ".*").replaceAll(",", "|")})$`);
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 const IMPORTS = `import { arrivals, csv, iterations, observe, scenario, test, users } from "loadstone";\n`;
@@ -41,7 +44,8 @@ async function run(attack) {
   const server = await start(kind);
   const [free, bus] = [await freePort(), await freePort()];
   const dns = attack.dnsServer === undefined ? undefined : await startDns(attack.dnsServer);
-  Object.assign(attack, { folder, free, bus, sleep, loadstone: resolve(flags.loadstone) });
+  const variables = attack.environment?.({ second: second.port });
+  Object.assign(attack, { folder, free, bus, sleep, variables, loadstone: resolve(flags.loadstone) });
   try {
     const ports = `const port = ${server.port}, second = ${second.port}, free = ${free};\n`;
     writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + valueOf(attack.script, dns?.port));
@@ -51,7 +55,7 @@ async function run(attack) {
     const files = readFiles(folder);
     const summary = JSON.parse(files.named["summary.json"] ?? "null");
     const problem = beyond(attack.limits, ended) ?? attack.check?.({ attack, out: ended.out, folder, files, summary, second });
-    return { id: attack.id, limits: attack.limits, ...ended, problem };
+    return { id: attack.id, limits: attack.limits, exception: attack.exception, ...ended, problem };
   } finally {
     dns?.stop();
     await Promise.all([server.stop(), second.stop()]);
@@ -66,7 +70,9 @@ function valueOf(field, port) {
 
 async function watch(attack, command) {
   const line = attack.shell === undefined ? command : ["bash", "-c", attack.shell, "bash", ...command];
-  const child = spawn(line[0], line.slice(1), { cwd: attack.folder, env: { ...process.env, TMPDIR: attack.folder, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(line[0], line.slice(1), { cwd: attack.folder, env: { ...process.env, TMPDIR: attack.folder, NO_COLOR: "1", ...attack.variables }, stdio: [attack.input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
+  child.stdin?.on("error", () => {});
+  if (attack.input !== undefined) Readable.from(attack.input(attack)).pipe(child.stdin);
   let out = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-4_000_000)));
   const began = performance.now();
@@ -75,7 +81,7 @@ async function watch(attack, command) {
     mib = Math.max(mib, peakMib(child.pid));
     // Twice the limit, so that the table shows by how much it is exceeded.
     if (performance.now() - began > attack.limits.seconds * 2_000 || mib > attack.limits.mib * 4) child.kill("SIGKILL");
-  }, 50);
+  }, 10);
   const exited = new Promise((end) => child.on("close", (code, signal) => end(signal ?? code)));
   await Promise.all([exited, attack.during?.(Object.assign(attack, { process: child }))]);
   clearInterval(meter);
@@ -122,6 +128,9 @@ function freePort() {
 }
 
 function page() {
-  const lines = rows.map((row) => `| ${row.id} | ${row.exit} | ${row.seconds.toFixed(1)} of ${row.limits.seconds} | ${row.mib} of ${row.limits.mib} | ${row.problem ?? "within its limits"} |`);
-  return `# Attacks\n\nWritten by \`cargo xtask hostile\`: each row is an attack of \`trials/hostile\`. ${took}.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
+  const commit = flags.commit ?? execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { cwd: import.meta.dirname, encoding: "utf8" }).trim();
+  const lines = rows.map((row) => `| ${row.id} | ${row.exit} | ${row.seconds.toFixed(1)} of ${row.limits.seconds} | ${row.mib} of ${row.limits.mib} | ${row.problem ?? ["within its limits", ...(row.exception === undefined ? [] : [row.exception])].join("; ")} |`);
+  const written = `Written by \`cargo xtask hostile\` on ${new Date().toISOString().slice(0, 10)}, with a binary of commit ${commit}.`;
+  const method = `Each row is an attack of \`trials/hostile\`, whose limits are next to the measured values. Memory is the peak that a reading every 10 ms saw.`;
+  return `# Attacks\n\n${written}\n${method}\n\n${took}, ${failed} beyond their limits.\n\n| attack | exit | seconds | MiB | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }

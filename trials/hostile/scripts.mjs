@@ -11,3 +11,6 @@ export const FAILED = [3, 4];
 export const SECRETS = ["LITERALSECRET66", "BEARERLITERAL77", "QUERYTOKEN88", "KEYHEADER99", "COOKIEVALUE00", "JSONPASSWORD90", "FORMPASSWORD91", "SETCOOKIE92", "BODYTOKEN93"];
 export const spell = (secret) => [secret, Buffer.from(secret).toString("base64").replace(/=+$/, "")];
 export const clean = (text) => (/[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202e\ufffe]/.test(text.replace(/\x1b\[[\d;]*m/g, "")) ? "control characters in the output" : undefined);
+
+/** What terminals and parsers interpret. */
+export const ESCAPES = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x1b]0;title\x07\x9b31m \u202eabc ]]> </script> \ufffe";

@@ -7,6 +7,9 @@ import * as zlib from "node:zlib";
 import { gzipSync } from "node:zlib";
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
+import { reviewKinds } from "./review-servers.mjs";
+import { ESCAPES } from "./scripts.mjs";
+
 /** Starts a server in a thread. Resolves to `{ port, requests(), stop() }`. */
 export function start(kind) {
   return new Promise((resolve, reject) => {
@@ -73,9 +76,6 @@ const postgres = (kind, body) => {
   length.writeUInt32BE(body.length + 4);
   return Buffer.concat([Buffer.from(kind), length, Buffer.from(body)]);
 };
-
-/** What terminals and parsers interpret. */
-export const ESCAPES = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x1b]0;title\x07\x9b31m \u202eabc ]]> </script> \ufffe";
 
 const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 /** A frame of Zstandard with blocks of one repeated byte (RFC 8878, section 3.1.1.2): 128 KiB in four bytes. */
@@ -182,6 +182,7 @@ const WITH_ARGUMENT = {
 
 let serial = 0;
 const KINDS = {
+  ...reviewKinds({ http, answering, flooding, websocket, h2Frame, postgres }),
   counting: (_, note) => note(),
   "gzip-members": flooding(() => "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n", gzipSync(Buffer.alloc(0))),
   "gzip-of-gzip": answering(() => http(200, { "content-encoding": "gzip, ".repeat(40) + "gzip" }, Array.from({ length: 41 }).reduce((bytes) => gzipSync(bytes), Buffer.alloc(1 << 20)))),

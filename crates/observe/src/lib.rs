@@ -36,4 +36,5 @@ pub use kinds::fuzzing;
 pub use kinds::process::processes_on;
 pub use observation::Observation;
 pub use observer::Observer;
+pub use reader::HostPermission;
 pub use reference::{KindDescription, described_kinds, reference};

@@ -8,7 +8,7 @@ use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::kind::ObserverKind;
 use crate::kinds::KINDS;
-use crate::reader::SignalReader;
+use crate::reader::{HostPermission, SignalReader};
 
 /// A source of signals. Create it with [`Observer::from_description`], run it with [`crate::Observation::start`].
 pub struct Observer {
@@ -52,6 +52,11 @@ impl Observer {
     /// Identifies the run's traces: their ids begin with these 32 bits.
     pub fn joins_traces(&mut self, run: u32) {
         self.reader.joins_traces(run);
+    }
+
+    /// Permits connections to hosts that the observed system names and the description does not. Without this call, none is permitted.
+    pub fn permits_hosts(&mut self, hosts: &HostPermission) {
+        self.reader.permits_hosts(hosts);
     }
 
     /// Prefix of its signals' names.

@@ -2,12 +2,16 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::collector::SignalCollector;
 use crate::error::ReadError;
 
 /// One reading of a source, in progress.
 pub(crate) type PendingRead<'a> = Pin<Box<dyn Future<Output = Result<(), ReadError>> + 'a>>;
+
+/// Whether the run may connect to a host and a port.
+pub type HostPermission = Arc<dyn Fn(&str, u16) -> bool + Send + Sync>;
 
 /// Reads signals from one source. It is created on one thread and used on another.
 pub(crate) trait SignalReader: Send {
@@ -42,6 +46,9 @@ pub(crate) trait SignalReader: Send {
 
     /// Identifies the run's traces: their ids begin with these 32 bits.
     fn joins_traces(&mut self, _run: u32) {}
+
+    /// Permits connections to hosts that the observed system names and the description does not.
+    fn permits_hosts(&mut self, _hosts: &HostPermission) {}
 
     /// Forgets connections after a failure or a time-out.
     fn reset(&mut self) {}

@@ -4,9 +4,12 @@
 
 mod chunked;
 #[cfg(test)]
+#[path = "../../../fuzz/damaged.rs"]
 mod damaged;
 mod http;
 mod logins;
+#[cfg(test)]
+mod tests;
 
 pub use chunked::chunked;
 pub use http::{codings, head, http2};

@@ -9,7 +9,7 @@ use loadstone_engine::{
     AgentCommand, Coordinator, LoadControl, LoadControls, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext,
     WorkerError,
 };
-use loadstone_observe::Observer;
+use loadstone_observe::{HostPermission, Observer};
 use loadstone_plan::TestPlan;
 use loadstone_protocol::NetworkOptions;
 use loadstone_protocol::http::HttpOptions;
@@ -199,6 +199,9 @@ impl Session {
         if let Some(seed) = traces {
             observers.iter_mut().for_each(|observer| observer.joins_traces(seed.run()));
         }
+        let allowed = self.network.allowed_hosts.clone();
+        let permission: HostPermission = Arc::new(move |host, port| allowed.permits(host, port));
+        observers.iter_mut().for_each(|observer| observer.permits_hosts(&permission));
         let mut signals = SystemSignals::prepare(secrets, observers).map_err(SessionError::Observers)?;
         if let Some(stubs) = &self.stubs {
             signals.add(StubSignals::new(Rc::clone(stubs)));

@@ -27,7 +27,10 @@ pub(super) enum KafkaError {
     Exchange { address: String, problem: io::Error },
     #[error("{address}: {problem}")]
     Malformed { address: String, problem: MalformedKafka },
-    #[error("the cluster reports brokers that `brokers` does not list: {0}; if they belong to it, add them to `brokers`")]
+    #[error(
+        "the cluster reports brokers that the test may not connect to: {0}; if they belong to it, add them to `brokers`, or permit them with \
+        `--allow-net HOST`"
+    )]
     Unnamed(String),
     #[error("{address}: a response of {bytes} bytes is too large")]
     TooLarge { address: String, bytes: i32 },

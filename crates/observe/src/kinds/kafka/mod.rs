@@ -32,7 +32,7 @@ use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::kind::ObserverKind;
 use crate::option::{ObserverOption, OptionValue};
-use crate::reader::{PendingRead, SignalReader};
+use crate::reader::{HostPermission, PendingRead, SignalReader};
 use connection::{Connections, KafkaError};
 use requests::{Broker, code};
 
@@ -47,7 +47,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "brokers",
             takes: OptionValue::RequiredText,
-            help: "one or more `host:port`, separated by commas; they report the others, whose hosts must be listed here, too",
+            help: "one or more `host:port`, separated by commas; they report the others, whose hosts must be listed here or permitted",
         },
         ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; if empty, all except Kafka's own" },
         ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; if empty, all" },
@@ -80,6 +80,8 @@ type PartitionKey = (Arc<str>, i32);
 
 struct Kafka {
     brokers: Vec<String>,
+    /// Further hosts that the run may connect to.
+    permitted: Option<HostPermission>,
     topics: Vec<String>,
     groups: Vec<String>,
     connections: Connections,
@@ -104,6 +106,10 @@ impl SignalReader for Kafka {
         Box::pin(async { Ok(self.look(out).await?) })
     }
 
+    fn permits_hosts(&mut self, hosts: &HostPermission) {
+        self.permitted = Some(Arc::clone(hosts));
+    }
+
     fn reset(&mut self) {
         self.connections = Connections::default();
         self.readings = 0;
@@ -121,6 +127,7 @@ impl Kafka {
         }
         Ok(Self {
             brokers,
+            permitted: None,
             topics: description.texts("topics"),
             groups: description.texts("groups"),
             connections: Connections::default(),
@@ -147,10 +154,15 @@ impl Kafka {
         Ok(())
     }
 
-    /// The addresses of the other brokers are the first broker's word: the observer connects only to hosts that its user named.
-    fn check_named<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<(), KafkaError> {
+    /// The addresses of the other brokers are the first broker's word: the observer connects only to hosts that its user named or permitted.
+    fn check_hosts<'a>(&self, brokers: impl Iterator<Item = (&'a str, i32)>) -> Result<(), KafkaError> {
         let named: HashSet<String> = self.brokers.iter().map(|broker| host(broker).to_ascii_lowercase()).collect();
-        let unnamed: BTreeSet<&str> = hosts.filter(|host| !named.contains(&host.to_ascii_lowercase())).collect();
+        let permits = |host: &str, port: i32| match (&self.permitted, u16::try_from(port)) {
+            (Some(permits), Ok(port)) => permits(host, port),
+            _ => false,
+        };
+        let is_permitted = |host: &str, port| named.contains(&host.to_ascii_lowercase()) || permits(host, port);
+        let unnamed: BTreeSet<&str> = brokers.filter(|(host, port)| !is_permitted(host, *port)).map(|(host, _)| host).collect();
         if unnamed.is_empty() {
             return Ok(());
         }
@@ -163,7 +175,7 @@ impl Kafka {
         let names = if !self.topics.is_empty() { &self.topics } else { &self.chosen };
         let names = if looks_again { &[] } else { names.as_slice() };
         let KafkaMetadata { brokers, topics } = self.connections.any(&self.brokers).await?.ask(requests::metadata(names)).await?;
-        self.check_named(brokers.iter().map(|broker| broker.host.as_str()))?;
+        self.check_hosts(brokers.iter().map(|broker| (broker.host.as_str(), broker.port)))?;
         let brokers = brokers.into_iter().map(|broker| Broker { id: broker.id, address: broker.authority() }).collect();
         for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
             match topic.error {
@@ -324,6 +336,7 @@ fn notify_once(notified: &mut HashSet<String>, out: &mut SignalCollector, kind: 
 
 #[cfg(test)]
 mod tests {
+    use loadstone_wire_formats::kafka::KafkaPartition;
     use serde_json::json;
 
     use super::*;
@@ -337,11 +350,39 @@ mod tests {
     #[test]
     fn brokers_that_the_user_did_not_list_are_refused_together() {
         let kafka = observer("Kafka-1:9092, [::1]:9093");
-        assert!(kafka.check_named(["kafka-1", "::1", "KAFKA-1"].into_iter()).is_ok());
-        let refused = kafka.check_named(["kafka-1", "10.0.0.9", "kafka-2"].into_iter()).unwrap_err().to_string();
+        assert!(kafka.check_hosts([("kafka-1", 9_092), ("::1", 1), ("KAFKA-1", 9_093)].into_iter()).is_ok());
+        let refused = kafka.check_hosts([("kafka-1", 1), ("10.0.0.9", 1), ("kafka-2", 1)].into_iter()).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "the cluster reports brokers that `brokers` does not list: 10.0.0.9, kafka-2; if they belong to it, add them to `brokers`"
+            "the cluster reports brokers that the test may not connect to: 10.0.0.9, kafka-2; if they belong to it, add them to `brokers`, or \
+            permit them with `--allow-net HOST`"
         );
+    }
+
+    #[test]
+    fn brokers_that_the_run_permits_are_accepted() {
+        let mut kafka = observer("kafka-1:9092");
+        let hosts: HostPermission = Arc::new(|host, port| (host, port) == ("kafka-2", 9_092));
+        kafka.permits_hosts(&hosts);
+        assert!(kafka.check_hosts([("kafka-1", 9_092), ("kafka-2", 9_092)].into_iter()).is_ok());
+        let refused = kafka.check_hosts([("kafka-2", 9_093)].into_iter()).unwrap_err().to_string();
+        assert!(refused.contains("may not connect to: kafka-2;"), "{refused}");
+    }
+
+    /// Offsets are the broker's word: two partitions at the largest one once ended the observer's thread.
+    #[test]
+    fn the_largest_offsets_add_up() {
+        let partition = |number| KafkaPartition { number, leader: 1, is_under_replicated: false };
+        let topic = KafkaTopic { error: 0, name: "t".into(), is_internal: false, partitions: vec![partition(0), partition(1)] };
+        let committed = |partition| PartitionOffset { topic: "t".into(), partition, error: 0, offset: 0 };
+        let group = ReadGroup { name: "g".into(), members: None, committed: vec![committed(0), committed(1)] };
+        let mut kafka = observer("127.0.0.1:9092");
+        kafka.ends = [0, 1].map(|number| (("t".into(), number), i64::MAX)).into();
+        let mut out = SignalCollector::new("kafka");
+        kafka.put_topics(&[topic], &mut out);
+        kafka.put_group(&group, &mut out);
+        let read: HashMap<String, f64> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
+        let both = 2.0 * i64::MAX as f64;
+        assert_eq!((read["kafka/produced{topic=t}"], read["kafka/lag{group=g,topic=t}"]), (both, both));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -140,7 +141,9 @@ fn names_in(symbolizer: &Symbolizer, file: &CodeFile, offsets: &[u64]) -> FoundN
         let _ = write!(path, "{}", opened.as_raw_fd());
         let mut source = Elf::new(path);
         source.debug_syms = false;
-        symbolizer.symbolize(&Source::Elf(source), Input::FileOffset(offsets)).ok()
+        // The library adds the sizes in a program's headers unchecked: with overflow checks, a damaged program makes it panic.
+        let found = catch_unwind(AssertUnwindSafe(|| symbolizer.symbolize(&Source::Elf(source), Input::FileOffset(offsets))));
+        found.ok()?.ok()
     });
     let found = found.unwrap_or_default();
     let unknown: Arc<str> = unknown_in(file).into();
@@ -161,6 +164,24 @@ mod tests {
     #[unsafe(no_mangle)]
     extern "C" fn loadstone_symbol_of_a_test() -> u32 {
         std::hint::black_box(424_242)
+    }
+
+    /// Found by fuzzing: the end of the only segment lies beyond the largest offset.
+    #[test]
+    fn a_program_with_an_endless_segment_has_no_names() {
+        let header = [
+            0x0001_0102_464c_457f_u64,
+            0,
+            0x0000_0001_003e_0002,
+            0x0040_1000,
+            64,
+            0x0400_00e8,
+            0x0038_0040_0000_0000,
+            0x0003_0005_0040_0001,
+        ];
+        let segment = [0x0005_0000_0001, 0x0040_0d00_0000_0000, 0x0010_0000_0000, 0, u64::MAX - 1, 0, 0, 0];
+        let program: Vec<u8> = header.into_iter().chain(segment).flat_map(u64::to_le_bytes).collect();
+        names_of(&program);
     }
 
     #[tokio::test]

@@ -127,3 +127,21 @@ impl Sources {
         index.and_then(|index| self.files.get(file)?.get(index).cloned()).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Line numbers are the dump's word: the smallest one once overflowed.
+    #[test]
+    fn a_line_that_no_file_has_is_empty() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"first\nsecond\n").unwrap();
+        let path = file.path().to_str().unwrap();
+        let mut sources = Sources::default();
+        let lines = [i64::MIN, -1, 0, 1, 2, 3, i64::MAX].map(|line| sources.line(path, line));
+        assert_eq!(lines, ["", "", "", "first", "second", "", ""]);
+    }
+}

@@ -1,10 +1,9 @@
-//! The functions of the targets, on seeds that were cut and changed.
+//! Seeds that are cut and changed, for the tests of crates with fuzz targets: each includes this file.
+
 use std::path::Path;
 
-use super::{codings, grpc, head, http2, kafka_answers, logins};
-
 /// Calls the function of a target with its seeds, cut and changed in many ways. Fuzzing goes on from the same seeds.
-fn damaged(target: &str, read: fn(&[u8])) {
+pub(crate) fn damaged(target: &str, read: fn(&[u8])) {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let mut random = 0x9e37_79b9_u64;
     let mut next = |below: usize| {
@@ -28,34 +27,4 @@ fn damaged(target: &str, read: fn(&[u8])) {
             read(&bytes);
         }
     }
-}
-
-#[test]
-fn damaged_heads_end_with_an_error() {
-    damaged("head", head);
-}
-
-#[test]
-fn damaged_bodies_end_with_an_error() {
-    damaged("codings", codings);
-}
-
-#[test]
-fn damaged_frames_end_with_an_error() {
-    damaged("http2", http2);
-}
-
-#[test]
-fn damaged_messages_end_with_an_error() {
-    damaged("grpc", grpc);
-}
-
-#[test]
-fn damaged_logins_end_with_an_error() {
-    damaged("logins", logins);
-}
-
-#[test]
-fn damaged_responses_end_with_an_error() {
-    damaged("brokers", kafka_answers);
 }
