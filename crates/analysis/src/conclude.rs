@@ -18,7 +18,7 @@ pub fn conclude(run: &Run) -> Summary {
     uncertainty::mark_numbers(&mut numbers, &tally, &uncertainties);
     let (evaluated, threshold_samples) = thresholds::judged(run);
     let (thresholds, undecided) = uncertainty::decided(run, &tally, evaluated);
-    let implied = thresholds::implied(&run.plan.thresholds, &numbers.totals, run.info.file.is_some());
+    let implied = thresholds::implied(&run.plan.thresholds, &numbers.totals);
     let input = CheckInput {
         plan: &run.plan,
         host: &run.info.host,

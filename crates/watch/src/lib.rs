@@ -27,6 +27,9 @@ pub use seconds::HELD_SECONDS;
 pub use tools::WatchChoices;
 pub use watch::{Watch, WatchEnd, WatchLimits};
 
+/// The instant at which [`read_all`] reads: entries after the first day of a run lie in the future, and a time beyond all measure opens no seconds up to it.
+const READ_AT_NS: u64 = 24 * 3_600 * 1_000_000_000;
+
 /// Reads a whole record as the run of its tool would, for tests: `started_wall_ns` is the wall time at which the run begins.
 ///
 /// # Errors
@@ -54,12 +57,12 @@ pub fn read_all(
     let is_end = |byte: &u8| *byte == b'\n';
     let parts: Vec<&[u8]> = if format.is_stream { record.chunks(97).collect() } else { record.split(is_end).collect() };
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        let read = reader.line(part, &mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
+        let read = reader.line(part, &mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));
         if read.is_err() {
             open.unreadable(part);
         }
     }
-    reader.end(&mut |entry| open.take(entry, u64::MAX / 2, &mut |snapshot| complete.push(snapshot)));
+    reader.end(&mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));
     let last = open.finish(0, &mut |snapshot| complete.push(snapshot));
     complete.push(last);
     Ok(complete)

@@ -7,20 +7,18 @@ use loadstone_plan::{Aggregate, Comparison, Metric, Threshold};
 use crate::model::RunTotals;
 use crate::{ThresholdResult, ThresholdState};
 
-/// Fewer requests of a test file, or due arrivals, are no load: somebody tries a test. A run of a URL has no other purpose than its requests.
-const REQUESTS_MIN: u64 = 10;
+/// Fewer due arrivals are too few for a share.
 const ARRIVALS_MIN: u64 = 10;
 /// A smaller share of the arrivals is no load that anybody asked for.
 const STARTED_SHARE_MIN: f64 = 0.5;
 
-/// Those that failed. `declared`: the thresholds of the test. `of_file`: whether a test file was run.
-pub(crate) fn implied(declared: &[Threshold], totals: &RunTotals, of_file: bool) -> Vec<ThresholdResult> {
+/// Those that failed. `declared`: the thresholds of the test.
+pub(crate) fn implied(declared: &[Threshold], totals: &RunTotals) -> Vec<ThresholdResult> {
     let judges_failures = declared
         .iter()
         .any(|threshold| matches!(threshold.metric, Metric::Failures | Metric::FailedIterations) && threshold.aggregate == Aggregate::Rate);
-    let requests_min = if of_file { REQUESTS_MIN } else { 1 };
     let mut failed = Vec::new();
-    if totals.requests >= requests_min && totals.requests_failed == totals.requests && !judges_failures {
+    if totals.requests > 0 && totals.requests_failed == totals.requests && !judges_failures {
         let some_pass = Threshold::new("some requests pass (implied)", Metric::Failures, Aggregate::Rate, Comparison::Below, 1.0);
         let detail = format!("{} failed", if totals.requests == 1 { "the only request".to_owned() } else { all(totals.requests) });
         failed.push(missed(some_pass, 1.0, detail));
@@ -51,7 +49,7 @@ mod tests {
     use super::*;
 
     fn labels(declared: &[Threshold], totals: &RunTotals) -> Vec<String> {
-        implied(declared, totals, true).into_iter().map(|result| result.threshold.label).collect()
+        implied(declared, totals).into_iter().map(|result| result.threshold.label).collect()
     }
 
     #[test]
@@ -61,11 +59,8 @@ mod tests {
         let own = Threshold::new("all requests fail", Metric::Failures, Aggregate::Rate, Comparison::AtLeast, 1.0);
         assert_eq!(labels(&[own], &nothing), ["half of the arrivals start (implied)"]);
         let some = RunTotals { requests: 3, requests_failed: 2, arrivals_due: 1_000, arrivals_started: 500, ..RunTotals::default() };
-        let tried = RunTotals { requests: 3, requests_failed: 3, ..RunTotals::default() };
-        assert!(labels(&[], &tried).is_empty());
-        let of_a_url = implied(&[], &tried, false);
-        assert_eq!((of_a_url.len(), of_a_url[0].detail.as_str()), (1, "all 3 requests failed"));
-        assert!(implied(&[], &some, false).is_empty() && implied(&[], &RunTotals::default(), false).is_empty());
+        let few = implied(&[], &RunTotals { requests: 3, requests_failed: 3, ..RunTotals::default() });
+        assert_eq!((few.len(), few[0].detail.as_str()), (1, "all 3 requests failed"));
         assert!(labels(&[], &some).is_empty() && labels(&[], &RunTotals::default()).is_empty());
     }
 }
