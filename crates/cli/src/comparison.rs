@@ -47,7 +47,7 @@ impl ConcludedRun {
 
     /// The highest throughput that the run shows, if its load rose.
     pub(crate) fn as_ramp(&self) -> (RampEstimate, &Summary) {
-        (RampEstimate::of(&self.run, &self.summary.verdict.validity), &self.summary)
+        (RampEstimate::of(&self.run, &self.summary.verdict), &self.summary)
     }
 
     pub(crate) fn test(&self) -> &str {

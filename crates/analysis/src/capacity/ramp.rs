@@ -15,7 +15,7 @@ use super::reading::invalidated_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;
 use crate::statistics::{mean, student_t, variance};
-use crate::{Grade, Validity};
+use crate::{Grade, Validity, Verdict};
 
 /// Minimum number of segments of the load for an estimate.
 const BLOCKS_MIN: usize = 12;
@@ -28,6 +28,8 @@ const CEILING_RATIO_MAX: f64 = 1.5;
 const LEVELLING_OFF_EXPONENT_MAX: f64 = 0.2;
 /// Maximum ratio between an end of the interval and the observed throughput. Beyond it, the segments do not locate the ceiling.
 const INTERVAL_RATIO_MAX: f64 = 2.0;
+/// Why a run without a finding has no maximum throughput.
+const NO_LIMIT_FOUND: &str = "the throughput seems to level off, but the verdict of this run names no limit";
 
 /// The maximum throughput, estimated from one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,7 +95,12 @@ impl ScalabilityLaw {
 }
 
 impl RampEstimate {
-    pub fn of(run: &Run, validity: &Validity) -> Self {
+    /// A run whose verdict reports no finding has no maximum throughput: a curve through scattered segments bends by chance, and a run and its capacity agree.
+    pub fn of(run: &Run, verdict: &Verdict) -> Self {
+        Self::if_limited(run, &verdict.validity, !verdict.findings.findings.is_empty())
+    }
+
+    pub(super) fn if_limited(run: &Run, validity: &Validity, is_limited: bool) -> Self {
         let segments = segments(run);
         let unknown = |why: String| Self {
             throughput_max: None,
@@ -111,8 +118,8 @@ impl RampEstimate {
         if let Some(check) = invalidated_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
         }
-        let ceiling = ceiling(&segments);
-        let estimate = match ceiling {
+        let is_shown = |_: &(CapacityInterval, Option<Fit>)| is_limited;
+        let estimate = match ceiling(&segments).and_then(|found| Some(found).filter(is_shown).ok_or_else(|| NO_LIMIT_FOUND.to_owned())) {
             Ok((interval, fit)) => {
                 let (value, low, high) =
                     (loadstone_units::rate(interval.value), loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));

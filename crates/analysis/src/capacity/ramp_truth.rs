@@ -109,7 +109,7 @@ impl Stations {
     pub(super) fn estimate_without(self, seed: u64, unobserved: Option<usize>) -> RampEstimate {
         let mut run = self.run(seed);
         run.signals.retain(|series| unobserved.is_none_or(|station| series.signal.observer != format!("process:{station}")));
-        RampEstimate::of(&run, &Validity { grade: Grade::Valid, checks: Vec::new() })
+        RampEstimate::if_limited(&run, &Validity { grade: Grade::Valid, checks: Vec::new() }, true)
     }
 }
 

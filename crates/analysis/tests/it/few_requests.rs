@@ -26,7 +26,7 @@ fn throughput_that_stops_is_reported_even_if_few_requests_ended_at_low_load() {
         assert!((rate.value / 8.9 - 1.0).abs() < 0.2, "{}", shown(found));
         if first.rule == "throughput-limit" {
             // One judge of the same record.
-            let estimate = RampEstimate::of(&run, &summary.verdict.validity).throughput_max.unwrap();
+            let estimate = RampEstimate::of(&run, &summary.verdict).throughput_max.unwrap();
             assert_eq!((rate.value, rate.interval), (estimate.value, Some((estimate.low, estimate.high))));
         }
     }

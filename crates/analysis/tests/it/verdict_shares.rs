@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_analysis::{QuantityUnit, RemarkKind, Summary, conclude};
+use loadstone_analysis::{QuantityUnit, RampEstimate, RemarkKind, Summary, conclude};
 use loadstone_metrics::{PoolMembers, Role};
 use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
@@ -477,4 +477,28 @@ fn shares_of_shops_that_were_seen_later() {
 #[test]
 fn shares_of_held_out_shops() {
     check(HELD_OUT, &Floors { closed: 0.9, healthy: 0.9, wrong: 0.03 });
+}
+
+/// `capacity --of-run` once gave the most that could pass in a run of which `run` said that it cannot tell.
+#[test]
+fn the_capacity_of_a_run_agrees_with_its_verdict() {
+    let mut contradictions = Vec::new();
+    let chosen = |case: &Case| !case.is_observed && matches!(case.limit, Limit::None | Limit::Workers(_) | Limit::Rate);
+    for case in cases(DEVELOPED_ON).into_iter().filter(chosen) {
+        for seed in 0..crate::seeds(3, 30) {
+            let run = case.run(case.profile(), DEVELOPED_ON.seed + 100 + seed);
+            let summary = conclude(&run);
+            let findings = &summary.verdict.findings;
+            let estimate = RampEstimate::of(&run, &summary.verdict);
+            if findings.findings.is_empty() && estimate.throughput_max.is_some() {
+                let (limit, visits, shape) = (case.limit, case.visits, case.shape.name());
+                contradictions.push(format!("{limit:?} {visits}/s, {shape}, seed {seed}: {} / {}", estimate.remark, findings.remark));
+            }
+            // It is not silent where the limit is visible.
+            if case.shape == Shape::ClosedRamp && case.limit != Limit::None {
+                assert!(estimate.throughput_max.is_some(), "{:?} {}/s, seed {seed}: {}", case.limit, case.visits, estimate.remark);
+            }
+        }
+    }
+    assert!(contradictions.is_empty(), "{contradictions:#?}");
 }
