@@ -1,7 +1,7 @@
 //! Pools whose metrics are read: which are the limit, and which are not.
 
 use loadstone_analysis::Confidence;
-use loadstone_metrics::{PoolMembers, Role};
+use loadstone_metrics::{Outcome, PoolMembers, Role, SeriesKind};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -135,4 +135,29 @@ fn a_pool_with_connections_beyond_its_size_has_as_many_as_were_ever_in_use() {
     let found = observed(0.0);
     assert!(found[0].claim.starts_with("All 15 connections of the pool \"sqlalchemy_pool\" are in use"), "{}", shown(&found));
     assert!(observed(2.0).iter().all(|finding| finding.rule != "connection-pool"), "{}", shown(&observed(2.0)));
+}
+
+/// Keycloak with two connections: Agroal counts the requests that wait, and a few of them time out.
+#[test]
+fn requests_that_time_out_behind_a_full_pool_are_its_symptom() {
+    let fluid = System { capacity: 20.0, base: 0.1, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60));
+    let mut run = fluid.run.clone();
+    let pool = |metric, role| gauge("prometheus", metric).role(role).part("default").members(PoolMembers::Connections);
+    let waiting = |second: u64| (fluid.open[second as usize] - 2.0).max(0.0).floor();
+    pool("agroal_active_count", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(2.0));
+    pool("agroal_available_count", Role::PoolIdle).each_second(&mut run, |second| (2.0 - fluid.open[second as usize]).max(0.0));
+    pool("agroal_awaiting_count", Role::PoolWaiting).each_second(&mut run, waiting);
+    for slice in run.slices.iter_mut().skip(50) {
+        for series in slice.series.iter_mut().filter(|series| series.key.kind == SeriesKind::Request && series.count > 1) {
+            let passed = series.outcomes.iter_mut().find(|(outcome, _)| *outcome == Outcome::Passed);
+            if let Some((_, count)) = passed.filter(|(_, count)| *count > 1) {
+                *count -= 1;
+                series.outcomes.push((Outcome::Timeout, 1));
+            }
+        }
+    }
+    let found = findings(&run);
+    let claim = "All 2 connections of the pool \"default\" are in use";
+    assert!(found[0].rule == "connection-pool" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert!(found.iter().skip(1).any(|one| one.rule == "failures"), "{}", shown(&found));
 }

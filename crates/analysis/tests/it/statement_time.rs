@@ -24,7 +24,8 @@ fn the_statement_whose_total_time_grew_is_named_where_sessions_compute() {
         }
         findings(&run)
     };
-    let has = |found: &[Finding], text: &str| found.first().is_some_and(|first| first.rule == "database-waits" && first.claim.contains(text));
+    let has =
+        |found: &[Finding], text: &str| found.first().is_some_and(|first| first.rule == "database-waits" && first.claim.contains(text));
     let found = observed(0.8, 0.1);
     assert!(has(&found, "active sessions run `SELECT * FROM issues WHERE project_id = $1`, which takes CPU time"), "{}", shown(&found));
     // Two statements that share the time, or statements that hardly take any.
