@@ -59,6 +59,12 @@ const BOOLEANS: [(&str, &str); 10] = [
     ("K6_NO_THRESHOLDS", "noThresholds"),
 ];
 
+/// Whether a variable sets an option.
+pub(crate) fn sets_option(variable: &str) -> bool {
+    let listed = NUMBERS.iter().chain(&STRINGS).chain(&BOOLEANS).any(|(name, _)| *name == variable);
+    listed || ["K6_SUMMARY_TREND_STATS", "K6_STAGES"].contains(&variable)
+}
+
 /// The options that `K6_*` variables set.
 ///
 /// # Errors

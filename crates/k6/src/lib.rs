@@ -8,6 +8,7 @@
 
 mod coroutine;
 mod ended_run;
+mod environment_notes;
 mod input;
 mod load;
 mod modules;

@@ -14,6 +14,7 @@ use loadstone_secrets::Secrets;
 use rquickjs::{Ctx, Object, Value};
 use serde_json::Map;
 
+use crate::environment_notes::environment_notes;
 use crate::input::K6Inputs;
 use crate::modules::{GUEST, NoRemoteModules};
 use crate::options::{self, K6Settings, OptionError, Planned};
@@ -74,7 +75,6 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     };
     let realm = K6Realm::open(world, None, PLANNING_STACK_BYTES)?;
     let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
-    let bytecode = Arc::new(realm.compile()?);
     let at = |error| option_error(&program, error);
     let options = options::merged(exports.options, &inputs.tiers);
     let settings = K6Settings::read(&options).map_err(at)?;
@@ -97,14 +97,16 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         inputs,
     );
     plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-    let notes = settings.notes.iter().cloned().chain(scenarios.iter().flat_map(|scenario| scenario.notes.clone())).collect();
+    let of_scenarios = scenarios.iter().flat_map(|scenario| scenario.notes.clone());
+    let of_environment = environment_notes(&inputs.variables, |name| program.contains_word(name));
+    let notes = settings.notes.iter().cloned().chain(of_scenarios).chain(of_environment).collect();
     let metric_numbers: HashMap<String, usize> =
         planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
     Ok(K6Test {
         rate_limit: RequestRateLimit::per_second(settings.rps),
         network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, opened_hosts.take()), ..network(&settings) },
         notes,
-        bytecode,
+        bytecode: Arc::new(realm.compile()?),
         metrics: planned.metrics,
         sub_metrics: planned.sub_metrics,
         metric_numbers,
