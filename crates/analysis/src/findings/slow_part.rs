@@ -8,7 +8,7 @@
 //!   minus the median of the others) are within {ADDED_TIME_WITHIN:%} of each other. Each share of slow samples is within a factor of {SHARE_FACTOR_MAX} of the
 //!   overall share.
 //! - **Equal shares.** The requests with two kinds have {COVERED_BY_SHARE_MIN:%} of all samples. Their shares differ by no more than chance (χ² test at 1 %).
-//!   The 95 % interval of each share is within a factor of {EQUAL_SHARE_FACTOR_MAX} of the overall share.
+//!   The 95 % interval of each share is within a factor of {SHARE_FACTOR_MAX} of the overall share.
 //!
 //! A slow kind of request would show in some requests only. A slow instance shows in all. An instance with a slow path to its database adds time to each
 //! statement, so requests take longer by different times, and those without a statement by none. Its share of every request is the same all the same.
