@@ -479,7 +479,7 @@ fn shares_of_held_out_shops() {
     check(HELD_OUT, &Floors { closed: 0.9, healthy: 0.9, wrong: 0.03 });
 }
 
-/// `capacity --of-run` once gave the most that could pass in a run of which `run` said that it cannot tell.
+/// `capacity --of-run` once gave the most that could pass in a run whose verdict was that it cannot tell.
 #[test]
 fn the_capacity_of_a_run_agrees_with_its_verdict() {
     let mut contradictions = Vec::new();

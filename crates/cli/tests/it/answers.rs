@@ -29,7 +29,7 @@ fn an_early_end_is_a_reset_wherever_it_comes() {
 
 #[test]
 fn an_early_end_still_reached_the_target() {
-    ends_as("reset", vec![Step::Close]).passes();
+    ends_as("reset", vec![Step::Close]).fails_a_threshold();
 }
 
 #[test]
