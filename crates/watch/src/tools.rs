@@ -213,17 +213,31 @@ fn jmeter(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
         Some((_, file)) => tool.place = RecordPlace::File { path: file.into(), has_header: true },
         None => tool.command.extend(["-l".into(), pipe.into()]),
     }
-    let properties = [
-        ("output_format", "csv"),
-        ("print_field_names", "true"),
-        ("timestamp_format", "ms"),
-        ("thread_counts", "true"),
-        ("autoflush", "true"),
-        ("url", "true"),
-    ];
+    let for_csv: &[_] = &[("output_format", "csv"), ("print_field_names", "true"), ("timestamp_format", "ms")];
+    let for_both = [("thread_counts", "true"), ("autoflush", "true"), ("url", "true")];
+    let properties = if writes_xml(tool) { &[] } else { for_csv }.iter().chain(&for_both);
     tool.command.extend(properties.map(|(name, value)| format!("-Jjmeter.save.saveservice.{name}={value}").into()));
     tool.command.push("-Jsampleresult.timestamp.start=true".into());
     Ok(())
+}
+
+/// Whether the user asks JMeter for XML: by `-J`, or in a file of properties that the command names. `-J` takes precedence, and the last one counts.
+fn writes_xml(tool: &PreparedTool) -> bool {
+    const NAME: &str = "jmeter.save.saveservice.output_format";
+    let value = |line: &str| {
+        let value = line.trim().strip_prefix(NAME)?.trim_start().strip_prefix(['=', ':'])?;
+        Some(value.trim().eq_ignore_ascii_case("xml"))
+    };
+    let in_arguments = tool.command.iter().rev().filter_map(|argument| argument.to_str()).find_map(|argument| {
+        let property = argument.strip_prefix("-J").or_else(|| argument.strip_prefix("--jmeterproperty=")).unwrap_or(argument);
+        value(property)
+    });
+    let in_files = || {
+        let files = [["-q", "--addprop"], ["-p", "--propfile"]].into_iter().filter_map(|names| tool.value_of(&names));
+        let texts = files.filter_map(|(_, path)| std::fs::read_to_string(path).ok());
+        texts.filter_map(|text| text.lines().rev().find_map(value)).next()
+    };
+    in_arguments.or_else(in_files).unwrap_or(false)
 }
 
 fn locust(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
@@ -287,6 +301,46 @@ fn option(prefix: &str, path: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn with_command(command: &[&str], format: &str) -> PreparedTool {
+        PreparedTool {
+            format: formats::find(format).unwrap(),
+            model: LoadModel::Users,
+            place: RecordPlace::Pipe(PathBuf::new()),
+            command: command.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+            stdout: None,
+            converter: Vec::new(),
+            users: None,
+            rate: None,
+            summary: None,
+            scratch: None,
+        }
+    }
+
+    /// Whether Loadstone makes JMeter write CSV.
+    fn forces_csv(command: &[&str]) -> bool {
+        let mut tool = with_command(command, "jtl");
+        jmeter(&mut tool, Path::new("/pipe")).unwrap();
+        assert!(tool.command.contains(&"-Jjmeter.save.saveservice.thread_counts=true".into()));
+        tool.command.contains(&"-Jjmeter.save.saveservice.output_format=csv".into())
+    }
+
+    #[test]
+    fn jmeter_may_write_xml_where_the_user_asks_for_it() {
+        const XML: &str = "jmeter.save.saveservice.output_format=xml";
+        let (joined, long) = (format!("-J{XML}"), format!("--jmeterproperty={XML}"));
+        assert!(forces_csv(&["jmeter", "-n", "-t", "plan.jmx"]));
+        assert!(!forces_csv(&["jmeter", "-n", &joined, "-t", "plan.jmx"]));
+        assert!(!forces_csv(&["jmeter", "-n", "-t", "plan.jmx", &long]));
+        assert!(!forces_csv(&["jmeter", "-n", "-t", "plan.jmx", "-J", XML]));
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("my.properties");
+        std::fs::write(&file, "# output\njmeter.save.saveservice.output_format = xml\n").unwrap();
+        let file = file.to_str().unwrap();
+        assert!(!forces_csv(&["jmeter", "-n", "-q", file, "-t", "plan.jmx"]));
+        assert!(forces_csv(&["jmeter", "-n", "-q", file, "-Jjmeter.save.saveservice.output_format=csv"]));
+    }
 
     #[test]
     fn vegeta_rates_are_read_as_vegeta_reads_them() {
