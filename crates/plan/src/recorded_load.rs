@@ -17,6 +17,9 @@ pub struct RecordedLoad {
     /// Whether the record shows when each request was due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub knows_schedule: bool,
+    /// The requests that the tool is to send until its end, by its arguments. `None`: unknown, or it has no planned end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_requests: Option<u64>,
     /// What the record does not contain, in words: `the schedule`, `connection phases`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,

@@ -46,6 +46,8 @@ pub(crate) struct PreparedTool {
     pub(crate) users: Option<u64>,
     /// The constant rate at which the tool is to send, by its arguments. Requests per second.
     pub(crate) rate: Option<f64>,
+    /// The requests that the tool is to send until its end, by its arguments.
+    pub(crate) planned_requests: Option<u64>,
     /// Where the tool states its percentiles.
     pub(crate) summary: Option<ToolSummary>,
     /// Has the pipes. Removed at the end.
@@ -112,6 +114,7 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         converter: Vec::new(),
         users: None,
         rate: None,
+        planned_requests: None,
         summary: None,
         scratch: None,
     };
@@ -266,6 +269,7 @@ fn vegeta(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     let vegeta = tool.command[0].clone();
     let rate = tool.value_of(&["-rate", "--rate"]).map_or_else(|| "50/1s".to_owned(), |(_, rate)| rate);
     tool.rate = vegeta_rate(&rate);
+    tool.planned_requests = tool.rate.zip(tool.value_of(&["-duration", "--duration"])).and_then(|(rate, (_, text))| planned(rate, &text));
     tool.insert_after("attack", ["-output".into(), results.clone().into()]);
     if tool.value_of(&["-max-body", "--max-body"]).is_none() {
         // Bodies would fill the record, and nothing reads them.
@@ -281,6 +285,12 @@ fn vegeta_rate(text: &str) -> Option<f64> {
     let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
     let (count, per_ns) = (count.parse::<f64>().ok()?, loadstone_units::duration::parse(&per).ok()?);
     (count > 0.0 && count.is_finite() && per_ns > 0).then(|| count * 1e9 / per_ns as f64)
+}
+
+/// Requests of a rate per second over vegeta's `-duration`. `None`: it does not end by itself.
+fn planned(rate: f64, duration: &str) -> Option<u64> {
+    let duration_ns = loadstone_units::duration::parse(duration).ok()?;
+    (duration_ns > 0).then(|| (rate * duration_ns as f64 / 1e9) as u64)
 }
 
 fn hey(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
@@ -313,6 +323,7 @@ mod tests {
             converter: Vec::new(),
             users: None,
             rate: None,
+            planned_requests: None,
             summary: None,
             scratch: None,
         }
@@ -350,5 +361,21 @@ mod tests {
             assert_eq!(vegeta_rate(text), rate, "{text}");
         }
         assert_eq!((vegeta_rate("0"), vegeta_rate("infinity")), (None, None));
+    }
+
+    #[test]
+    fn the_requests_that_vegeta_plans_are_its_rate_times_its_duration() {
+        let planned = |arguments: &[&str]| {
+            let folder = TempDir::new().unwrap();
+            let mut tool = with_command(&[&["vegeta", "attack"], arguments].concat(), "vegeta-csv");
+            vegeta(&mut tool, &folder.path().join("record")).unwrap();
+            tool.planned_requests
+        };
+        assert_eq!(planned(&["-rate", "100", "-duration", "8s"]), Some(800));
+        assert_eq!(planned(&["-rate=6000/1m", "-duration=1m30s"]), Some(9_000));
+        assert_eq!(planned(&["-duration", "4s"]), Some(200));
+        assert_eq!(planned(&["-rate", "100"]), None);
+        assert_eq!(planned(&["-rate", "100", "-duration", "0"]), None);
+        assert_eq!(planned(&["-rate", "0", "-max-workers", "4", "-duration", "8s"]), None);
     }
 }

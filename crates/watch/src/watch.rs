@@ -104,6 +104,7 @@ impl Watch {
                 command,
                 resolution_ns: self.reader.resolution_ns().unwrap_or(format.resolution_ns),
                 knows_schedule: self.reader.knows_schedule(),
+                planned_requests: self.tool.planned_requests,
                 lacks: self.lacks().map(str::to_owned).collect(),
             }),
             ..TestPlan::new(name, [format.tool], load)

@@ -76,6 +76,7 @@ const RECORDED_CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Other, requests::check),
     (CheckedThing::Generator, recorded::omission::check),
     (CheckedThing::Generator, recorded::dropped::check),
+    (CheckedThing::Generator, recorded::planned::check),
     (CheckedThing::Generator, recorded::late::check),
     (CheckedThing::Other, recorded::stated::check),
     (CheckedThing::Evidence, recorded::tool_cpu::check),

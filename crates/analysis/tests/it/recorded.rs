@@ -1,7 +1,7 @@
 //! Verdicts on another tool's measurement, from constructed records.
 
 use loadstone_analysis::{Grade, Summary, ValidityCheck, conclude};
-use loadstone_metrics::{Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
+use loadstone_metrics::{CommandEnd, Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
 use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
 
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
@@ -13,6 +13,7 @@ fn recorded(model: LoadModel, knows_schedule: bool) -> TestPlan {
         command: Vec::new(),
         resolution_ns: MS,
         knows_schedule,
+        planned_requests: None,
         lacks: vec!["connection phases".to_owned(), "users".to_owned()],
     };
     TestPlan { recorded: Some(recorded), ..plan(LoadProfile::Recorded { model }) }
@@ -51,6 +52,29 @@ fn without_a_schedule_late_sends_are_not_judged_and_the_check_says_so() {
     let summary = late(recorded(LoadModel::Arrivals, false), 90 * MS);
     let found = check(&summary, "late-sends");
     assert_eq!((found.grade, found.evidence.as_str()), (None, "not judged: the record does not show when a request was due"));
+}
+
+/// A run of 800 planned requests with so many in its record.
+fn planned(found: u64, end: CommandEnd) -> ValidityCheck {
+    let mut plan = recorded(LoadModel::Arrivals, true);
+    plan.recorded.as_mut().unwrap().planned_requests = Some(800);
+    let record = RecordSlice { entries: found, command_end: Some(end), ..RecordSlice::default() };
+    let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", found, 30 * MS).arrivals(found).done() };
+    check(&conclude(&run_of(plan, vec![last])), "planned-requests")
+}
+
+#[test]
+fn planned_requests_that_are_not_in_the_record_are_reported() {
+    let found = planned(792, CommandEnd::Exited(0));
+    assert_eq!(found.grade, Some(Grade::Suspect));
+    assert!(found.evidence.starts_with("8 of 800 requests that vegeta was to send are not in its record"), "{}", found.evidence);
+    assert_eq!(planned(700, CommandEnd::Exited(0)).grade, Some(Grade::Invalid));
+    // Whether the last request is due before the end depends on rounding.
+    for complete in [799, 800, 801] {
+        assert_eq!(planned(complete, CommandEnd::Exited(0)).grade, Some(Grade::Valid));
+    }
+    // A command that was stopped has no full plan.
+    assert_eq!(planned(400, CommandEnd::Stopped).grade, None);
 }
 
 fn stated(percentiles: &[(f64, u64, u64)]) -> ValidityCheck {

@@ -6,6 +6,7 @@ pub(super) mod dropped;
 pub(super) mod lacks;
 pub(super) mod late;
 pub(super) mod omission;
+pub(super) mod planned;
 pub(super) mod stated;
 pub(super) mod tool_cpu;
 
