@@ -104,20 +104,7 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         },
     };
     let format = formats::find(name)?;
-    let mut prepared = PreparedTool {
-        format,
-        model: choices.model.unwrap_or(format.model),
-        place: RecordPlace::Pipe(PathBuf::new()),
-        command: choices.command.iter().map(OsString::from).collect(),
-        environment: Vec::new(),
-        stdout: None,
-        converter: Vec::new(),
-        users: None,
-        rate: None,
-        planned_requests: None,
-        summary: None,
-        scratch: None,
-    };
+    let mut prepared = PreparedTool::new(format, choices.model.unwrap_or(format.model), &choices.command);
     match (&choices.follow, known.filter(|tool| tool.format == name)) {
         (Some(path), _) => prepared.place = place_of(path, format),
         (None, Some(tool)) => {
@@ -175,6 +162,24 @@ fn make_pipe(path: &Path) -> Result<(), WatchError> {
 }
 
 impl PreparedTool {
+    /// The command as the user wrote it.
+    fn new(format: &'static RecordFormat, model: LoadModel, command: &[String]) -> Self {
+        Self {
+            format,
+            model,
+            place: RecordPlace::Pipe(PathBuf::new()),
+            command: command.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+            stdout: None,
+            converter: Vec::new(),
+            users: None,
+            rate: None,
+            planned_requests: None,
+            summary: None,
+            scratch: None,
+        }
+    }
+
     /// Inserts arguments after the first argument that is `after`.
     fn insert_after(&mut self, after: &str, arguments: impl IntoIterator<Item = OsString>) {
         let at = self.command.iter().skip(1).position(|argument| argument == after).map_or(self.command.len(), |at| at + 2);
@@ -313,20 +318,8 @@ mod tests {
     use super::*;
 
     fn with_command(command: &[&str], format: &str) -> PreparedTool {
-        PreparedTool {
-            format: formats::find(format).unwrap(),
-            model: LoadModel::Users,
-            place: RecordPlace::Pipe(PathBuf::new()),
-            command: command.iter().map(OsString::from).collect(),
-            environment: Vec::new(),
-            stdout: None,
-            converter: Vec::new(),
-            users: None,
-            rate: None,
-            planned_requests: None,
-            summary: None,
-            scratch: None,
-        }
+        let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        PreparedTool::new(formats::find(format).unwrap(), LoadModel::Users, &command)
     }
 
     /// Whether Loadstone makes JMeter write CSV.
