@@ -11,6 +11,15 @@ import { amplified } from "./servers.mjs";
 
 const small = { mib: 300, seconds: 30, exits: [0, ...FAILED] };
 
+/** `undefined` if the text is no JSON. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const grpc = (id, kind, row) => ({
   id: `grpc/${id}`, server: `grpc=${kind}`, limits: small,
   prepare: ({ folder }) => writeFileSync(join(folder, "x.proto"), `syntax = "proto3"; package p; message M { string a = 1; M m = 2; } service Q { rpc Get(M) returns (M); }`),
@@ -106,7 +115,9 @@ async function strangers(bus, sleep, run) {
     const begin = body.indexOf("{");
     const end = body.indexOf("\n", begin);
     if (begin < 0 || end < 0) return;
-    const header = JSON.parse(body.subarray(begin, end).toString());
+    const header = parsed(body.subarray(begin, end).toString());
+    // One of its own changed packets.
+    if (header === undefined) return;
     for (const kind of [{ bye: { why: "stranger" } }, "claim", "collect", { part: { number: 0, received: 1_000_000, goes_on: false } }]) {
       const head = Buffer.from(`${JSON.stringify({ ...header, kind })}\n`);
       publish(subject, Buffer.concat([body.subarray(0, begin), head, bomb.subarray(0, 200_000)]));
