@@ -118,8 +118,8 @@ impl RampEstimate {
         if let Some(check) = invalidated_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
         }
-        let is_shown = |_: &(CapacityInterval, Option<Fit>)| is_limited;
-        let estimate = match ceiling(&segments).and_then(|found| Some(found).filter(is_shown).ok_or_else(|| NO_LIMIT_FOUND.to_owned())) {
+        let shown = ceiling(&segments).and_then(|found| if is_limited { Ok(found) } else { Err(NO_LIMIT_FOUND.to_owned()) });
+        let estimate = match shown {
             Ok((interval, fit)) => {
                 let (value, low, high) =
                     (loadstone_units::rate(interval.value), loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));

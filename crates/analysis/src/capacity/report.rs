@@ -18,7 +18,7 @@ impl Capacity {
             (SearchState { found: Some(_), .. }, Some(CapacityEnd::Precise)) => CapacityVerdict::Found,
             (SearchState { found: Some(_), .. }, _) => CapacityVerdict::Rough,
             (SearchState { highest_held: Some(_), .. }, _) => CapacityVerdict::AtLeast,
-            (SearchState { lowest_failed: Some(_), .. }, _) if undisturbed_failure(probes) => CapacityVerdict::Below,
+            (SearchState { lowest_failed: Some(_), .. }, _) if has_undisturbed_failure(probes) => CapacityVerdict::Below,
             _ => CapacityVerdict::CannotTell,
         };
         let above = capacity.map_or_else(|| nearest_failed(probes, 0.0), |capacity| nearest_failed(probes, capacity.value));
@@ -84,7 +84,7 @@ impl Capacity {
                 format!("the capacity is less than {}: the lowest tested load fails", words(self.lowest_failed.unwrap_or(0.0)))
             }
             _ if self.lowest_failed.is_some() => {
-                "the capacity is unknown: no load held, and the load generator was disturbed in every probe".to_owned()
+                "the capacity is unknown: no load held, and the load generator was disturbed in every probe that failed".to_owned()
             }
             _ if why.is_empty() => "the capacity is unknown: no measurement was usable".to_owned(),
             _ => format!("the capacity is unknown: {why} before a measurement was usable"),
@@ -94,7 +94,7 @@ impl Capacity {
 
 /// Whether the target failed in a probe that the generator did not disturb. If no load held and the generator disturbed every failure, the failures may be
 /// the generator's own.
-fn undisturbed_failure(probes: &[CapacityProbe]) -> bool {
+fn has_undisturbed_failure(probes: &[CapacityProbe]) -> bool {
     probes.iter().any(|probe| probe.lean == ProbeLean::Fails && probe.reading.disturbances.is_empty())
 }
 

@@ -164,7 +164,8 @@ pub(super) fn rows(old: &SeriesNumbers, new: &SeriesNumbers, pairs: Option<&Seri
         let paired = both.and_then(|(old, new)| pairs?.quantile(*quantile, old, new));
         let lasted = both.is_some_and(|(old, new)| lasted((old.value, new.value)));
         let found = row(*metric, *old, *new, paired);
-        let bounded = both.zip(means).filter(|_| !found.excludes_no_change()).map(|(both, means)| bounded_by_means(both, means, *quantile));
+        let bounded = both.zip(means).filter(|_| !lasted && !found.excludes_no_change());
+        let bounded = bounded.map(|(both, means)| bounded_by_means(both, means, *quantile));
         let bounded = bounded.map(|(old, new)| row(*metric, Some(old), Some(new), None)).filter(ComparedRow::excludes_no_change);
         separated(explained(bounded.unwrap_or(found), lasted), both, lasted)
     }));
