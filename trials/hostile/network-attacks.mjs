@@ -116,7 +116,7 @@ async function strangers(bus, sleep, run) {
     const end = body.indexOf("\n", begin);
     if (begin < 0 || end < 0) return;
     const header = parsed(body.subarray(begin, end).toString());
-    // One of its own changed packets.
+    // A packet that this stranger changed.
     if (header === undefined) return;
     for (const kind of [{ bye: { why: "stranger" } }, "claim", "collect", { part: { number: 0, received: 1_000_000, goes_on: false } }]) {
       const head = Buffer.from(`${JSON.stringify({ ...header, kind })}\n`);
