@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use loadstone_analysis::{ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary};
+use loadstone_analysis::{
+    AdviceTerms, ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary, WantedObserver,
+};
 use loadstone_report::comparison;
 use loadstone_report::terminal::{ColorChoice, Style};
 use loadstone_run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
@@ -33,7 +35,7 @@ impl ConcludedRun {
         let mut comparison = loadstone_analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
         comparison.gates = gates.iter().map(|gate| gate.judge(&comparison)).collect();
         for at in 0..comparison.gates.len() {
-            if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison) {
+            if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison, run) {
                 comparison.gates[at].detail = why;
             }
         }
@@ -56,7 +58,7 @@ impl ConcludedRun {
 }
 
 /// Explains why no metric matches a gate, and what to do: fix the name, or add the missing observer.
-fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<String> {
+fn why_unmeasured(result: &GateResult, comparison: &RunComparison, run: &Run) -> Option<String> {
     let ComparisonGate { metric, name, .. } = &result.gate;
     if result.state != GateState::Undecided {
         return None;
@@ -69,8 +71,12 @@ fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<Str
     }
     let of_the_target = matches!(metric, Some(ComparedMetric::CpuPerRequest | ComparedMetric::Memory));
     let measured = || comparison.subjects.iter().flat_map(|subject| &subject.rows).any(|row| Some(row.metric) == *metric);
-    let remedy = "the target's processes were not observed in both runs: `observe: [observe.process({ port: … })]`, docs/observers.md";
-    (of_the_target && !measured()).then(|| remedy.to_owned())
+    (of_the_target && !measured()).then(|| {
+        let observing = AdviceTerms::of(run).observing(&[WantedObserver::Process { port: 8080 }]);
+        format!(
+            "the target's processes were not observed in both runs: {observing}, with the port that they listen on; see docs/observers.md"
+        )
+    })
 }
 
 /// The baseline of a run. It is resolved before the load starts, so that a wrong baseline does not waste a run.

@@ -2,6 +2,8 @@
 
 use loadstone_plan::{ParameterKind, TestPlan};
 
+use crate::advice_terms::{AdviceTerms, WantedObserver};
+
 /// Schemes of databases: the observer of each, and the port where a URL names none.
 const DATABASES: [(&str, &str, u16); 6] = [
     ("postgres", "postgres", 5432),
@@ -11,6 +13,9 @@ const DATABASES: [(&str, &str, u16); 6] = [
     ("redis", "redis", 6379),
     ("rediss", "redis", 6379),
 ];
+
+/// A port for advice where the target's is unknown.
+const PORT_EXAMPLE: u16 = 8080;
 
 /// Where a test's requests go, as far as its plan says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,38 +48,37 @@ impl<'a> LoadTarget<'a> {
     }
 
     /// Advice to observe its process.
-    pub(crate) fn observe_process(self) -> String {
-        match self {
-            Self::Service { port } => format!("Observe the target's process: `observe: [observe.process({{ port: {port} }})]`."),
-            Self::Database { port, .. } => format!("Observe the database's process: `observe: [observe.process({{ port: {port} }})]`."),
-            Self::Unknown => {
-                "Observe the target's process: `observe: [observe.process({ port: 8080 })]`, with the port that it listens on.".to_owned()
-            }
-        }
+    pub(crate) fn observe_process(self, terms: &AdviceTerms) -> String {
+        let (what, port) = match self {
+            Self::Service { port } => ("the target's process", Some(port)),
+            Self::Database { port, .. } => ("the database's process", Some(port)),
+            Self::Unknown => ("the target's process", None),
+        };
+        let observing = terms.observing(&[WantedObserver::Process { port: port.unwrap_or(PORT_EXAMPLE) }]);
+        let which = if port.is_some() { "" } else { ", with the port that it listens on" };
+        format!("Observe {what}: {observing}{which}.")
     }
 
     /// Advice to observe the runtime of a service, which counts busy request threads or a blocked event loop. `None`: one is already observed.
-    pub(crate) fn observe_runtime(self, plan: &TestPlan) -> Option<String> {
-        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
-        let is_observed = plan.observers.iter().filter_map(kind).any(|kind| ["jvm", "node", "python", "go"].contains(&kind.as_str()));
+    pub(crate) fn observe_runtime(self, plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
+        let is_observed = kinds(plan).any(|kind| ["jvm", "node", "python", "go"].contains(&kind));
         let port = match self {
             Self::Service { port } => port,
             Self::Database { .. } => return None,
-            Self::Unknown => 8080,
+            Self::Unknown => PORT_EXAMPLE,
         };
         (!is_observed).then(|| {
             format!(
-                "Observe its runtime, which shows busy request threads or a blocked event loop: `observe: [observe.jvm({{ port: {port} }})]` for Java, \
-                 `observe: [observe.node({{ port: {port} }})]` for Node."
+                "Observe its runtime, which shows busy request threads or a blocked event loop: {} for Java, {} for Node.",
+                terms.observing(&[WantedObserver::Runtime { name: "jvm", port }]),
+                terms.observing(&[WantedObserver::Runtime { name: "node", port }])
             )
         })
     }
 
     /// Advice to observe the database behind a service. A URL among the plan's parameters identifies it. `None`: a database is already observed.
-    pub(crate) fn database_behind(plan: &TestPlan) -> Option<String> {
-        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
-        let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
-        if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
+    pub(crate) fn database_behind(plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
+        if kinds(plan).any(|kind| DATABASES.iter().any(|(_, observer, _)| *observer == kind)) {
             return None;
         }
         let known = plan.parameters.iter().find_map(|parameter| {
@@ -83,22 +87,32 @@ impl<'a> LoadTarget<'a> {
             Some((observer, &parameter.name))
         });
         Some(match known {
-            Some((observer, name)) => format!("its database (`observe: [observe.{observer}(…)]`, with the URL of the parameter `{name}`)"),
-            None => "its database (`observe: [observe.postgres(\"postgres://…\")]`)".to_owned(),
+            Some((name, parameter)) => {
+                let observing = terms.observing(&[WantedObserver::Database { name, url: "…" }]);
+                format!("its database ({observing}, with the URL of the parameter `{parameter}`)")
+            }
+            None => {
+                let observing = terms.observing(&[WantedObserver::Database { name: "postgres", url: "\"postgres://…\"" }]);
+                format!("its database ({observing})")
+            }
         })
     }
 
     /// Advice to observe it, if it is a database that is not observed.
-    pub(crate) fn observe_database(self, plan: &TestPlan) -> Option<String> {
-        let is_there =
-            |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
+    pub(crate) fn observe_database(self, plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
         match self {
-            Self::Database { observer, parameter, .. } if !is_there(observer) => Some(format!(
-                "Observe the database itself: `observe: [observe.{observer}(…)]`, with the URL of the parameter `{parameter}`."
+            Self::Database { observer, parameter, .. } if !kinds(plan).any(|kind| kind == observer) => Some(format!(
+                "Observe the database itself: {}, with the URL of the parameter `{parameter}`.",
+                terms.observing(&[WantedObserver::Database { name: observer, url: "…" }])
             )),
             _ => None,
         }
     }
+}
+
+/// The kinds of the plan's observers.
+fn kinds(plan: &TestPlan) -> impl Iterator<Item = &str> {
+    plan.observers.iter().filter_map(|observer| observer.get("kind").and_then(serde_json::Value::as_str))
 }
 
 /// Of a URL; `None` where it is none.
@@ -131,7 +145,7 @@ mod tests {
 
     #[test]
     fn advice_names_what_the_load_goes_to() {
-        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process();
+        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process(&AdviceTerms::TestFile);
         let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
         for (target, urls, expected) in [
             (Some("http://h:9000/x"), &[][..], at(9000)),
@@ -143,15 +157,15 @@ mod tests {
             assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
         let mut of_database = plan(None, &["mysql://a@h"]);
-        let database = LoadTarget::of(&of_database).observe_database(&of_database);
+        let database = LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile);
         assert_eq!(
             database.as_deref(),
             Some("Observe the database itself: `observe: [observe.mysql(…)]`, with the URL of the parameter `p0`.")
         );
         of_database.observers.push(serde_json::json!({ "kind": "mysql" }));
-        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database), None);
+        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile), None);
         let of_service = plan(Some("http://h"), &["mysql://a@h"]);
-        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service), None);
+        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service, &AdviceTerms::TestFile), None);
     }
 
     #[test]
@@ -159,7 +173,7 @@ mod tests {
         let behind = |urls: &[&str], observed: &[&str]| {
             let mut plan = plan(Some("http://h"), urls);
             plan.observers = observed.iter().map(|kind| serde_json::json!({ "kind": kind })).collect();
-            LoadTarget::database_behind(&plan)
+            LoadTarget::database_behind(&plan, &AdviceTerms::TestFile)
         };
         assert!(behind(&["mysql://a@h"], &["process"]).unwrap().contains("observe.mysql(…)"));
         assert!(behind(&[], &["process"]).unwrap().contains("observe.postgres("));

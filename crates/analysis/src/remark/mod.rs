@@ -8,6 +8,7 @@ mod no_limit;
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
 
+use crate::advice_terms::WantedObserver;
 use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
@@ -497,20 +498,21 @@ fn after_observations(observed: &[String], next: &str) -> String {
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let is_observed = |role| facts.signals.parts_with(role).next().is_some();
     let target = LoadTarget::of(&facts.run.plan);
-    if let Some(database) = target.observe_database(&facts.run.plan) {
+    let terms = facts.terms();
+    if let Some(database) = target.observe_database(&facts.run.plan, &terms) {
         return Some(database);
     }
     if !is_observed(Role::ProcessCpu) {
-        return Some(target.observe_process());
+        return Some(target.observe_process(&terms));
     }
     if !is_observed(Role::SessionsActive) && !is_observed(Role::PoolInUse) && !has_metrics(facts) {
-        const METRICS: &str = "its own metrics, which count pools and threads (`observe.prometheus(\"http://…/metrics\")`).";
-        return Some(match LoadTarget::database_behind(&facts.run.plan) {
-            Some(database) => format!("Observe its dependencies: {database} or {METRICS}"),
-            None => format!("Observe {METRICS}"),
+        let metrics = format!("its own metrics, which count pools and threads ({})", terms.observing(&[WantedObserver::Prometheus]));
+        return Some(match LoadTarget::database_behind(&facts.run.plan, &terms) {
+            Some(database) => format!("Observe its dependencies: {database} or {metrics}."),
+            None => format!("Observe {metrics}."),
         });
     }
-    (!is_observed(Role::MachineIdle)).then(|| "Observe its machine: `observe: [observe.host()]`.".to_owned())
+    (!is_observed(Role::MachineIdle)).then(|| format!("Observe its machine: {}.", terms.observing(&[WantedObserver::Host])))
 }
 
 /// Whether the system's own metrics are observed.
