@@ -63,6 +63,8 @@ export const CASES = [
   it("response.error_code of status", "row([200, 400, 404, 500].map((n) => { const r = http.get(B + '/status/' + n); return [r.error_code, r.error]; }));"),
   it("invalid URL", "const r = http.get('nonsense'); row(r && r.status, r && r.error_code);"),
   it("invalid scheme", "const r = http.get('ftp://127.0.0.1/'); row(r && r.status, r && r.error_code);"),
+  it("error codes of blocked addresses", "row(http.get('http://a.blocked.test/').error_code, http.get(B.replace('127.0.0.1', '127.0.0.9') + '/get').error_code, http.get(B.replace('http:', 'https:')).error_code);", { top: "export const options = { blockHostnames: ['*.blocked.test'], blacklistIPs: ['127.0.0.9/32'] };" }),
+  it("rps with a fraction", "http.get(B + '/x');", { top: "export const options = { rps: 2.5 };" }),
   it("unknown host", "const r = http.get('http://no-such-host.invalid/'); row(r.status, r.error_code);"),
   it("response.proto and remote", "const r = http.get(B + '/json'); row(r.proto, r.remote_ip, typeof r.remote_port, r.tls_version);"),
   it("response.timings", "const t = http.get(B + '/json').timings; row(Object.keys(t).sort(), t.duration > 0, Math.abs(t.duration - t.sending - t.waiting - t.receiving) < 0.01);"),

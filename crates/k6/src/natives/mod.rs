@@ -2,6 +2,7 @@
 
 mod crypto;
 mod data;
+mod error_code;
 mod execution;
 mod files;
 mod grpc;

@@ -12,3 +12,4 @@ mod requests;
 mod scripts;
 mod sockets;
 mod stacks;
+mod tls;
