@@ -1,7 +1,7 @@
 //! Findings on targets with known limits, and on targets without limits. A false accusation counts as much as a miss.
 
 use loadstone_analysis::{Confidence, Finding, Findings, conclude};
-use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Timing};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, TestLanguage, Timing};
 
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
 use crate::synthetic::{self, SECOND, Slice};
@@ -238,6 +238,29 @@ fn a_target_that_follows_the_load_is_reported_without_limit() {
     assert!(constant.remark.text.contains("Only a higher load shows where the limit is"), "{}", constant.remark);
     let closed = find(&delays(Service::Exponential(0.03)), users(30, 30, 60), 1);
     assert!(closed.remark.text.starts_with("No limit was reached up to "), "{}", closed.remark);
+}
+
+/// No line of the advice after a run of a k6 script is one of a test file.
+#[test]
+fn advice_is_in_the_terms_in_which_the_run_is_defined() {
+    let remark = |file: Option<&str>, language, observers| {
+        let mut run = simulate(&delays(Service::Exponential(0.03)), users(30, 30, 60), 1);
+        run.info.file = file.map(str::to_owned);
+        (run.plan.language, run.plan.observers) = (language, observers);
+        conclude(&run).verdict.findings.remark.text
+    };
+    let k6 = remark(Some("load/shop.js"), TestLanguage::K6, Vec::new());
+    let lines =
+        "`import { observe } from \"loadstone\"; export default { observe: [observe.process({ port: 8080 })] };` in load/shop.system.ts";
+    assert!(k6.contains(lines) && k6.contains("`--vus 3 --stage 2m:60 --stage 1m:60`"), "{k6}");
+    assert!(!k6.contains("users(") && !k6.contains(".run("), "{k6}");
+    let with_file = remark(Some("shop.js"), TestLanguage::K6, vec![serde_json::json!({ "kind": "host" })]);
+    assert!(with_file.contains("`observe: [observe.process({ port: 8080 })]` in the file of --with"), "{with_file}");
+    let test_file = remark(Some("shop.load.ts"), TestLanguage::Loadstone, Vec::new());
+    assert!(test_file.contains("`observe: [observe.process({ port: 8080 })]`, with the port"), "{test_file}");
+    assert!(test_file.contains("`.run(users.ramp(3, 60)"), "{test_file}");
+    let url = remark(None, TestLanguage::Loadstone, Vec::new());
+    assert!(url.contains("in a test file, which `loadstone init` writes") && url.contains("`--users 60 --ramp 2m --for 1m`"), "{url}");
 }
 
 /// Twenty seconds of random arrivals: a few seconds of low load are no more certain than the same number of high load.
