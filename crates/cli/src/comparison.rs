@@ -33,7 +33,7 @@ impl ConcludedRun {
         let mut comparison = loadstone_analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
         comparison.gates = gates.iter().map(|gate| gate.judge(&comparison)).collect();
         for at in 0..comparison.gates.len() {
-            if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison) {
+            if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison, run) {
                 comparison.gates[at].detail = why;
             }
         }
@@ -56,7 +56,7 @@ impl ConcludedRun {
 }
 
 /// Explains why no metric matches a gate, and what to do: fix the name, or add the missing observer.
-fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<String> {
+fn why_unmeasured(result: &GateResult, comparison: &RunComparison, candidate: &Run) -> Option<String> {
     let ComparisonGate { metric, name, .. } = &result.gate;
     if result.state != GateState::Undecided {
         return None;
@@ -69,8 +69,9 @@ fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<Str
     }
     let of_the_target = matches!(metric, Some(ComparedMetric::CpuPerRequest | ComparedMetric::Memory));
     let measured = || comparison.subjects.iter().flat_map(|subject| &subject.rows).any(|row| Some(row.metric) == *metric);
-    let remedy = "the target's processes were not observed in both runs: `observe: [observe.process({ port: … })]`, docs/observers.md";
-    (of_the_target && !measured()).then(|| remedy.to_owned())
+    let code = if candidate.info.file.is_none() { "--process PORT" } else { "observe: [observe.process({ port: … })]" };
+    let remedy = || format!("the target's processes were not observed in both runs: `{code}`, docs/observers.md");
+    (of_the_target && !measured()).then(remedy)
 }
 
 /// The baseline of a run. It is resolved before the load starts, so that a wrong baseline does not waste a run.

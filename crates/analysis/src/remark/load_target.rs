@@ -1,6 +1,8 @@
-//! The target of the load, and the line of script that observes it.
+//! The target of the load, and the code that observes it.
 
 use loadstone_plan::{ParameterKind, TestPlan};
+
+use super::observer_notation::{ObserverNotation, ObserverTarget};
 
 /// Schemes of databases: the observer of each, and the port where a URL names none.
 const DATABASES: [(&str, &str, u16); 6] = [
@@ -43,18 +45,17 @@ impl<'a> LoadTarget<'a> {
     }
 
     /// Advice to observe its process.
-    pub(crate) fn observe_process(self) -> String {
+    pub(crate) fn observe_process(self, notation: ObserverNotation) -> String {
+        let code = |port| notation.code("process", ObserverTarget::Port(port));
         match self {
-            Self::Service { port } => format!("Observe the target's process: `observe: [observe.process({{ port: {port} }})]`."),
-            Self::Database { port, .. } => format!("Observe the database's process: `observe: [observe.process({{ port: {port} }})]`."),
-            Self::Unknown => {
-                "Observe the target's process: `observe: [observe.process({ port: 8080 })]`, with the port that it listens on.".to_owned()
-            }
+            Self::Service { port } => format!("Observe the target's process: {}.", code(port)),
+            Self::Database { port, .. } => format!("Observe the database's process: {}.", code(port)),
+            Self::Unknown => format!("Observe the target's process: {}, with the port that it listens on.", code(8080)),
         }
     }
 
     /// Advice to observe the runtime of a service, which counts busy request threads or a blocked event loop. `None`: one is already observed.
-    pub(crate) fn observe_runtime(self, plan: &TestPlan) -> Option<String> {
+    pub(crate) fn observe_runtime(self, plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
         let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
         let is_observed = plan.observers.iter().filter_map(kind).any(|kind| ["jvm", "node", "python", "go"].contains(&kind.as_str()));
         let port = match self {
@@ -63,15 +64,14 @@ impl<'a> LoadTarget<'a> {
             Self::Unknown => 8080,
         };
         (!is_observed).then(|| {
-            format!(
-                "Observe its runtime, which shows busy request threads or a blocked event loop: `observe: [observe.jvm({{ port: {port} }})]` for Java, \
-                 `observe: [observe.node({{ port: {port} }})]` for Node."
-            )
+            let code = |kind| notation.code(kind, ObserverTarget::Port(port));
+            let (jvm, node) = (code("jvm"), code("node"));
+            format!("Observe its runtime, which shows busy request threads or a blocked event loop: {jvm} for Java, {node} for Node.")
         })
     }
 
     /// Advice to observe the database behind a service. A URL among the plan's parameters identifies it. `None`: a database is already observed.
-    pub(crate) fn database_behind(plan: &TestPlan) -> Option<String> {
+    pub(crate) fn database_behind(plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
         let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
         let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
         if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
@@ -83,18 +83,21 @@ impl<'a> LoadTarget<'a> {
             Some((observer, &parameter.name))
         });
         Some(match known {
-            Some((observer, name)) => format!("its database (`observe: [observe.{observer}(…)]`, with the URL of the parameter `{name}`)"),
-            None => "its database (`observe: [observe.postgres(\"postgres://…\")]`)".to_owned(),
+            Some((observer, name)) => {
+                format!("its database ({}, with the URL of the parameter `{name}`)", notation.code(observer, ObserverTarget::OwnUrl))
+            }
+            None => format!("its database ({})", notation.code("postgres", ObserverTarget::Url("postgres://…"))),
         })
     }
 
     /// Advice to observe it, if it is a database that is not observed.
-    pub(crate) fn observe_database(self, plan: &TestPlan) -> Option<String> {
+    pub(crate) fn observe_database(self, plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
         let is_there =
             |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
         match self {
             Self::Database { observer, parameter, .. } if !is_there(observer) => Some(format!(
-                "Observe the database itself: `observe: [observe.{observer}(…)]`, with the URL of the parameter `{parameter}`."
+                "Observe the database itself: {}, with the URL of the parameter `{parameter}`.",
+                notation.code(observer, ObserverTarget::OwnUrl)
             )),
             _ => None,
         }
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn advice_names_what_the_load_goes_to() {
-        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process();
+        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process(ObserverNotation::Script);
         let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
         for (target, urls, expected) in [
             (Some("http://h:9000/x"), &[][..], at(9000)),
@@ -143,15 +146,15 @@ mod tests {
             assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
         let mut of_database = plan(None, &["mysql://a@h"]);
-        let database = LoadTarget::of(&of_database).observe_database(&of_database);
+        let database = LoadTarget::of(&of_database).observe_database(&of_database, ObserverNotation::Script);
         assert_eq!(
             database.as_deref(),
             Some("Observe the database itself: `observe: [observe.mysql(…)]`, with the URL of the parameter `p0`.")
         );
         of_database.observers.push(serde_json::json!({ "kind": "mysql" }));
-        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database), None);
+        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database, ObserverNotation::Script), None);
         let of_service = plan(Some("http://h"), &["mysql://a@h"]);
-        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service), None);
+        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service, ObserverNotation::Script), None);
     }
 
     #[test]
@@ -159,7 +162,7 @@ mod tests {
         let behind = |urls: &[&str], observed: &[&str]| {
             let mut plan = plan(Some("http://h"), urls);
             plan.observers = observed.iter().map(|kind| serde_json::json!({ "kind": kind })).collect();
-            LoadTarget::database_behind(&plan)
+            LoadTarget::database_behind(&plan, ObserverNotation::Script)
         };
         assert!(behind(&["mysql://a@h"], &["process"]).unwrap().contains("observe.mysql(…)"));
         assert!(behind(&[], &["process"]).unwrap().contains("observe.postgres("));

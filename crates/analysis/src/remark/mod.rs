@@ -4,6 +4,7 @@
 pub(crate) mod load_shape;
 pub(crate) mod load_target;
 mod no_limit;
+pub(crate) mod observer_notation;
 
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
@@ -31,6 +32,7 @@ use crate::{Grade, ResourceKind, RunTotals};
 use load_shape::WantedLoad;
 use load_target::LoadTarget;
 use no_limit::Unlimited;
+use observer_notation::{ObserverNotation, ObserverTarget};
 
 /// Failed share above which the remark is about failures only.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -493,24 +495,26 @@ fn after_observations(observed: &[String], next: &str) -> String {
     if observed.is_empty() { next.to_owned() } else { format!("Observed: {}. {next}", observed.join("; ")) }
 }
 
-/// The most informative missing observer, as a line for the script.
+/// The most informative missing observer, as code for the next run.
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let is_observed = |role| facts.signals.parts_with(role).next().is_some();
+    let notation = ObserverNotation::of(facts.run);
     let target = LoadTarget::of(&facts.run.plan);
-    if let Some(database) = target.observe_database(&facts.run.plan) {
+    if let Some(database) = target.observe_database(&facts.run.plan, notation) {
         return Some(database);
     }
     if !is_observed(Role::ProcessCpu) {
-        return Some(target.observe_process());
+        return Some(target.observe_process(notation));
     }
     if !is_observed(Role::SessionsActive) && !is_observed(Role::PoolInUse) && !has_metrics(facts) {
-        const METRICS: &str = "its own metrics, which count pools and threads (`observe.prometheus(\"http://…/metrics\")`).";
-        return Some(match LoadTarget::database_behind(&facts.run.plan) {
-            Some(database) => format!("Observe its dependencies: {database} or {METRICS}"),
-            None => format!("Observe {METRICS}"),
+        let code = notation.code("prometheus", ObserverTarget::Url("http://…/metrics"));
+        let metrics = format!("its own metrics, which count pools and threads ({code}).");
+        return Some(match LoadTarget::database_behind(&facts.run.plan, notation) {
+            Some(database) => format!("Observe its dependencies: {database} or {metrics}"),
+            None => format!("Observe {metrics}"),
         });
     }
-    (!is_observed(Role::MachineIdle)).then(|| "Observe its machine: `observe: [observe.host()]`.".to_owned())
+    (!is_observed(Role::MachineIdle)).then(|| format!("Observe its machine: {}.", notation.code("host", ObserverTarget::Machine)))
 }
 
 /// Whether the system's own metrics are observed.
