@@ -35,6 +35,13 @@ it("a phone shows each interval as text, and the shift in readable labels", asyn
   expect(await intervals.first().innerText()).toContain(" to ");
   const heights = await page.locator("figure text").evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().height));
   expect(Math.min(...heights)).toBeGreaterThan(10);
+  const shift = [{ quantile: 0.5, baseline: 0.001, candidate: 3, low: 2900, high: 3100 }];
+  const grown = { ...COMPARISON, subjects: COMPARISON.subjects.map((one) => ({ ...one, shift })) };
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: grown })));
+  const ends = page.locator("figure text[text-anchor=end]");
+  expect(await ends.allTextContents()).toEqual(["× 10,000", "× 1", "× 1/10,000"]);
+  const figure = (await page.locator("figure").boundingBox())!;
+  for (const end of await ends.all()) expect((await end.boundingBox())!.x).toBeGreaterThanOrEqual(figure.x - 1);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
 });
 
