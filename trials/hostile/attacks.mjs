@@ -12,12 +12,13 @@
 //   environment   ({ second }): variables of the process; `second` is the port of the other host
 //   input     async generator of what the process reads from its standard input
 //   during    async ({ process, folder, free, sleep }): what the attacker or the user does meanwhile
-//   check     ({ out, folder, files, summary, second }): an error as a string, or undefined
+//   check     ({ out, folder, files, summary, second, dns }): an error as a string, or undefined
 
 import { rmSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 
+import { DAMAGED_ATTACKS } from "./damaged-attacks.mjs";
 import { FILE_ATTACKS } from "./file-attacks.mjs";
 import { NETWORK_ATTACKS } from "./network-attacks.mjs";
 import { PROTOCOL_ATTACKS } from "./protocol-attacks.mjs";
@@ -107,7 +108,7 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(2).f
   },
 ];
 
-export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS, ...REVIEW_ATTACKS];
+export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS, ...REVIEW_ATTACKS, ...DAMAGED_ATTACKS];
 
 function post(port, body) {
   return new Promise((resolve) => {

@@ -54,7 +54,7 @@ async function run(attack) {
     const ended = await watch(attack, command);
     const files = readFiles(folder);
     const summary = JSON.parse(files.named["summary.json"] ?? "null");
-    const problem = beyond(attack.limits, ended) ?? attack.check?.({ attack, out: ended.out, folder, files, summary, second });
+    const problem = beyond(attack.limits, ended) ?? attack.check?.({ attack, out: ended.out, folder, files, summary, second, dns });
     return { id: attack.id, limits: attack.limits, exception: attack.exception, ...ended, problem };
   } finally {
     dns?.stop();

@@ -37,6 +37,7 @@ export const PROTOCOL_ATTACKS = [
   { id: "sse/endless-line", server: "sse-line", script: forThreeSeconds(`const e = await user.events("/", { name: "open" }); await e.receive({ name: "recv", within: "2s" });`), limits: { ...small, mib: 450 } },
   { id: "ws/huge-frame", server: "ws-huge", script: once(`const w = await user.ws("/", { name: "open" }); await w.receive({ name: "recv", within: "2s" });`), limits: small },
   { id: "redis/nested", server: "redis-nested", script: once(`await user.redis("redis://127.0.0.1:" + port).command("PING");`), limits: { ...small, exits: [0, ...FAILED, 5] } },
+  { id: "redis/nested-pushes", server: "redis-nested-pushes", script: once(`await user.redis("redis://127.0.0.1:" + port).command("PING");`), limits: { ...small, exits: [0, ...FAILED, 5] } },
   { id: "postgres/notices", server: "postgres-notices", script: forThreeSeconds(`await user.sql("postgres://a:b@127.0.0.1:" + port + "/x").query("select 1");`), limits: { ...small, exits: [0, ...FAILED, 5] } },
   { id: "mysql/huge-packet", server: "mysql-huge", script: forThreeSeconds(`await user.sql("mysql://a:b@127.0.0.1:" + port + "/x").query("select 1");`), limits: { ...small, exits: [0, ...FAILED, 5] } },
   { id: "kafka/huge-answer", server: "kafka-huge", script: once(`await user.kafka("kafka://127.0.0.1:" + port).produce("t", { value: "x" });`), limits: { ...small, exits: [0, ...FAILED, 5] } },

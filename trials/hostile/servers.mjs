@@ -219,6 +219,7 @@ const KINDS = {
   "postgres-parameters": flooding(() => "", postgres("S", "a\0b\0")),
   "postgres-length": flooding(() => Buffer.from("N\x7f\xff\xff\xff", "latin1"), Buffer.from("x")),
   "redis-bulk": flooding(() => "$9223372036854775807\r\n", Buffer.from("x")),
+  "redis-nested-pushes": flooding(() => "", Buffer.from(">2\r\n$7\r\nmessage\r\n".repeat(1_000))),
   "redis-pushes": flooding(() => "", Buffer.from(">1\r\n+x\r\n")),
   pprof: answering(() => http(200, {}, amplified(Buffer.from([0x12, 0])))),
   "unique-pages": answering(() => http(500, {}, `<html>request id ${(serial += 1)} `.padEnd(1_000_000, "x"))),

@@ -1,6 +1,6 @@
 //! The functions of the targets, on seeds that were cut and changed.
 use super::damaged::damaged;
-use super::{codings, grpc, head, http2, kafka_answers, logins};
+use super::{codings, grpc, head, http2, kafka_answers, logins, redis};
 
 #[test]
 fn damaged_heads_end_with_an_error() {
@@ -20,6 +20,11 @@ fn damaged_frames_end_with_an_error() {
 #[test]
 fn damaged_messages_end_with_an_error() {
     damaged("grpc", grpc);
+}
+
+#[test]
+fn damaged_replies_of_redis_end_with_an_error() {
+    damaged("redis", redis);
 }
 
 #[test]

@@ -79,32 +79,50 @@ impl AnswerFraming for RedisScanner {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         while self.left > 0 {
             let Some(at) = past_pushes(bytes, self.at)? else { return Ok(None) };
-            let Some((part, next)) = part(bytes, at)? else { return Ok(None) };
-            self.at = next;
-            let (values, more) = match part {
-                RedisPart::List(values) => (1, Some(values)),
-                RedisPart::Map(pairs) => (1, pairs.checked_mul(2)),
-                RedisPart::Attributes(pairs) => (0, pairs.checked_mul(2)),
-                _ => (1, Some(0)),
-            };
-            self.left =
-                more.and_then(|more| (self.left - values).checked_add(more)).ok_or_else(|| malformed("a length is out of range"))?;
+            if !self.take(bytes, at)? {
+                return Ok(None);
+            }
         }
         Ok(Some(self.at))
     }
 }
 
-/// The offset after pushes that answer no command: messages, and invalidated keys (RESP3, "Push type"). They come between replies. `None` while one
-/// is incomplete.
+impl RedisScanner {
+    /// Moves past the part that begins here. `false` while it is incomplete.
+    fn take(&mut self, bytes: &[u8], at: usize) -> Result<bool, Failure> {
+        let Some((part, next)) = part(bytes, at)? else { return Ok(false) };
+        self.at = next;
+        let (values, more) = match part {
+            RedisPart::List(values) => (1, Some(values)),
+            RedisPart::Map(pairs) => (1, pairs.checked_mul(2)),
+            RedisPart::Attributes(pairs) => (0, pairs.checked_mul(2)),
+            _ => (1, Some(0)),
+        };
+        self.left = more.and_then(|more| (self.left - values).checked_add(more)).ok_or_else(|| malformed("a length is out of range"))?;
+        Ok(true)
+    }
+}
+
+/// The offset after pushes that answer no command: messages, and invalidated keys (RESP3, "Push type"). They come between replies, and contain no other.
+/// `None` while one is incomplete.
 fn past_pushes(bytes: &[u8], mut at: usize) -> Result<Option<usize>, Failure> {
     while bytes.get(at) == Some(&b'>') {
         let Some((RedisPart::List(count), first)) = part(bytes, at)? else { return Ok(None) };
+        // What follows an empty push is not its kind.
+        if count == 0 {
+            break;
+        }
         let Some((kind, _)) = part(bytes, first)? else { return Ok(None) };
         if !matches!(kind, RedisPart::Text(b"invalidate" | b"message" | b"pmessage" | b"smessage")) {
             break;
         }
-        let Some(end) = (RedisScanner { at: first, left: count }).whole(bytes)? else { return Ok(None) };
-        at = end;
+        let mut content = RedisScanner { at: first, left: count };
+        while content.left > 0 {
+            if !content.take(bytes, content.at)? {
+                return Ok(None);
+            }
+        }
+        at = content.at;
     }
     Ok(Some(at))
 }
@@ -308,6 +326,17 @@ mod tests {
         // In RESP3, the reply to SUBSCRIBE is a push.
         let subscribed = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
         assert_eq!(RedisScanner::new(1).whole(subscribed.as_bytes()), Ok(Some(subscribed.len())));
+        // What follows an empty push is the next reply.
+        let empty = b">0\r\n:2\r\n";
+        assert_eq!(RedisScanner::new(1).whole(empty), Ok(Some(4)));
+        assert_eq!(RedisReplies::of(&empty[..4]).collect::<Vec<_>>(), [RedisPart::List(0)]);
+    }
+
+    /// One call per level would need more than the stack of a worker.
+    #[test]
+    fn pushes_in_pushes_are_scanned_without_recursion() {
+        let nested = ">2\r\n$7\r\nmessage\r\n".repeat(200_000) + ":1\r\n:2\r\n";
+        assert_eq!(RedisScanner::new(1).whole(nested.as_bytes()), Ok(Some(nested.len())));
     }
 
     #[test]
