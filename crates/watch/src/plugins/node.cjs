@@ -9,20 +9,30 @@ const { isMainThread } = require("node:worker_threads");
 // A write of at most this size is not mixed with those of other threads (PIPE_BUF).
 const WRITE_BYTES_MAX = 4096;
 const WRITE_EVERY_MS = 100;
+// Date.now() has whole milliseconds. What differs more is an adjustment of the wall clock.
+const CLOCK_DIFFERENCE_MS_MAX = 2;
 
 let record;
 let waiting = [];
 let waitingBytes = 0;
-const now = () => performance.timeOrigin + performance.now();
+const now = () => performance.now();
+let wallOfZeroMs = performance.timeOrigin;
+
+// The wall clock in microseconds.
+function wall() {
+  const difference = Date.now() + 0.5 - (wallOfZeroMs + now());
+  if (Math.abs(difference) > CLOCK_DIFFERENCE_MS_MAX) wallOfZeroMs += difference;
+  return wallOfZeroMs + now();
+}
 
 function flush() {
   if (waiting.length === 0) return;
-  // A process without requests, such as npx, never opens the record.
-  record ??= fs.openSync(process.env.LOADSTONE_RECORD, "a");
   const lines = Buffer.concat(waiting);
   [waiting, waitingBytes] = [[], 0];
   for (let at = 0; at < lines.length; ) {
     try {
+      // A process without requests, such as npx, never opens the record.
+      record ??= fs.openSync(process.env.LOADSTONE_RECORD, "a");
       at += fs.writeSync(record, lines, at);
     } catch (error) {
       // The reader has gone: the test goes on without a record.
@@ -31,9 +41,9 @@ function flush() {
   }
 }
 
-function write(endedMs, milliseconds, method, path, status, bytes, error, statedMs) {
+function write(milliseconds, method, path, status, bytes, error, statedMs) {
   const values = [method, String(path).slice(0, 500), status, bytes, String(error).slice(0, 300)];
-  const line = Buffer.from(`${JSON.stringify(["r", endedMs / 1000, milliseconds, ...values, statedMs])}\n`);
+  const line = Buffer.from(`${JSON.stringify(["r", wall() / 1000, milliseconds, ...values, statedMs])}\n`);
   if (waitingBytes + line.length > WRITE_BYTES_MAX) flush();
   waiting.push(line);
   waitingBytes += line.length;
@@ -51,7 +61,7 @@ if (!isMainThread) {
     started.delete(request);
     // Artillery counts from the end of sending to the head of the response.
     const statedMs = times.head === undefined ? null : times.head - (times.sent ?? times.began);
-    write(now(), now() - times.began, request.method, request.path, status, bytes, error, statedMs);
+    write(now() - times.began, request.method, request.path, status, bytes, error, statedMs);
   };
   channel("http.client.request.start").subscribe(({ request }) => {
     const times = { began: now() };
@@ -76,9 +86,9 @@ Module._load = function (request, parent, ...rest) {
   return function (options) {
     const client = new loaded(options);
     const { method = "GET", path = "/" } = options.requests?.length === 1 ? { ...options, ...options.requests[0] } : options;
-    client.on("response", (status, bytes, milliseconds) => write(now(), milliseconds, method, path, status, bytes, "", null));
-    client.on("connError", (error) => write(now(), 0, method, path, 0, 0, `${error.code ?? error.name}: ${error.message}`, null));
-    client.on("timeout", () => write(now(), 1000 * (options.timeout ?? 10), method, path, 0, 0, "timeout", null));
+    client.on("response", (status, bytes, milliseconds) => write(milliseconds, method, path, status, bytes, "", null));
+    client.on("connError", (error) => write(0, method, path, 0, 0, `${error.code ?? error.name}: ${error.message}`, null));
+    client.on("timeout", () => write(1000 * (options.timeout ?? 10), method, path, 0, 0, "timeout", null));
     return client;
   };
 };
