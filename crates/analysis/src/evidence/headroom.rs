@@ -1,7 +1,9 @@
 //! How far the busiest observed resource is from its limit, for a run in which nothing was limited.
 
+use crate::ResourceKind;
 use crate::facts::Facts;
-use crate::facts::next_limits;
+use crate::facts::next_limits::{self, LimitedResource};
+use crate::facts::readings::SignalReadings;
 use crate::statistics::{mean, student_t, variance};
 
 /// Readings in the stretch, and the part of its places in use from which a resource gives a figure.
@@ -12,12 +14,13 @@ const USED_PART_MIN: f64 = 0.01;
 pub(crate) fn sentence(facts: &Facts<'_>) -> Option<String> {
     let span = facts.strain.top_span();
     let now = facts.strain.throughput(span.0, span.1);
-    let used_of = |resource: &next_limits::LimitedResource<'_, '_>| {
+    let used_of = |resource: &LimitedResource<'_, '_>| {
         let readings: Vec<f64> = resource.used.between(span.0, span.1).map(|(_, value)| value).collect();
         (readings.len() >= READINGS_MIN && resource.places > 0.0).then(|| (mean(&readings), readings))
     };
     let resources = next_limits::resources(&facts.path, span);
-    let busiest = resources.iter().filter_map(|resource| Some((resource, used_of(resource)?)));
+    let ours = resources.iter().filter(|resource| !is_used_by_others(facts, resource, span));
+    let busiest = ours.filter_map(|resource| Some((resource, used_of(resource)?)));
     let (resource, (used, readings)) = busiest
         .max_by(|a, b| (a.1.0 / a.0.places).total_cmp(&(b.1.0 / b.0.places)))
         .filter(|(of, (used, _))| *used >= USED_PART_MIN * of.places)?;
@@ -32,4 +35,13 @@ pub(crate) fn sentence(facts: &Facts<'_>) -> Option<String> {
         full_at(used),
         loadstone_units::number(resource.places / used)
     ))
+}
+
+/// Whether other programs use most of the machine's cores that are in use, so that its utilisation does not follow the load.
+fn is_used_by_others(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64, f64)) -> bool {
+    let cores = |readings: &SignalReadings<'_>| readings.mean(from, to).unwrap_or(0.0);
+    let observed = || facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref()).map(cores).sum::<f64>();
+    resource.of.kind == ResourceKind::Machine
+        && facts.path.of_kind(ResourceKind::Process).next().is_some()
+        && observed() < cores(resource.used) / 2.0
 }

@@ -39,6 +39,10 @@ const COMPUTING_SHARE_MIN: f64 = 0.6;
 const SESSIONS_PER_MEMBER_MIN: f64 = 0.7;
 /// Sessions for each request in the system, from which they are most of the system's work.
 const SESSIONS_PER_REQUEST_MIN: f64 = 0.5;
+/// The same for locks, which are no work of the database.
+const LOCK_SESSIONS_PER_REQUEST_MIN: f64 = 0.25;
+/// Part of the readings in which a session waits for the lock, from which it is no single event.
+const LOCK_READINGS_PART_MIN: f64 = 0.25;
 /// And at most: beyond it, some of the sessions belong to other clients.
 const SESSIONS_PER_REQUEST_MAX: f64 = 1.0 / 0.7;
 /// Commits of an iteration from which they are many.
@@ -61,8 +65,8 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) to: f64,
     /// The stretch of waiting work that overlaps most, if any.
     pub(crate) waiting: Option<WaitingStretch>,
-    /// Whether the wait held up work. Otherwise requests spend most of their time in it under any load.
-    pub(crate) holds_up: bool,
+    /// `None`: the wait held up work. Otherwise the requests in the system, mean, which spend much of their time in it under any load.
+    pub(crate) takes_time_of: Option<f64>,
     /// The kind of wait.
     pub(crate) role: Role,
     /// The database's name for it.
@@ -164,7 +168,7 @@ fn held_up_by<'a>(
     if role == Role::SessionsOnCpu && !computes_too_much(search, pools, (sessions, active), (from, to)) {
         return None;
     }
-    Some(described(search, (part, role, readings), (sessions, active), (from, to), true))
+    Some(described(search, (part, role, readings), (sessions, active), (from, to), None))
 }
 
 /// A wait that explains why requests take longer at high load, even if too few readings show it for a separate stretch. The added sessions in it are about as
@@ -184,12 +188,12 @@ fn grown_with_load<'a>(
         let more = sessions - below * search.strain.throughput(span.0, span.1) / low_rate;
         let explains = SESSIONS_PER_ADDED_REQUEST.contains(&(more / added.count));
         let is_seen = readings.count(span.0, span.1) >= TOP_READINGS_MIN && more >= WAITING_MIN && sessions >= least * active;
-        (explains && is_seen).then(|| described(search, (part, role, readings.clone()), (sessions, active), span, true))
+        (explains && is_seen).then(|| described(search, (part, role, readings.clone()), (sessions, active), span, None))
     };
     added.iter().find_map(of_span)
 }
 
-/// A wait in which requests spend most of their time at high load, though they take no longer than before.
+/// A wait in which requests spend much of their time at high load, though they take no longer than before.
 fn takes_the_time<'a>(
     search: &Search<'_, 'a>,
     part: ObservedPart<'a>,
@@ -200,9 +204,14 @@ fn takes_the_time<'a>(
     let (sessions, active) = (readings.mean(from, to)?, search.signals.mean(part, Role::SessionsActive, from, to)?);
     let in_system = search.strain.in_system(from, to)?;
     let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= SESSIONS_PER_REQUEST_MIN * in_system;
+    let is_part = role == Role::SessionsWaitingForLock
+        && readings.count(from, to) >= READINGS_MIN
+        && sessions >= LOCK_SESSIONS_PER_REQUEST_MIN * in_system
+        && readings.share(from, to, |waiting| waiting > 0.0)? >= LOCK_READINGS_PART_MIN;
     // With more sessions than requests, some sessions belong to other clients.
-    let is_most = is_most && sessions <= SESSIONS_PER_REQUEST_MAX * in_system;
-    (role != Role::SessionsOnCpu && is_most).then(|| described(search, (part, role, readings), (sessions, active), (from, to), false))
+    let is_much = (is_most || is_part) && sessions <= SESSIONS_PER_REQUEST_MAX * in_system;
+    (role != Role::SessionsOnCpu && is_much)
+        .then(|| described(search, (part, role, readings), (sessions, active), (from, to), Some(in_system)))
 }
 
 fn described<'a>(
@@ -210,7 +219,7 @@ fn described<'a>(
     (part, role, readings): (ObservedPart<'a>, Role, SignalReadings<'a>),
     (sessions, active): (f64, f64),
     (from, to): (f64, f64),
-    holds_up: bool,
+    takes_time_of: Option<f64>,
 ) -> SessionWait<'a> {
     let signals = search.signals;
     let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
@@ -219,7 +228,7 @@ fn described<'a>(
         from,
         to,
         waiting: None,
-        holds_up,
+        takes_time_of,
         role,
         event: if events.len() > 1 { "their commit" } else { readings.label("wait").unwrap_or(&readings.signal.name) },
         sessions,
@@ -295,6 +304,10 @@ fn most_grown<'a>(
 }
 
 impl SessionWait<'_> {
+    pub(crate) fn holds_up(&self) -> bool {
+        self.takes_time_of.is_none()
+    }
+
     /// The commits of the load, if sessions wait for commits and each iteration makes many.
     pub(crate) fn many_commits(&self) -> Option<&Commits> {
         let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= MANY_COMMITS_MIN);

@@ -86,9 +86,9 @@ impl WaitingStretch {
         }
     }
 
-    /// What waits, at the start of a sentence.
+    /// What waits, inside a sentence.
     pub(crate) fn what(&self) -> String {
-        self.flow.as_ref().map_or_else(|| "Requests".to_owned(), |flow| format!("\"{flow}\""))
+        self.flow.as_ref().map_or_else(|| "requests".to_owned(), |flow| format!("\"{flow}\""))
     }
 }
 

@@ -60,14 +60,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref()?;
     let commits = wait.many_commits()?;
     let stretch = (wait.from, wait.to);
-    let does = if wait.holds_up { "hold up the work" } else { "take most of the time of requests" };
+    let does = if wait.holds_up() { "hold up the work" } else { "take most of the time of requests" };
     let claim = format!(
         "{} for each iteration {does}: {:.1} of {:.1} active sessions of the database wait at commit, on average",
         number(commits, "At least "),
         wait.sessions,
         wait.active
     );
-    let standing = match (wait.holds_up, &wait.waiting) {
+    let standing = match (wait.holds_up(), &wait.waiting) {
         (false, _) => Standing::Fault,
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),

@@ -5,6 +5,7 @@
 //! | work is held up | for {search::READINGS_MIN} readings, {session_waits::WAITING_SHARE_MIN:%} of the active sessions wait for the same thing |
 //! | only the top of the load shows it | {session_waits::TOP_READINGS_MIN} readings; the added sessions in this wait explain the added requests |
 //! | nothing is held up | {session_waits::COMPUTING_SHARE_MIN:%} of the active sessions, and half as many as requests in the system, wait for one thing |
+//! | locks take time | requests spend {session_waits::LOCK_SESSIONS_PER_REQUEST_MIN:%} of it there, in {session_waits::LOCK_READINGS_PART_MIN:%} of readings |
 //! | sessions compute | {session_waits::COMPUTING_SHARE_MIN:%} of the active ones; they fill the cores, a pool, or half of the requests in the system |
 //!
 //! Waits for the client or for a timer do not count.
@@ -31,6 +32,7 @@ use crate::evidence::examined;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
+use crate::facts::session_waits::SessionWait;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
@@ -56,36 +58,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
-    let slower_commit = wait.slower_commit.map(|commit| {
-        format!(
-            "Each commit takes {} instead of {} from {} on: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
-            loadstone_units::seconds(commit.after_s),
-            loadstone_units::seconds(commit.before_s),
-            clock(commit.at),
-            wait.active
-        )
-    });
-    let claim = slower_commit.unwrap_or_else(|| match (wait.role, statement) {
-        (Role::SessionsOnCpu, Some((statement, running, _))) => format!(
-            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
-            wait.active
-        ),
-        (Role::SessionsOnCpu, None) => {
-            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
-        }
-        _ if !wait.holds_up => format!(
-            "Requests spend most of their time in the database at any load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
-            wait.active
-        ),
-        _ => {
-            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
-        }
-    });
+    let claim = claim(wait);
     // The claim has the sessions that run one statement, where it names one.
     let in_claim = statement.filter(|_| wait.role == Role::SessionsOnCpu).map_or(sessions, |(_, running, _)| *running);
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
     let doing = if wait.role == Role::SessionsOnCpu { "computed".to_owned() } else { format!("in {event}") };
-    let standing = match (wait.holds_up, &wait.waiting) {
+    let standing = match (wait.holds_up(), &wait.waiting) {
         (false, _) => Standing::Fault,
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),
@@ -123,6 +101,39 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let found = next_limit::add_evidence(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
     Some(found.try_next(advice(wait.role)))
+}
+
+fn claim(wait: &SessionWait<'_>) -> String {
+    let (event, sessions) = (wait.event, wait.sessions);
+    let slower_commit = wait.slower_commit.map(|commit| {
+        format!(
+            "Each commit takes {} instead of {} from {} on: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
+            loadstone_units::seconds(commit.after_s),
+            loadstone_units::seconds(commit.before_s),
+            clock(commit.at),
+            wait.active
+        )
+    });
+    slower_commit.unwrap_or_else(|| match (wait.role, &wait.statement, wait.takes_time_of) {
+        (Role::SessionsOnCpu, Some((statement, running, _)), _) => format!(
+            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
+            wait.active
+        ),
+        (Role::SessionsOnCpu, None, _) => {
+            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
+        }
+        (Role::SessionsWaitingForLock, _, Some(in_system)) => format!(
+            "Requests spend {} of their time waiting for {event} at any load: {sessions:.1} of {in_system:.1} in the system do, on average",
+            loadstone_units::share(sessions / in_system)
+        ),
+        (_, _, Some(_)) => format!(
+            "Requests spend most of their time in the database at any load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
+            wait.active
+        ),
+        _ => {
+            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
+        }
+    })
 }
 
 fn advice(role: Role) -> &'static str {

@@ -64,7 +64,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let is_other = facts.saturated_link.is_some()
         || facts.slow_connects.is_some()
         || facts.used_up().next().is_some()
-        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
+        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
         || !facts.pools.is_empty()
         || facts.busy_sessions.is_some()
         || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));

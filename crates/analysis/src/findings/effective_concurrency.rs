@@ -114,7 +114,7 @@ fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64), is_processor_free: bo
         _ => true,
     };
     let is_used_up = facts.used_up().any(|exhausted| is_sure(&exhausted.resource) && overlaps(exhausted.from, exhausted.to));
-    let waits = facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up && overlaps(wait.from, wait.to));
+    let waits = facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up() && overlaps(wait.from, wait.to));
     let queues = facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(&facts.plateaus) && overlaps(queue.from, queue.to));
     let locked = facts.thread_wait.as_ref().is_some_and(|wait| wait.is_lock() && overlaps(wait.from, wait.to));
     is_used_up || waits || queues || locked || facts.pools.iter().any(|pool| pool.is_during(from, to))

@@ -44,7 +44,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let held = facts.constant_connections.as_ref()?;
     let is_explained = facts.used_up().next().is_some()
         || !facts.pools.is_empty()
-        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
+        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
         || facts.thread_wait.is_some()
         || facts.runtime_queue.is_some()
         || facts.call_ceiling.is_some()

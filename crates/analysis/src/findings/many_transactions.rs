@@ -63,7 +63,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // What the sessions wait for is the more specific cause.
-    let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || wait.holds_up && wait.role != Role::SessionsOnCpu;
+    let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || wait.holds_up() && wait.role != Role::SessionsOnCpu;
     if facts.session_wait.as_ref().is_some_and(waits) {
         return None;
     }

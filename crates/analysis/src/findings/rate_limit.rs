@@ -242,7 +242,7 @@ fn rejected_by_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     let is_limit =
         |exhausted: &Exhausted<'_>| !matches!(&exhausted.resource, ExhaustedResource::MachineCpu(machine) if machine.is_filled_by_others());
-    if facts.call_ceiling.is_some() || facts.used_up().any(is_limit) || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
+    if facts.call_ceiling.is_some() || facts.used_up().any(is_limit) || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up()) {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;

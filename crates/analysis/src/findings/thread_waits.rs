@@ -105,7 +105,7 @@ fn behind(facts: &Facts<'_>, role: Role) -> Option<String> {
     if role == Role::ThreadsWaitingForLock {
         return None;
     }
-    let database = facts.session_wait.as_ref().filter(|wait| wait.holds_up);
+    let database = facts.session_wait.as_ref().filter(|wait| wait.holds_up());
     database.map(|wait| format!("{} sessions of the database were in {}", loadstone_units::number(wait.sessions), wait.event))
 }
 

@@ -1,12 +1,13 @@
 //! Runs with few requests: what they show is reported, with its uncertainty.
 
 use loadstone_analysis::{Finding, RampEstimate, RemarkKind, conclude};
+use loadstone_metrics::Role;
 use loadstone_plan::{ClosedStage, LoadProfile, Timing};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step};
-use crate::synthetic::SECOND;
+use crate::synthetic::{SECOND, gauge};
 
 /// One database connection for eight threads, and visits of four requests: 8.9 requests per second pass.
 fn one_connection(seed: u64) -> Run {
@@ -65,6 +66,20 @@ fn constant_users_who_do_not_wait_get_a_straight_answer() {
         );
         assert!(remark.text.contains("`loadstone compare BASELINE 2026-11-20T18-30-05-shop`"), "{remark}");
     }
+}
+
+/// The cores of the machine are busy with other programs. Their use does not follow the load, so it is no limit of the service at any throughput.
+#[test]
+fn cores_that_other_programs_use_give_no_next_limit() {
+    let with_process = |cores: f64| {
+        let mut run = constant_users(UNLIMITED, 30, 0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.4);
+        gauge("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cores);
+        conclude(&run).verdict.findings.remark.text
+    };
+    assert!(with_process(1.5).contains("The highest observed utilisation is 80.0 %, of the 2 cores of the machine"), "{}", with_process(1.5));
+    let others = with_process(0.1);
+    assert!(others.contains("The highest observed utilisation is 5.00 %, of the 2 cores of \"process:80\""), "{others}");
 }
 
 /// Three visits per second arrive, and two pass. The first ones meet no queue. Their equal times show the number of places, and exponential ones do not.

@@ -67,3 +67,24 @@ fn a_chain_of_blocked_sessions_is_followed_to_its_head() {
     let found = evidence(&[(update, alter, 0.6), (alter, update, 0.4)]);
     assert!(found.contains(&format!("`{update}` behind a session whose last statement was `{alter}`")), "{found}");
 }
+
+/// Thirty orders a second take 100 ms each, of which half is spent behind a row that another order has locked. Nothing is limited yet.
+#[test]
+fn a_lock_that_takes_much_of_the_time_is_reported_before_it_is_a_limit() {
+    let with_lock = |waiting: &dyn Fn(u64) -> f64| {
+        let slice = |second: u32| Slice::new(second).arrivals(30).requests("Order", 30, 100 * MS).done();
+        let mut run = synthetic::run_of(synthetic::plan(synthetic::open(30.0, 40)), (0..40).map(slice).collect());
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.6);
+        let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:transactionid");
+        wait.each_second(&mut run, waiting);
+        findings(&run)
+    };
+    let found = with_lock(&|second| if second % 3 == 0 { 0.6 } else { 1.8 });
+    let expected = "of their time waiting for Lock:transactionid at any load";
+    assert!(found.first().is_some_and(|first| first.rule == "database-waits" && first.claim.contains(expected)), "{}", shown(&found));
+    // A few short waits, and one that is long: the time of requests is spent elsewhere.
+    for waiting in [&(|_| 0.3) as &dyn Fn(u64) -> f64, &|second| if second == 20 { 30.0 } else { 0.0 }] {
+        let found = with_lock(waiting);
+        assert!(found.iter().all(|finding| !finding.claim.contains(expected)), "{}", shown(&found));
+    }
+}
