@@ -93,13 +93,13 @@ export const RAMP: RampView = {
 };
 
 const row = (metric: string, decides: boolean, bar: [number, number, number], more: Partial<ExperimentRowView> = {}): ExperimentRowView => ({
-  metric, decides, from: "121 ms", to: "63.3 ms", change: "×0.52", interval: "×0.49 to ×0.56", verdict: "better", tone: "good" as const, why: "",
+  metric, decides, from: "121 ms", to: "63.3 ms", change: "× 0.52", interval: "× 0.49 to × 0.56", verdict: "better", tone: "good" as const, why: "",
   bar: { low: bar[0], at: bar[1], high: bar[2] }, ...more,
 });
 
 export const EXPERIMENT: ExperimentView = {
   test: "experiment.load.ts", knob: "pool", values: ["4", "8"], word: "BETTER", tone: "good",
-  headline: "p95 of \"Check out\" 121 ms → 63.3 ms (×0.52, 0.49–0.56), throughput 310/s → 598/s (+93.1 %, +86.2 to +100.3)",
+  headline: "p95 of \"Check out\" 121 ms → 63.3 ms (× 0.52, 0.49 to 0.56), rate 310/s → 598/s (× 1.93, 1.86 to 2.00)",
   how: "4 rounds with blocks of 10 s, the first 1 s of each left out; decided", remarks: ["response times had not settled at the end of a block"],
   proof: {
     word: "PROVED", tone: "good", claim: "\"Check out\" waits for one of 4 connections", because: "with 8 in place of 4, p95 of \"Check out\" is halved.",
@@ -107,21 +107,21 @@ export const EXPERIMENT: ExperimentView = {
   contrasts: [{
     title: "pool 4 → 8", word: "BETTER", tone: "good", headline: "p95 of \"Check out\" halves",
     subjects: [
-      { title: "All requests", rows: [row("rate", true, [0.88, 0.93, 0.97], { change: "×1.93", interval: "×1.86 to ×2.00", from: "310/s", to: "598/s" })] },
+      { title: "All requests", rows: [row("rate", true, [0.88, 0.93, 0.97], { change: "× 1.93", interval: "× 1.86 to × 2.00", from: "310/s", to: "598/s" })] },
       {
         title: "Check out",
         rows: [
           row("p50", false, [0.06, 0.1, 0.14]), row("p95", true, [0.08, 0.12, 0.17]),
-          row("p99", false, [0.3, 0.47, 0.6], { verdict: "cannot tell (needs 9 rounds)", tone: "none", change: "×0.96" }),
+          row("p99", false, [0.3, 0.47, 0.6], { verdict: "cannot tell (needs 9 rounds)", tone: "none", change: "× 0.96" }),
         ],
       },
     ],
   }],
-  ratios: [{ at: 0.12, text: "×0.5" }, { at: 0.5, text: "×1" }, { at: 0.88, text: "×2" }],
+  ratios: [{ at: 0.12, text: "× 0.5" }, { at: 0.5, text: "× 1" }, { at: 0.88, text: "× 2" }],
   same: { low: 0.43, at: 0.5, high: 0.57 },
   sensitivities: ["each ms of delay adds 9.80 ms to \"Check out\" (9.70 to 10.10): 10 sequential round trips"],
   blocks: [0, 1, 1, 0, 0, 1, 1, 0].map((value, i) => ({ value, round: Math.floor(i / 2) + 1, x: (i + 0.5) / 8, run: `block-${i}`, text: `block ${i}` })),
-  courses: ["throughput, All requests", "p95, Check out"].map((title, course) => ({
+  courses: ["rate, All requests", "p95, Check out"].map((title, course) => ({
     title, ticks: [{ at: 0.2, text: course ? "60 ms" : "300/s" }, { at: 0.8, text: course ? "120 ms" : "600/s" }],
     points: [0, 1, 1, 0, 0, 1, 1, 0].map((value, block) => ({ block, y: (value === course ? 0.2 : 0.8) + 0.05 * wave(block), text: `block ${block}` })),
   })),

@@ -25,6 +25,26 @@ it("shows the verdict, every number with its interval, and the shift", async () 
   expect(errors).toEqual([]);
 });
 
+it("a phone shows each interval as text, and the shift in readable labels", async () => {
+  const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: COMPARISON })));
+  await page.getByTestId("verdict").waitFor();
+  expect(await page.locator("td.bar").first().isVisible()).toBe(false);
+  const intervals = page.locator("td small.interval");
+  expect(await intervals.first().isVisible()).toBe(true);
+  expect(await intervals.first().innerText()).toContain(" to ");
+  const heights = await page.locator("figure text").evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().height));
+  expect(Math.min(...heights)).toBeGreaterThan(10);
+  const shift = [{ quantile: 0.5, baseline: 0.001, candidate: 3, low: 2900, high: 3100 }];
+  const grown = { ...COMPARISON, subjects: COMPARISON.subjects.map((one) => ({ ...one, shift })) };
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: grown })));
+  const ends = page.locator("figure text[text-anchor=end]");
+  expect(await ends.allTextContents()).toEqual(["× 10,000", "× 1", "× 1/10,000"]);
+  const figure = (await page.locator("figure").boundingBox())!;
+  for (const end of await ends.all()) expect((await end.boundingBox())!.x).toBeGreaterThanOrEqual(figure.x - 1);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+});
+
 it("a run that was compared with a baseline shows what changed, and folds the rest", async () => {
   const view = { ...JSON.parse(fixture("healthy")), comparison: COMPARISON };
   const { page, complaints, close } = await open(browser, JSON.stringify(view));

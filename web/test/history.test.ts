@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { AnswerSource } from "../src/answers/source.ts";
 import type { ReportView, RunRow } from "../src/generated/report.ts";
-import type { AnswerRow, QueueRow, TestFile } from "../src/generated/ui.ts";
+import type { AnswerRow, QueueRow, RefusedFields, TestFile } from "../src/generated/ui.ts";
 import { COMPARISON, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
@@ -47,6 +47,8 @@ class HistoryServer {
   /** Answers that rest on several runs, by path. */
   pages: Record<string, AnswerSource> = {};
   changes: [method: string, path: string, body: unknown][] = [];
+  /** The reason why the next request to the queue is refused. */
+  refusal: RefusedFields | null = null;
   private server: Server = createServer((request, response) => void this.answer(request, response));
 
   async start(): Promise<string> {
@@ -79,6 +81,9 @@ class HistoryServer {
     for await (const part of request) text += String(part);
     const body = text ? JSON.parse(text) : null;
     this.changes.push([request.method!, path, body]);
+    if (path === "/api/queue" && this.refusal) {
+      return void response.writeHead(422, { "content-type": "application/json" }).end(JSON.stringify(this.refusal));
+    }
     if (path === "/api/queue") {
       this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, work: body.work, live: null, problem: null }];
     }
@@ -163,7 +168,7 @@ test("two runs are overlaid on the same charts", async () => {
   const table = page.getByRole("region", { name: "The two runs" });
   expect(await table.innerText()).toContain("Demo shop");
   await expect.poll(() => table.getByRole("row", { name: /^p95/ }).first().innerText()).toContain("+12.0 %");
-  expect(await table.getByRole("row", { name: /^p95/ }).first().innerText()).toContain("+8.30 % to +16.0 %");
+  expect(await table.getByRole("row", { name: /^p95/ }).first().innerText()).toContain("+8.3 to +16.0 %");
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-overlay.png", fullPage: true });
   await page.getByRole("link", { name: "All runs" }).click();
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
@@ -178,6 +183,9 @@ test("an experiment is started from its form, watched, and its result is shown",
   const work = { kind: "experiment", knob: "pool", block: "20s", rounds: "", effect: "", measure: "", finding: "", run: "" };
   await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: {}, work }]]);
 
+  server.queue[0]!.progress = { text: "Round 1: pool 5", done: 0.01, left_seconds: 200, answer: null };
+  await expect.poll(() => page.getByText("Round 1: pool 5; about 3 min 20 s left").count(), { timeout: 20_000 }).toBe(1);
+  expect(await page.getByRole("link", { name: "So far" }).count(), "there is no result yet").toBe(0);
   server.queue[0]!.progress = { text: "Round 2: pool 10", done: 0.25, left_seconds: 90, answer: "experiments/x" };
   const said = { about: "pool: 5, 10", changed_ms: 1.8e12, word: "BETTER", tone: "good", headline: "p95 halves" } as const;
   server.answers = [{ id: "experiments/x", kind: "experiment", test: "Webhooks", ...said }];
@@ -191,6 +199,42 @@ test("an experiment is started from its form, watched, and its result is shown",
   await page.getByRole("link", { name: "All runs" }).click();
   await page.locator("[data-answer]").getByRole("link").click();
   await expect.poll(() => page.getByTestId("proof").count()).toBe(1);
+});
+
+test("an error of an experiment with several knobs is at the field that it is about", async () => {
+  server.tests = [{ ...TESTS[0]!, knobs: [{ name: "pool", values: ["5", "10"] }, { name: "threads", values: ["8", "16"] }] }];
+  server.refusal = { fields: {}, work: { field: "finding", why: "\"GET /a\" names none of the test's knobs (\"pool\", \"threads\")" } };
+  await page.goto(`${page.url().split("#")[0]}#/experiments/webhooks.load.ts/${server.runs[0]!.id}/1`);
+  await page.reload();
+  const knob = page.getByRole("combobox", { name: /^knob/ });
+  expect(await knob.inputValue()).toBe("");
+  expect(await knob.locator("option").allInnerTexts()).toEqual(["the one that the finding names", "pool", "threads"]);
+  await page.getByRole("button", { name: "Start the experiment" }).click();
+  await page.getByRole("alert").filter({ hasText: "names none of the test's knobs" }).waitFor();
+  expect(await knob.getAttribute("aria-invalid")).toBe("true");
+  expect(await knob.evaluate((field) => field === document.activeElement)).toBe(true);
+  expect(server.queue).toEqual([]);
+  // The error disappears with the value that it is about.
+  await knob.selectOption("threads");
+  expect(await page.getByRole("alert").count()).toBe(0);
+  server.refusal = { fields: {}, work: { field: "run", why: "there is no such run" } };
+  await page.getByRole("button", { name: "Start the experiment" }).click();
+  await page.getByRole("alert").filter({ hasText: "there is no such run" }).waitFor();
+  server.refusal = null;
+  await page.getByRole("button", { name: "Start the experiment" }).click();
+  await expect.poll(() => server.queue.map(({ work }) => work)).toEqual([expect.objectContaining({ knob: "threads", finding: "1" })]);
+  // The browser reports each refusal as an error.
+  complaints = complaints.filter((text) => !text.includes("422"));
+});
+
+test("a finding cannot be proved by a test without a knob, and its form shows what to add", async () => {
+  server.tests = [{ ...TESTS[0]!, knobs: [] }];
+  await page.goto(`${page.url().split("#")[0]}#/experiments/webhooks.load.ts/${server.runs[0]!.id}/1`);
+  await page.reload();
+  const note = page.getByRole("form").getByRole("status");
+  expect(await note.innerText()).toContain("this test declares none. Add a knob to it");
+  expect(await note.locator("code").nth(1).innerText()).toContain('knob("pool", { values: [4, 8]');
+  expect(await page.getByText("Experiment", { exact: true }).count()).toBe(0);
 });
 
 test("a search uses the test's thresholds as objectives by default", async () => {

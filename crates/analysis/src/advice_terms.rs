@@ -55,7 +55,6 @@ impl AdviceTerms {
         let list = || format!("observe: [{}]", wanted.iter().map(|wanted| wanted.call()).collect::<Vec<_>>().join(", "));
         match self {
             Self::TestFile => format!("`{}`", list()),
-            Self::Flags => format!("`{}` in a test file, which `loadstone init` writes", list()),
             Self::K6Script { system_file: None } => format!("`{}` in the file of --with", list()),
             Self::K6Script { system_file: Some(file) } => {
                 format!(
@@ -63,20 +62,17 @@ impl AdviceTerms {
                     list()
                 )
             }
-            Self::WatchFlags => match wanted.iter().map(|wanted| wanted.watch_flag()).collect::<Option<Vec<_>>>() {
-                Some(flags) => format!("`{}`", flags.join(" ")),
-                None => format!("`export default watch({{ {} }})` in a file for `loadstone watch`", list()),
-            },
+            Self::Flags | Self::WatchFlags => format!("`{}`", wanted.iter().map(WantedObserver::flag).collect::<Vec<_>>().join(" ")),
         }
     }
 
-    /// Names observers in passing: `observe.process`, with the place if it is not the test itself.
+    /// Names observers in passing: `observe.process` or `--process`, with the place if it is not the test itself.
     pub fn named(&self, observers: &[&str]) -> String {
-        let names: Vec<String> = observers.iter().map(|name| format!("observe.{name}")).collect();
-        let names = names.join(", ");
+        let with = |prefix: &str| observers.iter().map(|name| format!("{prefix}{name}")).collect::<Vec<_>>().join(", ");
         match self {
-            Self::K6Script { .. } => format!("{names} in the file of --with"),
-            Self::TestFile | Self::Flags | Self::WatchFlags => names,
+            Self::K6Script { .. } => format!("{} in the file of --with", with("observe.")),
+            Self::TestFile => with("observe."),
+            Self::Flags | Self::WatchFlags => with("--"),
         }
     }
 }
@@ -101,14 +97,14 @@ impl WantedObserver<'_> {
         }
     }
 
-    /// `None`: the observer needs a file.
-    fn watch_flag(&self) -> Option<String> {
+    /// As for a run without a file. Each kind has a flag of its name.
+    fn flag(&self) -> String {
         match self {
-            Self::Process { port } => Some(format!("--process {port}")),
-            Self::Host => Some("--host".to_owned()),
-            Self::Database { name, .. } => Some(format!("--{name} URL")),
-            Self::Prometheus => Some("--prometheus http://…/metrics".to_owned()),
-            Self::Runtime { .. } => None,
+            Self::Process { port } => format!("--process {port}"),
+            Self::Host => "--host".to_owned(),
+            Self::Database { name, .. } => format!("--{name} URL"),
+            Self::Prometheus => "--prometheus http://…/metrics".to_owned(),
+            Self::Runtime { name, port } => format!("--{name} {port}"),
         }
     }
 }
@@ -133,7 +129,7 @@ mod tests {
         assert_eq!(observing(with_file, process), "`observe: [observe.process({ port: 9000 })]` in the file of --with");
         assert_eq!(k6.named(&["postgres", "mysql"]), "observe.postgres, observe.mysql in the file of --with");
         let jvm = WantedObserver::Runtime { name: "jvm", port: 8080 };
-        assert!(observing(AdviceTerms::WatchFlags, jvm).contains("watch({ observe: [observe.jvm({ port: 8080 })] })"));
-        assert!(observing(AdviceTerms::Flags, jvm).ends_with("in a test file, which `loadstone init` writes"));
+        assert_eq!(observing(AdviceTerms::Flags, jvm), "`--jvm 8080`");
+        assert_eq!(AdviceTerms::Flags.named(&["postgres", "mysql"]), "--postgres, --mysql");
     }
 }

@@ -17,7 +17,7 @@ use loadstone_stub::TcpProxy;
 
 use crate::command_run::{CommandRun, OwnOutput, check_network};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{NetworkArgs, OutputArgs};
+use crate::flags::{NetworkArgs, OutputArgs, observers_of};
 use crate::fleet::FleetRun;
 
 #[derive(Clone)]
@@ -74,8 +74,7 @@ impl ScriptRun<'_> {
     pub(crate) fn prepare(&self, loaded: Loaded, runs: PathBuf) -> anyhow::Result<PreparedRun> {
         let secrets = loaded.plan.all_secrets();
         self.network.limits.check(&loaded)?;
-        let observers = loadstone_session::observers(&loaded.plan);
-        let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+        let observers = observers_of(&loaded.plan)?;
         let printed = PrintedLines::new();
         let sender = printed.sender();
         let loaded = Arc::new(loaded);

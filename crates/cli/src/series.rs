@@ -152,7 +152,7 @@ fn of_url(
     url.network.limits.check_plan(&plan)?;
     let network = url.network_options(&plan);
     let (secrets, options) = (plan.all_secrets(), plan.options.clone());
-    let session = url.session(plan, &network, tags, folder);
+    let session = url.session(plan, &network, tags, folder)?;
     Ok((secrets, session.run(url.users(&network, &options), subscribers)))
 }
 

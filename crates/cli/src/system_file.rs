@@ -8,16 +8,15 @@ use loadstone_script::{Inputs, Loaded};
 use loadstone_session::{LineSender, Session};
 
 use crate::exit::UsageError;
+use crate::flags::observers_of;
 use crate::script_run::start_stubs;
 
 /// Adds the observers, thresholds and stubs of the file to a session, and starts the stubs.
 pub(crate) fn with_system(session: Session, file: &Path, inputs: &Inputs, sender: &LineSender) -> anyhow::Result<Session> {
     let system = Arc::new(loadstone_script::load_system(file, inputs)?);
     let plan = merged(session.plan, &system, file)?;
-    let secrets = system.plan.all_secrets();
-    let observers = loadstone_session::observers(&system.plan);
-    let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
-    let stubs = start_stubs(&system, sender).map_err(|error| error.hiding(&secrets))?;
+    let observers = observers_of(&system.plan)?;
+    let stubs = start_stubs(&system, sender).map_err(|error| error.hiding(&system.plan.all_secrets()))?;
     Ok(Session { plan, observers, stubs, ..session })
 }
 

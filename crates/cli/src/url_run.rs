@@ -7,7 +7,8 @@ use loadstone_plan::{RunOptions, TestPlan};
 use loadstone_protocol::{Network, NetworkOptions, WorkerPosition};
 use loadstone_session::{FixedRequest, FixedRequestUsers, PrintedLines, Session};
 
-use crate::flags::NetworkArgs;
+use crate::exit::UsageError;
+use crate::flags::{NetworkArgs, observers_of};
 
 /// Repeats one request.
 pub(crate) struct UrlRun<'a> {
@@ -26,11 +27,20 @@ impl UrlRun<'_> {
     }
 
     /// Runs `plan` in `folder` and concludes afterwards.
-    pub(crate) fn session(&self, plan: TestPlan, network: &NetworkOptions, tags: &[String], folder: PathBuf) -> Session {
-        Session {
+    ///
+    /// # Errors
+    /// The plan names an observer that cannot exist.
+    pub(crate) fn session(
+        &self,
+        plan: TestPlan,
+        network: &NetworkOptions,
+        tags: &[String],
+        folder: PathBuf,
+    ) -> Result<Session, UsageError> {
+        Ok(Session {
+            observers: observers_of(&plan)?,
             plan,
             network: network.clone(),
-            observers: Vec::new(),
             stubs: None,
             file: None,
             script: None,
@@ -39,7 +49,7 @@ impl UrlRun<'_> {
             folder,
             printed: PrintedLines::new(),
             finds_early: false,
-        }
+        })
     }
 
     /// Creates the users on each worker.

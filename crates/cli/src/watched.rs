@@ -17,8 +17,8 @@ pub(crate) struct WorkProgress {
     pub(crate) done: f64,
     /// Estimated remaining time.
     pub(crate) left_seconds: f64,
-    /// Path of the current result, relative to the runs folder.
-    pub(crate) answer: String,
+    /// Path of the current result, relative to the runs folder. `None`: there is none yet.
+    pub(crate) answer: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -56,9 +56,9 @@ impl ProgressLines {
 
 impl WorkProgress {
     /// `spent` and `left`: seconds.
-    pub(crate) fn of(text: String, (spent, left): (f64, f64), answer: &str) -> Self {
+    pub(crate) fn of(text: String, (spent, left): (f64, f64), answer: Option<&str>) -> Self {
         let whole = spent + left;
-        Self { text, done: if whole > 0.0 { spent / whole } else { 0.0 }, left_seconds: left, answer: answer.to_owned() }
+        Self { text, done: if whole > 0.0 { spent / whole } else { 0.0 }, left_seconds: left, answer: answer.map(str::to_owned) }
     }
     /// The same estimate this many seconds later.
     pub(crate) fn after(&self, seconds: f64) -> Self {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn progress_advances_between_two_lines() {
-        let progress = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), "experiments/x");
+        let progress = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), Some("experiments/x"));
         assert_eq!(progress.done, 0.25);
         let later = progress.after(30.0);
         assert_eq!((later.left_seconds, later.done), (60.0, 0.5));

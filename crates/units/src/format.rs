@@ -68,9 +68,35 @@ pub fn share(value: f64) -> String {
     if value.is_finite() { format!("{} %", percent(value)) } else { NONE.to_owned() }
 }
 
-/// The absolute difference of two shares in percentage points, in the digits of [`share`]: `1.25 points`.
-pub fn points(value: f64) -> String {
-    if value.is_finite() { format!("{} points", percent(value)) } else { NONE.to_owned() }
+/// Ratio from which a change is written as a factor: `× 750` is easier to read than `+74900 %`.
+pub const FACTOR_MIN: f64 = 10.0;
+
+/// A relative change, from the ratio of the new value to the old one: `+5.12 %`, `−3.10 %`, `under 0.01 %`, from [`FACTOR_MIN`] on `× 750`.
+pub fn change(ratio: f64) -> String {
+    if ratio >= FACTOR_MIN { factor(ratio) } else { signed_share(ratio - 1.0) }
+}
+
+/// A share with its sign: `+5.12 %`, `−3.10 %`, `under 0.01 %`, `0 %`.
+pub fn signed_share(part: f64) -> String {
+    /// A smaller change is not shown as a number, so it has no sign.
+    const SMALLEST: f64 = 0.0001;
+    match part {
+        0.0 => share(part),
+        part if part.abs() < SMALLEST => format!("under {} %", 100.0 * SMALLEST),
+        part if part < 0.0 => format!("−{}", share(-part)),
+        part if part.is_finite() => format!("+{}", share(part)),
+        _ => NONE.to_owned(),
+    }
+}
+
+/// A ratio: `× 0.53`, `× 1.93`, `× 12`, `× 1,204`.
+pub fn factor(ratio: f64) -> String {
+    match ratio {
+        r if !r.is_finite() => NONE.to_owned(),
+        r if r < 0.01 => format!("× {}", number(r)),
+        r if r < 9.995 => format!("× {r:.2}"),
+        r => format!("× {}", number(r.round())),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -18,7 +18,7 @@ pub mod text;
 
 pub use error::UnitError;
 pub use format::{
-    NONE, bytes, count, counted, digits_of, in_unit, memory, number, percentile, points, rate, seconds, seconds_or_none, seconds_to, share,
-    share_to,
+    FACTOR_MIN, NONE, bytes, change, count, counted, digits_of, factor, in_unit, memory, number, percentile, rate, seconds,
+    seconds_or_none, seconds_to, share, share_to, signed_share,
 };
 pub use nearest::{did_you_mean, nearest};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ComparedRow } from "../generated/comparison";
-import { barOf, changeOf, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
+import { barOf, changeOf, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
   metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, p: 0.001, verdict: "worse", ...change,
@@ -26,19 +26,34 @@ describe("a comparison", () => {
 
   it("formats a change that rounds to 0 without a sign", () => {
     const tiny = row({ change: 1.000_01, low: 0.999_9, high: 1.000_2 });
-    expect([signed(tiny, tiny.change), intervalOf(tiny)]).toEqual(["under 0.01 %", "within ±0.1 %"]);
+    expect([changeOf(tiny), intervalOf(tiny)]).toEqual(["under 0.01 %", "within ±0.1 %"]);
   });
 
   it("formats changes like the terminal", () => {
-    expect([signed(row({}), 1.12), signed(row({}), 0.85), signed(row({ metric: "failures" }), 0.004)]).toEqual(["+12.0 %", "−15.0 %", "+0.4 points"]);
+    expect([row({}), row({ change: 0.85 }), row({ metric: "failures", change: 0.004 })].map(changeOf)).toEqual(["+12.0 %", "−15.0 %", "+0.4 points"]);
+    const ends = [row({}), row({ high: null }), row({ metric: "failures", low: -0.0004, high: 0.012 })];
+    expect(ends.map(intervalOf)).toEqual(["+8.3 to +16.0 %", "above +8.3 %", "0.0 to +1.2 points"]);
     expect(verdictOf(row({ verdict: "same" }), 0.03)).toBe("same (±3 %)");
     expect(verdictOf(row({ verdict: "cannot_tell", minutes_needed: 11.2 }), 0.03)).toBe("cannot tell (needs 12 min)");
   });
 
+  it("has the terminal's word for failures that neither run had", () => {
+    const failures = row({ metric: "failures", verdict: "same", baseline: 0, candidate: 0, change: 0 });
+    expect([verdictOf(failures, 0.03), verdictOf({ ...failures, candidate: 0.0004 }, 0.03)]).toEqual(["same: none", "same (±0.1 points)"]);
+  });
+
   it("marks a lower bound", () => {
     const hangs = row({ baseline: 0.2, candidate: 12, change: 60, low: 41, high: null, at_least: ["candidate"] });
-    expect([valueOf(hangs, "baseline"), valueOf(hangs, "candidate"), changeOf(hangs)]).toEqual(["200 ms", "≥ 12.0 s", "≥ +5900 %"]);
-    expect(changeOf({ ...hangs, change: 0.1, at_least: ["baseline"] })).toBe("≤ −90.0 %");
+    expect([valueOf(hangs, "baseline"), valueOf(hangs, "candidate"), changeOf(hangs)]).toEqual(["200 ms", "≥ 12.0 s", "≥ × 60"]);
+    expect(changeOf({ ...hangs, change: 0.1, at_least: ["baseline"] })).toBe("≤ × 0.10");
+    expect(changeOf({ ...hangs, change: 0.1, low: 0.05, at_least: ["baseline"] })).toBe("≤ −90.0 %");
+  });
+
+  it("writes large changes and their intervals as factors", () => {
+    const grown = row({ change: 750.24, low: 612, high: 894 });
+    expect([changeOf(grown), intervalOf(grown)]).toEqual(["× 750", "× 612 to × 894"]);
+    const wide = row({ change: 1.5, low: 0.4, high: 21.3 });
+    expect([changeOf(wide), intervalOf(wide)], "one way in a row").toEqual(["× 1.50", "× 0.40 to × 21"]);
   });
 
   it("shows custom metrics in their units", () => {
@@ -49,7 +64,8 @@ describe("a comparison", () => {
       valueOf({ ...own("share"), candidate: 0.2 }, "candidate"),
     ];
     expect(shown).toEqual(["14 EUR", "99.5 EUR/s", "20.0 %"]);
-    expect([metricName(own("value_p95")), metricName(own("added_rate")), signed(own("share"), 0.1)]).toEqual(["p95", "per second", "+10.0 points"]);
+    expect([metricName(own("value_p95")), metricName(own("added_rate"))]).toEqual(["p95", "per second"]);
+    expect(changeOf({ ...own("share"), change: 0.1 })).toBe("+10.0 points");
     expect(barOf(own("share"), 1.5)).toBeNull();
   });
 

@@ -1,6 +1,6 @@
 // Formats a comparison of two runs (crates/analysis/src/comparison/model.rs, docs/compare.md), and places its intervals.
 
-import { NONE, count, number, rate, seconds, share } from "../format/number";
+import { FACTOR_MIN, NONE, change, count, factor, number, rate, seconds, share, signedShare } from "../format/number";
 import { inUnit } from "../format/unit";
 import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/comparison";
 
@@ -36,20 +36,21 @@ function known(row: ComparedRow, value: number): string {
   return seconds(value);
 }
 
-/** `+5.12 %`, `−3.10 %`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound. */
-export function changeOf(row: ComparedRow): string {
-  const bound = row.at_least === undefined || row.change === null ? "" : row.at_least.includes("candidate") ? "≥ " : "≤ ";
-  return `${bound}${signed(row, row.change)}`;
+/** Whether the change and its interval are written as factors: one of them is × 10 or more. */
+function readsAsFactor(row: ComparedRow): boolean {
+  return !isShare(row) && [row.change, row.low, row.high].some((ratio) => ratio !== null && ratio >= FACTOR_MIN);
 }
 
-export function signed(row: ComparedRow, change: number | null): string {
-  if (change === null) return NONE;
-  const points = isShare(row);
-  const part = points ? change : change - 1;
-  const size = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
-  // A change below the smallest shown share has no readable sign.
-  if (size.startsWith("<")) return size.replace("<", "under ");
-  return part > 0 ? `+${size}` : part < 0 ? `−${size}` : size;
+/** `+5.12 %`, `−3.10 %`, `× 750`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound. */
+export function changeOf(row: ComparedRow): string {
+  const bound = row.at_least === undefined || row.change === null ? "" : row.at_least.includes("candidate") ? "≥ " : "≤ ";
+  return `${bound}${signed(row)}`;
+}
+
+function signed(row: ComparedRow): string {
+  if (row.change === null) return NONE;
+  if (!isShare(row)) return readsAsFactor(row) ? factor(row.change) : change(row.change);
+  return signedShare(row.change).replace(" %", " points");
 }
 
 /** The word of a comparison, and the colour of its meaning. The headline follows it. */
@@ -59,6 +60,7 @@ export const VERDICTS = {
 } as const;
 
 export function verdictOf(row: ComparedRow, effect: number): string {
+  if (row.verdict === "same" && isShare(row) && row.baseline === 0 && row.candidate === 0) return "same: none";
   if (row.verdict === "same") return isShare(row) ? "same (±0.1 points)" : `same (±${number(Math.round(effect * 1e6) / 1e4)} %)`;
   if (row.verdict !== "cannot_tell") return row.verdict;
   return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
@@ -112,12 +114,22 @@ export function overlaid(comparison: RunComparison): { subject: ComparedSubject;
   return ordered.map((subject) => ({ subject, rows: rows(subject) })).filter((one) => one.rows.length > 0);
 }
 
-/** `+3.10 % to +7.20 %`. An end that the samples cannot determine is open; `within ±0.1 %` if both ends round to 0. */
+/** `+3.0 to +7.1 %`, `× 612 to × 894`, as in the terminal: `above +3.0 %` if an end is unknown, and `within ±0.1 %` if both round to 0. */
 export function intervalOf(row: ComparedRow): string {
-  if (row.low === null && row.high === null) return NONE;
-  const isNothing = (end: number | null) => end !== null && Math.abs(isShare(row) ? end : end - 1) < 0.0005;
-  if (isNothing(row.low) && isNothing(row.high)) return `within ±0.1 ${isShare(row) ? "points" : "%"}`;
-  return `${signed(row, row.low)} to ${signed(row, row.high)}`;
+  const [unit, asFactor] = [isShare(row) ? " points" : " %", readsAsFactor(row)];
+  const tenths = (value: number) => Math.round(1000 * (isShare(row) ? value : value - 1));
+  const end = (value: number) => {
+    if (asFactor) return factor(value);
+    const sign = tenths(value) === 0 ? "" : tenths(value) < 0 ? "−" : "+";
+    return `${sign}${(Math.abs(tenths(value)) / 10).toFixed(1)}`;
+  };
+  const after = asFactor ? "" : unit;
+  const { low, high } = row;
+  if (low !== null && high !== null) {
+    return tenths(low) === 0 && tenths(high) === 0 ? `within ±0.1${unit}` : `${end(low)} to ${end(high)}${after}`;
+  }
+  if (low !== null) return `above ${end(low)}${after}`;
+  return high !== null ? `below ${end(high)}${after}` : NONE;
 }
 
 export const movedSignals = (comparison: RunComparison): ComparedSubject[] =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import cases from "../../../crates/units/cases.json";
 
-import { bytes, count, counted, digitsOf, number, quantile, rate, seconds, secondsTo, share, shareTo } from "./number";
+import { bytes, change, count, counted, digitsOf, factor, number, quantile, rate, seconds, secondsTo, share, shareTo } from "./number";
 import { inUnit } from "./unit";
 
 type Case = [number | null, string];
@@ -13,6 +13,8 @@ const writers: [string, (value: number | null) => string, Case[]][] = [
   ["rate", rate, cases.write.rate as Case[]],
   ["number", number, cases.write.number as Case[]],
   ["share", share, cases.write.share as Case[]],
+  ["change", change, cases.write.change as Case[]],
+  ["factor", factor, cases.write.factor as Case[]],
   ["bytes", bytes, cases.write.bytes as Case[]],
   ["percentile", (value) => quantile(value as number), cases.write.percentile as Case[]],
 ];

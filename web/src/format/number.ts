@@ -60,6 +60,30 @@ export function share(value: number | null | undefined): string {
   return `${threeDigits(percent)} %`;
 }
 
+/** Ratio from which a change is written as a factor: `× 750` is easier to read than `+74900 %`. */
+export const FACTOR_MIN = 10;
+
+/** A relative change, from the ratio of the new value to the old one: `+5.12 %`, `−3.10 %`, `under 0.01 %`, from `FACTOR_MIN` on `× 750`. */
+export function change(ratio: number | null | undefined): string {
+  if (ratio == null || !Number.isFinite(ratio)) return NONE;
+  return ratio >= FACTOR_MIN ? factor(ratio) : signedShare(ratio - 1);
+}
+
+/** A share with its sign: `+5.12 %`, `−3.10 %`, `under 0.01 %`, `0 %`. */
+export function signedShare(part: number): string {
+  const size = share(Math.abs(part));
+  // A change below the smallest shown share has no readable sign.
+  if (size.startsWith("<")) return size.replace("<", "under ");
+  return part > 0 ? `+${size}` : part < 0 ? `−${size}` : size;
+}
+
+/** A ratio: `× 0.53`, `× 1.93`, `× 12`, `× 1,204`. */
+export function factor(ratio: number | null | undefined): string {
+  if (ratio == null || !Number.isFinite(ratio)) return NONE;
+  if (ratio < 0.01) return `× ${number(ratio)}`;
+  return `× ${ratio < 9.995 ? fixed(ratio, 2) : number(Math.round(ratio))}`;
+}
+
 /** Bytes in decimal units: `512 B`, `1.20 kB`, `3.40 MB`. */
 export function bytes(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NONE;

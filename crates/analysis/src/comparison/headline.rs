@@ -173,7 +173,8 @@ fn size(row: &ComparedRow) -> f64 {
     row.change.map_or(0.0, |change| if row.metric.is_difference() { change.abs() } else { change.ln().abs() })
 }
 
-/// `p95 of "Buy" is 12.1 % higher (8.30 % to 16.0 %)`, `rate of "Buy" is 12.1 % lower (−16.0 % to −8.30 %)`.
+/// `p95 of "Buy" is 12.1 % higher (8.30 % to 16.0 %)`, `rate of "Buy" is 12.1 % lower (−16.0 % to −8.30 %)`,
+/// `p95 of "Buy" is × 750 its baseline (× 612 to × 894)`.
 pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> String {
     let of = if subject.kind == SubjectKind::All { "all requests".to_owned() } else { format!("\"{}\"", subject.name) };
     let name = row.metric.name();
@@ -185,8 +186,12 @@ pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> Stri
     let direction = if change >= 1.0 { "higher" } else { "lower" };
     let least = if row.at_least.is_empty() { "" } else { "at least " };
     // The signs are those of the table in the same report.
-    let interval = row.low.zip(row.high);
-    let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(from - 1.0), percent(to - 1.0)));
+    let as_factor = row.reads_as_factor();
+    let end = |ratio: f64| if as_factor { loadstone_units::factor(ratio) } else { percent(ratio - 1.0) };
+    let interval = row.low.zip(row.high).map_or_else(String::new, |(from, to)| format!(" ({} to {})", end(from), end(to)));
+    if as_factor {
+        return format!("{name} of {of} is {least}{} its baseline{interval}", end(change));
+    }
     format!("{name} of {of} is {least}{} {direction}{interval}", percent((change - 1.0).abs()))
 }
 
@@ -297,5 +302,7 @@ mod tests {
         assert_eq!(words(0.88, 0.84, 0.92), "rate of \"Buy\" is 12.0 % lower (−16.0 % to −8.00 %)");
         assert_eq!(words(0.98, 0.95, 1.01), "rate of \"Buy\" is 2.00 % lower (−5.00 % to 1.00 %)");
         assert_eq!(words(1.12, 1.08, 1.16), "rate of \"Buy\" is 12.0 % higher (8.00 % to 16.0 %)");
+        assert_eq!(words(750.24, 612.0, 894.0), "rate of \"Buy\" is × 750 its baseline (× 612 to × 894)");
+        assert_eq!(words(1.5, 0.4, 21.3), "rate of \"Buy\" is × 1.50 its baseline (× 0.40 to × 21)");
     }
 }

@@ -200,6 +200,12 @@ pub struct ComparedRow {
 }
 
 impl ComparedRow {
+    /// Whether the change and its interval are written as factors: one of them is × 10 or more.
+    pub fn reads_as_factor(&self) -> bool {
+        !self.metric.is_difference()
+            && [self.change, self.low, self.high].into_iter().flatten().any(|ratio| ratio >= loadstone_units::FACTOR_MIN)
+    }
+
     /// Whether the row's own interval excludes no change.
     pub(super) fn excludes_no_change(&self) -> bool {
         let none = if self.metric.is_difference() { 0.0 } else { 1.0 };

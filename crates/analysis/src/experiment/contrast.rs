@@ -177,7 +177,7 @@ fn verdict(subjects: &[ExperimentSubject]) -> ComparisonVerdict {
     }
 }
 
-/// The largest change is listed first, and throughput last.
+/// The largest change is listed first, and the rate last.
 fn headline(verdict: ComparisonVerdict, subjects: &[ExperimentSubject], effect: f64) -> String {
     let deciding = || subjects.iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row))).filter(|(_, row)| row.decides);
     let describe = |wanted: RowVerdict| {
@@ -207,10 +207,10 @@ fn size(row: &ExperimentRow) -> f64 {
     row.change.map_or(0.0, |change| if row.metric.is_difference() { change.abs() } else { change.ln().abs() })
 }
 
-/// `p95 of "Check out" 120 ms → 41.0 ms (×0.34, 0.31–0.37)`, `throughput 98.1/s → 159/s (+62 %, +58 to +66)`.
+/// `p95 of "Check out" 120 ms → 41.0 ms (× 0.34, 0.31 to 0.37)`, `rate 98.1/s → 159/s (× 1.62, 1.58 to 1.66)`.
 pub(super) fn row_in_words(subject: &ExperimentSubject, row: &ExperimentRow) -> String {
     let of = if subject.kind == SubjectKind::All { String::new() } else { format!(" of \"{}\"", subject.name) };
-    let name = if row.metric == ComparedMetric::Rate { "throughput" } else { row.metric.name() };
+    let name = row.metric.name();
     let (Some(from), Some(to), Some(change)) = (row.from, row.to, row.change) else { return format!("{name}{of}") };
     let shown = |value: f64| match row.metric {
         ComparedMetric::Rate => loadstone_units::rate(value),
@@ -219,22 +219,13 @@ pub(super) fn row_in_words(subject: &ExperimentSubject, row: &ExperimentRow) -> 
     };
     let interval = match row.metric {
         ComparedMetric::Failures => String::new(),
-        ComparedMetric::Rate => {
-            let signed = |value: f64| format!("{:+.1}", 100.0 * (value - 1.0)).replace('-', "−");
-            let ends = row.low.zip(row.high).map(|(low, high)| format!(", {} to {}", signed(low), signed(high)));
-            format!(" ({} %{})", signed(change), ends.unwrap_or_default())
-        }
         _ => {
-            let ends = row.low.zip(row.high).map(|(low, high)| format!(", {}–{}", factor(low), factor(high)));
-            format!(" (×{}{})", factor(change), ends.unwrap_or_default())
+            let end = |ratio: f64| loadstone_units::factor(ratio).replace("× ", "");
+            let ends = row.low.zip(row.high).map(|(low, high)| format!(", {} to {}", end(low), end(high)));
+            format!(" ({}{})", loadstone_units::factor(change), ends.unwrap_or_default())
         }
     };
     format!("{name}{of} {} → {}{interval}", shown(from), shown(to))
-}
-
-/// Two decimals below ten, otherwise a whole number.
-fn factor(value: f64) -> String {
-    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
 }
 
 /// A share that a user set: `10 %`.
@@ -305,7 +296,7 @@ mod tests {
             rows: Vec::new(),
         };
         let words = row_in_words(&subject, &row);
-        assert!(words.starts_with("mean of \"Check out\" 122 ms → 40.4 ms (×0.33, 0."), "{words}");
+        assert!(words.starts_with("mean of \"Check out\" 122 ms → 40.4 ms (× 0.33, 0."), "{words}");
         let rate = ExperimentRow {
             metric: ComparedMetric::Rate,
             from: Some(98.1),
@@ -316,6 +307,6 @@ mod tests {
             ..row
         };
         let all = ExperimentSubject { kind: SubjectKind::All, ..subject };
-        assert_eq!(row_in_words(&all, &rate), "throughput 98.1/s → 159/s (+62.0 %, +58.0 to +66.0)");
+        assert_eq!(row_in_words(&all, &rate), "rate 98.1/s → 159/s (× 1.62, 1.58 to 1.66)");
     }
 }

@@ -97,7 +97,7 @@ fn sentence(found: &Sensitivity) -> String {
         SensitivityMetric::Rate if crosses => String::new(),
         SensitivityMetric::Rate => {
             let per_ms = |slope: f64| format!("{:.2}", slope / 1e3).replace('-', "−");
-            format!("each ms of delay changes throughput by {} requests/s ({} to {})", per_ms(found.slope), per_ms(low), per_ms(high))
+            format!("each ms of delay changes the rate by {} requests/s ({} to {})", per_ms(found.slope), per_ms(low), per_ms(high))
         }
     }
 }

@@ -225,7 +225,7 @@ fn is_decided(contrast: &KnobContrast) -> bool {
     rows().next().is_some() && rows().all(|row| row.verdict != RowVerdict::CannotTell)
 }
 
-/// The deciding numbers: throughput, and for each request with at least a tenth of the time its p95, or its mean if blocks have too few
+/// The deciding numbers: the rate, and for each request with at least a tenth of the time its p95, or its mean if blocks have too few
 /// samples.
 fn deciding(first: &[&Block], settings: &TrialSettings) -> Deciding {
     let all = SubjectKey { kind: SubjectKind::All, series: None };

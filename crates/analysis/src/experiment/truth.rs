@@ -198,7 +198,7 @@ fn a_limiting_pool_is_proved_and_the_sentence_has_the_size_of_the_change() {
     let rate = of(SubjectKind::All, ComparedMetric::Rate);
     assert!(rate.low.unwrap() < 2.0 && rate.high.unwrap() > 1.85, "{rate:?}");
     assert!(of(SubjectKind::Request, ComparedMetric::P95).high.unwrap() < 0.8);
-    for part in ["p95 of \"Check out\"", "(×0.", "throughput"] {
+    for part in ["p95 of \"Check out\"", "(× 0.", "rate"] {
         assert!(contrast.headline.contains(part), "{}", contrast.headline);
     }
     // Listing takes less than a tenth of every block's time, so it does not delay the decision.

@@ -494,7 +494,7 @@ fn after_observations(observed: &[String], next: &str) -> String {
     if observed.is_empty() { next.to_owned() } else { format!("Observed: {}. {next}", observed.join("; ")) }
 }
 
-/// The most informative missing observer, as a line for the script.
+/// The most informative missing observer, as code for the next run.
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let is_observed = |role| facts.signals.parts_with(role).next().is_some();
     let target = LoadTarget::of(&facts.run.plan);

@@ -128,7 +128,7 @@ impl<'a> CapacitySearch<'a> {
         let what = format!("Ramp, for the cause: {} to {} over {length}", unit.words(from), unit.words(to));
         self.say(&what);
         let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
-        lines.report(&WorkProgress::of(what, (spent, seconds), &name_of(&self.folder)));
+        lines.report(&WorkProgress::of(what, (spent, seconds), Some(&name_of(&self.folder))));
         if let ProbeEnd::Done(ramp) = self.probe(to, self.request.load.ramp((from, to), seconds), seconds, interrupts)? {
             self.say(&format!("  {}", ramp.findings.first().map_or("no cause was found", String::as_str)));
             self.ramp = Some(*ramp);
@@ -212,7 +212,9 @@ impl<'a> CapacitySearch<'a> {
         let words = self.request.settings.unit.words(load);
         let what = format!("Probe {}, {why}: {words} for {}", self.probes.len() + 1, loadstone_units::seconds(seconds));
         self.say(&format!("{what}; at most {} left", loadstone_units::seconds((self.request.settings.budget_seconds - spent).round())));
-        lines.report(&WorkProgress::of(what, (spent, left), &name_of(&self.folder)));
+        // The result is written after each probe.
+        let answer = (!self.probes.is_empty()).then(|| name_of(&self.folder));
+        lines.report(&WorkProgress::of(what, (spent, left), answer.as_deref()));
     }
 
     /// Seconds. The remaining time is what a search usually takes, and at least one probe.

@@ -20,7 +20,7 @@ use crate::comparison::ConcludedRun;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, FlagError, UsageError};
-use crate::flags::{self, K6ScriptArgs, NetworkArgs, ParameterArgs, RunsFolderArgs};
+use crate::flags::{self, K6ScriptArgs, NetworkArgs, ObserverArgs, ParameterArgs, RunsFolderArgs, observers_of};
 use crate::k6_source::K6Source;
 use crate::objective;
 use crate::scratch::scratch_folder;
@@ -104,6 +104,8 @@ pub(crate) struct CapacityArgs {
     #[command(flatten)]
     url: UrlArgs,
     #[command(flatten)]
+    observers: ObserverArgs,
+    #[command(flatten)]
     network: NetworkArgs,
     #[command(flatten)]
     folder: RunsFolderArgs,
@@ -149,6 +151,11 @@ impl CapacityArgs {
             if let Some(flag) = self.url.first_set() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
+            if let Some(flag) = self.observers.first_set() {
+                return Err(
+                    UsageError(format!("{flag} is for a URL without a script; {what} names its observers in `observe: [ … ]`")).into()
+                );
+            }
             if loadstone_k6::is_k6_script(Path::new(what)) {
                 self.of_k6(Path::new(what), what)?
             } else {
@@ -171,7 +178,9 @@ impl CapacityArgs {
             return Err(UsageError(format!("{flag}: a search decides how long its probes last, see --probe and --budget")).into());
         }
         let request = self.url.request(what)?;
-        let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
+        let mut plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
+        self.observers.apply(&mut plan);
+        observers_of(&plan)?;
         Ok(RunSource::Url(Box::new(UrlRun { request, plan, workers: self.workers(), network: &self.network })))
     }
 
@@ -206,7 +215,8 @@ impl CapacityArgs {
 
     /// The analysis of a finished run.
     fn of_ramp(&self, run: &str, context: &CommandContext) -> anyhow::Result<Exit> {
-        if let Some(flag) = self.url.first_set() {
+        let of_load = self.url.first_set().map(str::to_owned).or(self.observers.first_set());
+        if let Some(flag) = of_load {
             return Err(UsageError(format!("{flag} has no effect with --of-run, which generates no load")).into());
         }
         let run = ConcludedRun::read(&flags::find(&self.folder.runs, run)?)?;

@@ -54,7 +54,7 @@ pub(crate) struct ExperimentArgs {
     /// Relative change that is too small to matter.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
     effect: String,
-    /// Metric that decides: 'p95 of Check out', 'rate', 'mean of Search'.  [default: throughput, and p95 of the requests that take most of the time]
+    /// Metric that decides: 'p95 of Check out', 'rate', 'mean of Search'.  [default: the rate, and p95 of the requests that take most of the time]
     #[arg(long, value_name = "METRIC [of NAME]")]
     measure: Option<String>,
     /// Verify a finding of an earlier run, by its number: change the knob that the finding names.

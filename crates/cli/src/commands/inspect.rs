@@ -8,8 +8,8 @@ use loadstone_plan::TestPlan;
 
 use crate::argument;
 use crate::context::CommandContext;
-use crate::exit::{Exit, UsageError};
-use crate::flags::{K6ScriptArgs, ParameterArgs};
+use crate::exit::Exit;
+use crate::flags::{K6ScriptArgs, ParameterArgs, observers_of};
 use crate::k6_source::print_notes;
 use crate::system_file::merged;
 
@@ -33,10 +33,9 @@ impl InspectArgs {
             self.k6.check_unused(&self.file.display().to_string())?;
             loadstone_script::load(&self.file, &self.params.inputs()?)?.plan
         };
-        let secrets = plan.all_secrets();
-        loadstone_session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+        observers_of(&plan)?;
         // Written in one call: the JSON writer's error would hide that the reader has closed the pipe (`| head`).
-        let text = serde_json::to_string_pretty(&plan.hiding(&secrets))?;
+        let text = serde_json::to_string_pretty(&plan.hiding(&plan.all_secrets()))?;
         writeln!(std::io::stdout(), "{text}")?;
         Ok(Exit::Passed)
     }

@@ -11,7 +11,7 @@ use crate::argument;
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
-use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
+use crate::flags::{NetworkArgs, ObserverArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
 use crate::k6_run::{K6Args, K6Run};
 use crate::k6_source::K6Source;
@@ -25,7 +25,8 @@ Examples:
   loadstone run shop.load.ts -p usersPerSecond=20
   loadstone run script.js -e BASE_URL=http://127.0.0.1:8080 -u 10 -d 30s    # a k6 script
   loadstone run http://127.0.0.1:8080/ --rate 500 --for 30s
-  loadstone run http://127.0.0.1:8080/ --users 50 --for 10s --threshold 'p99<50ms'")]
+  loadstone run http://127.0.0.1:8080/ --users 50 --for 10s --threshold 'p99<50ms'
+  loadstone run http://127.0.0.1:8080/ --rate 500 --process 8080 --postgres postgres://app@127.0.0.1/shop    # observes the system, too")]
 pub(crate) struct RunArgs {
     /// A test (*.load.ts), a k6 script or a URL.
     #[arg(value_name = "FILE|URL")]
@@ -34,6 +35,8 @@ pub(crate) struct RunArgs {
     params: ParameterArgs,
     #[command(flatten)]
     url: UrlArgs,
+    #[command(flatten)]
+    observers: ObserverArgs,
     #[command(flatten)]
     k6: K6Args,
     #[command(flatten)]
@@ -76,12 +79,13 @@ impl RunArgs {
             return Err(UsageError(format!("{flag} is for k6 scripts; a URL takes --users, --rate and --for")).into());
         }
         let request = self.url.request(&self.what)?;
-        let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
+        let mut plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
+        self.observers.apply(&mut plan);
         let url = UrlRun { request, plan, workers: self.workers(), network: &self.network };
         let network = url.network_options(&url.plan);
         check_network(&network)?;
         self.network.limits.check_plan(&url.plan)?;
-        let session = url.session(url.plan.clone(), &network, &self.tags, self.output.runs.clone());
+        let session = url.session(url.plan.clone(), &network, &self.tags, self.output.runs.clone())?;
         let session = Session { finds_early: self.output.live, ..session };
         let run = CommandRun {
             output: &self.output,
@@ -109,6 +113,11 @@ impl RunArgs {
             ))
             .into());
         }
+        if let Some(flag) = self.observers.first_set() {
+            return Err(
+                UsageError(format!("{flag} is for a URL without a script; {} names its observers in `observe: [ … ]`", self.what)).into()
+            );
+        }
         let fleet = self.fleet.resolve(self.workers)?.map(Box::new);
         if let Some(flag) = self.network.first_set().filter(|_| fleet.is_some()) {
             return Err(UsageError(format!("{flag} is not sent to the agents of a fleet: set it in the test (docs/protocols.md)")).into());
@@ -127,6 +136,15 @@ impl RunArgs {
         let wrong = |problem: String| Err(UsageError(problem).into());
         if let Some(flag) = self.url.first_set_except_body() {
             return wrong(format!("{flag} is for a URL without a script; a k6 script takes the flags of k6: -u, -d, -i, -s, -e"));
+        }
+        if let Some(flag) = self.observers.first_set() {
+            let file = Path::new(&self.what).with_extension("system.ts");
+            return wrong(format!(
+                "{flag} is for a URL without a script; observe the system of a k6 script by a file {}: \
+                 `export default {{ observe: [ … ] }}`, or run `loadstone watch {flag} … -- k6 run {}`",
+                file.display(),
+                self.what
+            ));
         }
         if self.fleet.resolve(self.workers)?.is_some() {
             return wrong("--fleet does not run k6 scripts: agents cannot exchange checks yet; run the script on one machine".to_owned());

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use loadstone_metrics::CommandEnd;
-use loadstone_plan::{LoadModel, Secrets, TestPlan};
+use loadstone_plan::{LoadModel, TestPlan};
 use loadstone_protocol::NetworkOptions;
 use loadstone_secrets::{MASK, is_credential, is_password};
 use loadstone_session::{PrintedLines, Session};
 use loadstone_watch::{Watch, WatchChoices, WatchEnd, WatchLimits};
-use serde_json::{Value, json};
 
 use crate::command_run::CommandRun;
 use crate::context::CommandContext;
 use crate::exit::{Exit, ProcessExit, UsageError};
-use crate::flags::{LimitArgs, OutputArgs, ParameterArgs};
+use crate::flags::{LimitArgs, ObserverArgs, OutputArgs, ParameterArgs, observers_of};
 use crate::objective;
 use crate::system_file::with_system;
 
@@ -34,13 +33,13 @@ pub(crate) struct WatchArgs {
     /// The command that generates the load.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Format of the record: k6-json, jtl, locust, vegeta-csv, gatling, hey-csv or access-log.  [default: by the command or the file]
+    /// k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon or access-log.  [default: by the command or the file]
     #[arg(long, value_name = "FORMAT", help_heading = "Record")]
     record: Option<String>,
     /// Read the record from this file while it is written. A folder: Gatling's folder of results.
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     follow: Option<PathBuf>,
-    /// The log_format of nginx or the LogFormat of Apache. It needs a time of day, a request time, a status and a path.
+    /// The log_format of nginx, the LogFormat of Apache, `envoy` or `istio`. A pattern needs a time of day, a request time, a status and a path.
     #[arg(long, value_name = "PATTERN", help_heading = "Record")]
     log_format: Option<String>,
     /// Whether requests arrive regardless of responses, or users wait for responses.  [default: by the tool and its script]
@@ -55,24 +54,8 @@ pub(crate) struct WatchArgs {
     /// Ctrl-C is the planned end: the run counts as complete.
     #[arg(long, help_heading = "Record")]
     until_signal: bool,
-    /// Observe the process that listens on this port, or has this name. Can be repeated, as the next flags can.
-    #[arg(long, value_name = "PORT|NAME", help_heading = "Observe")]
-    process: Vec<String>,
-    /// Observe the machine.
-    #[arg(long, help_heading = "Observe")]
-    host: bool,
-    /// Observe a PostgreSQL server.
-    #[arg(long, value_name = "URL", help_heading = "Observe")]
-    postgres: Vec<String>,
-    /// Observe a MySQL or MariaDB server.
-    #[arg(long, value_name = "URL", help_heading = "Observe")]
-    mysql: Vec<String>,
-    /// Observe a Redis server.
-    #[arg(long, value_name = "URL", help_heading = "Observe")]
-    redis: Vec<String>,
-    /// Read metrics in the format of Prometheus.
-    #[arg(long, value_name = "URL", help_heading = "Observe")]
-    prometheus: Vec<String>,
+    #[command(flatten)]
+    observers: ObserverArgs,
     /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'. Can be repeated.
     #[arg(long = "threshold", value_name = "OBJECTIVE")]
     thresholds: Vec<String>,
@@ -99,8 +82,7 @@ impl WatchArgs {
         let watch = Watch::prepare(&self.choices(), self.limits()?)?.with_quiet_stdout(self.output.json);
         let name = self.name.clone().unwrap_or_else(|| watch.tool().to_owned());
         let mut plan = watch.plan(&name, self.shown_command());
-        plan.observers = self.observers();
-        plan.observers.iter().for_each(|described| plan.secrets.learn_description(described));
+        self.observers.apply(&mut plan);
         for text in &self.thresholds {
             plan.thresholds.push(objective::parse("--threshold", text)?);
         }
@@ -151,32 +133,8 @@ impl WatchArgs {
         Ok(WatchLimits { duration_ns: self.duration_ns, pid: self.pid, until_signal: self.until_signal })
     }
 
-    /// The descriptions that `observe.KIND(…)` of a script gives.
-    fn observers(&self) -> Vec<Value> {
-        let process = |of: &String| match of.parse::<u16>() {
-            Ok(port) => json!({ "kind": "process", "port": port }),
-            Err(_) => json!({ "kind": "process", "name": of }),
-        };
-        let by_url = |kind: &'static str, urls: &[String]| -> Vec<Value> {
-            // The second and later ones need their own names.
-            let named = |(index, url): (usize, &String)| match index {
-                0 => json!({ "kind": kind, "url": url }),
-                _ => json!({ "kind": kind, "url": url, "name": format!("{kind}{}", index + 1) }),
-            };
-            urls.iter().enumerate().map(named).collect()
-        };
-        let mut all: Vec<Value> = self.process.iter().map(process).collect();
-        all.extend(self.host.then(|| json!({ "kind": "host" })));
-        for (kind, urls) in [("postgres", &self.postgres), ("mysql", &self.mysql), ("redis", &self.redis), ("prometheus", &self.prometheus)]
-        {
-            all.extend(by_url(kind, urls));
-        }
-        all
-    }
-
     fn session(&self, plan: TestPlan) -> anyhow::Result<Session> {
-        let hidden = |problem: String, secrets: &Secrets| UsageError(secrets.hide(&problem).into_owned());
-        let observers = loadstone_session::observers(&plan).map_err(|problem| hidden(problem.to_string(), &plan.all_secrets()))?;
+        let observers = observers_of(&plan)?;
         let printed = PrintedLines::new();
         let sender = printed.sender();
         let session = Session {
@@ -193,7 +151,7 @@ impl WatchArgs {
             finds_early: self.output.live,
         };
         let Some(file) = &self.file else { return Ok(session) };
-        if !self.observers().is_empty() {
+        if self.observers.first_set().is_some() {
             return Err(UsageError(format!("observers come from {} or from flags, not from both", file.display())).into());
         }
         with_system(session, file, &self.params.inputs()?, &sender)

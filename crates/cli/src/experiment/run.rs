@@ -181,7 +181,9 @@ impl Blocks<'_> {
         let rounds = if next.round == 0 { self.asked.rounds_max } else { self.trial.rounds_left() };
         let left = (rounds * values) as f64 - f64::from(ran % values as u32);
         let text = format!("Round {}: {} {label}", next.round + 1, self.asked.knob.name);
-        self.lines.report(&WorkProgress::of(text, (seconds, left.max(1.0) * each), &self.answer));
+        // The result is written after each round.
+        let answer = (next.round > 0).then_some(self.answer.as_str());
+        self.lines.report(&WorkProgress::of(text, (seconds, left.max(1.0) * each), answer));
     }
 
     /// Whether it ran to its end.

@@ -176,3 +176,33 @@ fn a_url_whose_every_request_fails_does_not_pass_without_a_threshold() {
     // A threshold that allows failures decides instead.
     Folder::new().run(&["run", &raw.address, "--rate", "20", "--for", "1s", "--threshold", "failures<=100%"]).passes();
 }
+
+/// The flags are those of `watch`.
+#[test]
+fn flags_observe_the_system_of_a_url() {
+    let target = server::nginx();
+    let port = target.rsplit(':').next().expect("an address with its port");
+    let folder = Folder::new().file("own.load.ts", "export default {};").file("own.js", "import \"k6\";\nexport default function () {}");
+    let ended = folder.run(&["run", target, "--rate", "20", "--for", "3s", "--process", port, "--host"]).passes();
+    let signals = std::fs::read_to_string(folder.runs().remove(0).join("signals.jsonl")).expect("signals.jsonl");
+    for name in [format!("\"process:{port}/cpu\""), "\"host/runnable\"".to_owned()] {
+        assert!(signals.contains(&name), "{name}\n{}", ended.everything());
+    }
+    folder.run(&["run", target, "--postgres", "mysql://app:hunter2@h/"]).code(2).says("postgres").does_not_say("hunter2");
+    folder.run(&["capacity", target, "--objective", "p99<1s", "--redis", "nonsense"]).code(2).says("redis");
+    folder.run(&["run", "own.load.ts", "--process", port]).code(2).says("--process is for a URL without a script").says("observe: [");
+    folder.run(&["run", "own.js", "--process", port]).code(2).says("own.system.ts").says("loadstone watch --process");
+    folder.run(&["capacity", "own.load.ts", "--host"]).code(2).says("--host is for a URL without a script");
+}
+
+/// There is no script to change.
+#[test]
+fn the_advice_for_a_url_names_the_flag_of_the_missing_observer() {
+    let wait = loadstone_stub::Delay::Fixed { ns: 20e6 };
+    let behaviour = loadstone_stub::Behaviour::new().wait(wait).concurrency(2);
+    let target = loadstone_stub::Server::builder().route("* /", behaviour).start().expect("a server");
+    let url = target.url("/");
+    let port = url.trim_end_matches('/').rsplit(':').next().expect("an address with its port");
+    let ended = Folder::new().run(&["run", &url, "--rate", "200", "--ramp", "5s", "--for", "1s"]);
+    ended.says(&format!("`--process {port}`")).does_not_say("observe: [");
+}

@@ -32,7 +32,7 @@ fn known(row: &ComparedRow, value: f64) -> String {
     }
 }
 
-/// The change: `+5.12 %`, `−3.10 %`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound.
+/// The change: `+5.12 %`, `−3.10 %`, `× 750`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound.
 pub(super) fn change(row: &ComparedRow) -> String {
     let bound = match row.at_least.first() {
         Some(Side::Baseline) => "≤ ",
@@ -42,19 +42,21 @@ pub(super) fn change(row: &ComparedRow) -> String {
     row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| format!("{bound}{}", signed(row, change)))
 }
 
-/// The interval: `+3.0 to +7.1 %`; `above +3.0 %` if one end is unknown, and `within ±0.1 %` if both ends round to 0.
+/// The interval: `+3.0 to +7.1 %`, `× 612 to × 894`; `above +3.0 %` if one end is unknown, and `within ±0.1 %` if both ends round to 0.
 pub(super) fn interval(row: &ComparedRow) -> String {
-    let unit = if row.metric.is_difference() { "points" } else { "%" };
     let tenths = |change: f64| (1000.0 * if row.metric.is_difference() { change } else { change - 1.0 }).round();
+    let (unit, as_factor) = (if row.metric.is_difference() { " points" } else { " %" }, row.reads_as_factor());
     let end = |change: f64| match tenths(change) {
+        _ if as_factor => loadstone_units::factor(change),
         0.0 => "0.0".to_owned(),
         tenths => format!("{}{:.1}", if tenths < 0.0 { "−" } else { "+" }, tenths.abs() / 10.0),
     };
+    let after = if as_factor { "" } else { unit };
     match (row.low, row.high) {
-        (Some(low), Some(high)) if tenths(low) == 0.0 && tenths(high) == 0.0 => format!("within ±0.1 {unit}"),
-        (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
-        (Some(low), None) => format!("above {} {unit}", end(low)),
-        (None, Some(high)) => format!("below {} {unit}", end(high)),
+        (Some(low), Some(high)) if tenths(low) == 0.0 && tenths(high) == 0.0 => format!("within ±0.1{unit}"),
+        (Some(low), Some(high)) => format!("{} to {}{after}", end(low), end(high)),
+        (Some(low), None) => format!("above {}{after}", end(low)),
+        (None, Some(high)) => format!("below {}{after}", end(high)),
         (None, None) => loadstone_units::NONE.to_owned(),
     }
 }
@@ -65,15 +67,10 @@ fn round(share: f64) -> String {
 }
 
 fn signed(row: &ComparedRow, change: f64) -> String {
-    /// A smaller change is not shown as a number, so it has no sign.
-    const SMALLEST: f64 = 0.0001;
-    let (part, unit, format): (f64, &str, fn(f64) -> String) =
-        if row.metric.is_difference() { (change, "points", loadstone_units::points) } else { (change - 1.0, "%", loadstone_units::share) };
-    match part {
-        0.0 => format(part),
-        part if part.abs() < SMALLEST => format!("under {} {unit}", 100.0 * SMALLEST),
-        part if part < 0.0 => format!("−{}", format(-part)),
-        part => format!("+{}", format(part)),
+    match row.metric.is_difference() {
+        true => loadstone_units::signed_share(change).replace(" %", " points"),
+        false if row.reads_as_factor() => loadstone_units::factor(change),
+        false => loadstone_units::change(change),
     }
 }
 
@@ -276,6 +273,14 @@ mod tests {
         assert_eq!(change(&risen), "+1.25 points");
         let shrunk = row(ComparedMetric::P95, 0.969, (0.95, 0.99));
         assert_eq!((change(&shrunk).as_str(), interval(&shrunk).as_str()), ("−3.10 %", "−5.0 to −1.0 %"));
+    }
+
+    #[test]
+    fn large_changes_and_their_intervals_are_factors() {
+        let grown = row(ComparedMetric::P95, 750.24, (612.0, 894.0));
+        assert_eq!((change(&grown).as_str(), interval(&grown).as_str()), ("× 750", "× 612 to × 894"));
+        let wide = row(ComparedMetric::P95, 1.5, (0.4, 21.3));
+        assert_eq!((change(&wide).as_str(), interval(&wide).as_str()), ("× 1.50", "× 0.40 to × 21"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) fn number(metric: ComparedMetric, value: f64) -> String {
     }
 }
 
-/// The change: `×0.34`, or `+1.2 points` for shares.
+/// The change: `× 0.34`, or `+1.2 points` for shares.
 pub(super) fn change(row: &ExperimentRow) -> String {
     row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| end(row, change))
 }
@@ -55,10 +55,8 @@ fn end(row: &ExperimentRow, change: f64) -> String {
         // A change between two shares of 0 has no minus sign.
         let points = if points.abs() < 0.005 { 0.0 } else { points };
         format!("{points:+.2} points").replace('-', "−").replace("+0.00", "0.00")
-    } else if change < 10.0 {
-        format!("×{change:.2}")
     } else {
-        format!("×{change:.0}")
+        loadstone_units::factor(change)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The experiment as a page draws it: every string is formatted and every value has its position.
 
-use loadstone_analysis::{BlockNumber, ComparedMetric, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast};
+use loadstone_analysis::{BlockNumber, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast};
 use serde::Serialize;
 
 use super::cells;
@@ -132,7 +132,7 @@ impl ExperimentView {
                 ProofView { word: word.to_owned(), tone: paint.into(), claim: proof.claim.clone(), because: proof.because.clone() }
             }),
             contrasts: experiment.contrasts.iter().map(|one| contrast(experiment, one, &axis)).collect(),
-            ratios: axis.ticks(|ratio| format!("×{}", loadstone_units::number(ratio))),
+            ratios: axis.ticks(|ratio| format!("× {}", loadstone_units::number(ratio))),
             same: axis.interval(Some(1.0 / effect), 1.0, Some(effect)),
             sensitivities: experiment.sensitivities.iter().map(|of| of.sentence.clone()).filter(|sentence| !sentence.is_empty()).collect(),
             blocks: blocks(experiment),
@@ -225,7 +225,6 @@ fn course(experiment: &Experiment, which: usize, number: &BlockNumber) -> Course
         group: number.group.clone(),
         rows: Vec::new(),
     };
-    let metric = if number.metric == ComparedMetric::Rate { "throughput" } else { number.metric.name() };
     let point = |(block, value): (usize, f64)| {
         let of = &experiment.blocks[block];
         CoursePoint {
@@ -234,5 +233,9 @@ fn course(experiment: &Experiment, which: usize, number: &BlockNumber) -> Course
             text: format!("round {}, {} {}: {}", of.round + 1, experiment.knob, of.value, write(value)),
         }
     };
-    CourseView { title: format!("{metric}, {}", cells::title(&subject)), ticks: axis.ticks(write), points: values().map(point).collect() }
+    CourseView {
+        title: format!("{}, {}", number.metric.name(), cells::title(&subject)),
+        ticks: axis.ticks(write),
+        points: values().map(point).collect(),
+    }
 }

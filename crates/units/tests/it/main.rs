@@ -23,6 +23,8 @@ fn numbers_are_formatted_as_the_table_defines() {
     writes("number", loadstone_units::number);
     writes("share", loadstone_units::share);
     writes("percentile", loadstone_units::percentile);
+    writes("change", loadstone_units::change);
+    writes("factor", loadstone_units::factor);
     for (name, write) in
         [("count", loadstone_units::count as fn(u64) -> String), ("bytes", loadstone_units::bytes), ("memory", loadstone_units::memory)]
     {
