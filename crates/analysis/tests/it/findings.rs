@@ -260,7 +260,7 @@ fn advice_is_in_the_terms_in_which_the_run_is_defined() {
     assert!(test_file.contains("`observe: [observe.process({ port: 8080 })]`, with the port"), "{test_file}");
     assert!(test_file.contains("`.run(users.ramp(3, 60)"), "{test_file}");
     let url = remark(None, TestLanguage::Loadstone, Vec::new());
-    assert!(url.contains("in a test file, which `loadstone init` writes") && url.contains("`--users 60 --ramp 2m --for 1m`"), "{url}");
+    assert!(url.contains("`--process 8080`") && url.contains("`--users 60 --ramp 2m --for 1m`"), "{url}");
 }
 
 /// Twenty seconds of random arrivals: a few seconds of low load are no more certain than the same number of high load.
