@@ -5,6 +5,7 @@
 //! test, computed once. The rules in `findings` read only facts and report what limits the system. Definitions: docs/metrics.md,
 //! docs/validity.md and docs/findings.md.
 
+mod advice_terms;
 mod capacity;
 mod censored;
 mod change_rows;
@@ -38,6 +39,7 @@ mod time_stats;
 mod uncertainty;
 mod validity;
 
+pub use advice_terms::{AdviceTerms, WantedObserver};
 pub use capacity::{
     Capacity, CapacityEnd, CapacityInterval, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ObjectiveReading,
     ProbeDisturbance, ProbeLean, ProbeReading, ProbeReason, RampEstimate, RampPoint, ResourceCeiling, ScalabilityLaw, UnknownCeiling,

@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use loadstone_analysis::{ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary};
+use loadstone_analysis::{
+    AdviceTerms, ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary, WantedObserver,
+};
 use loadstone_report::comparison;
 use loadstone_report::terminal::{ColorChoice, Style};
 use loadstone_run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
@@ -56,7 +58,7 @@ impl ConcludedRun {
 }
 
 /// Explains why no metric matches a gate, and what to do: fix the name, or add the missing observer.
-fn why_unmeasured(result: &GateResult, comparison: &RunComparison, candidate: &Run) -> Option<String> {
+fn why_unmeasured(result: &GateResult, comparison: &RunComparison, run: &Run) -> Option<String> {
     let ComparisonGate { metric, name, .. } = &result.gate;
     if result.state != GateState::Undecided {
         return None;
@@ -69,9 +71,12 @@ fn why_unmeasured(result: &GateResult, comparison: &RunComparison, candidate: &R
     }
     let of_the_target = matches!(metric, Some(ComparedMetric::CpuPerRequest | ComparedMetric::Memory));
     let measured = || comparison.subjects.iter().flat_map(|subject| &subject.rows).any(|row| Some(row.metric) == *metric);
-    let code = if candidate.info.file.is_none() { "--process PORT" } else { "observe: [observe.process({ port: … })]" };
-    let remedy = || format!("the target's processes were not observed in both runs: `{code}`, docs/observers.md");
-    (of_the_target && !measured()).then(remedy)
+    (of_the_target && !measured()).then(|| {
+        let observing = AdviceTerms::of(run).observing(&[WantedObserver::Process { port: 8080 }]);
+        format!(
+            "the target's processes were not observed in both runs: {observing}, with the port that they listen on; see docs/observers.md"
+        )
+    })
 }
 
 /// The baseline of a run. It is resolved before the load starts, so that a wrong baseline does not waste a run.

@@ -6,7 +6,7 @@ use crate::input::sets_option;
 
 /// Variables of k6 without effect, by the start of their names.
 /// Source: the variables that the code of k6 1.3 and its outputs reads.
-const KNOWN_STARTS: [&str; 40] = [
+const KNOWN_STARTS: [&str; 39] = [
     "K6_AUTO_EXTENSION_RESOLUTION",
     "K6_BINARY_PROVISIONING",
     "K6_BROWSER_",
@@ -40,7 +40,6 @@ const KNOWN_STARTS: [&str; 40] = [
     "K6_SUMMARY_EXPORT",
     "K6_SUMMARY_MODE",
     "K6_SYSTEM_TAGS",
-    "K6_TAGS",
     "K6_THRESHOLDS",
     "K6_TLSAUTH",
     "K6_TLS_CIPHER_SUITES",

@@ -62,7 +62,7 @@ const BOOLEANS: [(&str, &str); 10] = [
 /// Whether a variable sets an option.
 pub(crate) fn sets_option(variable: &str) -> bool {
     let listed = NUMBERS.iter().chain(&STRINGS).chain(&BOOLEANS).any(|(name, _)| *name == variable);
-    listed || ["K6_SUMMARY_TREND_STATS", "K6_STAGES"].contains(&variable)
+    listed || ["K6_SUMMARY_TREND_STATS", "K6_STAGES", "K6_TAGS"].contains(&variable)
 }
 
 /// The options that `K6_*` variables set.
@@ -94,6 +94,13 @@ pub fn options_of_environment(variables: &BTreeMap<String, String>) -> Result<Ma
     }
     if let Some(text) = variables.get("K6_SUMMARY_TREND_STATS") {
         options.insert("summaryTrendStats".to_owned(), text.split(',').map(str::trim).collect());
+    }
+    if let Some(text) = variables.get("K6_TAGS").filter(|text| !text.trim().is_empty()) {
+        let pair = |pair: &str| match pair.split_once(':') {
+            Some((name, value)) => Ok((name.to_owned(), value.into())),
+            None => Err(format!("K6_TAGS={text}: write NAME:VALUE,NAME:VALUE")),
+        };
+        options.insert("tags".to_owned(), Value::Object(text.split(',').map(pair).collect::<Result<_, String>>()?));
     }
     if let Some(text) = variables.get("K6_STAGES") {
         options.insert("stages".to_owned(), stages(&text.split(',').map(str::to_owned).collect::<Vec<_>>())?);
@@ -128,7 +135,11 @@ mod tests {
             Value::Object(options),
             serde_json::json!({ "vus": 3, "duration": "2s", "throw": true, "stages": [{ "duration": "1s", "target": 2 }, { "duration": "3s", "target": 0 }] })
         );
-        let wrong = [("K6_VUS".to_owned(), "many".to_owned())].into();
-        assert!(options_of_environment(&wrong).unwrap_err().contains("K6_VUS"));
+        for (name, value) in [("K6_VUS", "many"), ("K6_RPS", "2.5"), ("K6_TAGS", "team=shop")] {
+            let wrong = [(name.to_owned(), value.to_owned())].into();
+            assert!(options_of_environment(&wrong).unwrap_err().contains(name));
+        }
+        let tags = [("K6_TAGS".to_owned(), "team:shop,url:http://a:80".to_owned())].into();
+        assert_eq!(options_of_environment(&tags).unwrap()["tags"], serde_json::json!({ "team": "shop", "url": "http://a:80" }));
     }
 }

@@ -235,6 +235,7 @@ fn network(settings: &K6Settings) -> NetworkOptions {
         insecure: settings.insecure,
         address_rules: settings.address_rules.clone(),
         sources: settings.sources.clone(),
+        tls: settings.tls.clone(),
         protocols: ProtocolOptions::default().with(http),
         ..NetworkOptions::default()
     }

@@ -8,6 +8,7 @@ use loadstone_script::{GuestModules, RemoteModules};
 const OWN: &[(&str, &str)] = &[
     ("loadstone:commonjs", include_str!("../../script/src/module/commonjs.ts")),
     ("k6:globals", include_str!("js/globals.ts")),
+    ("k6:subtle", include_str!("js/subtle.ts")),
     ("k6", include_str!("js/k6.ts")),
     ("k6/html", include_str!("js/html.ts")),
     ("k6/http", include_str!("js/http.ts")),

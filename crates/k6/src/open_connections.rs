@@ -41,6 +41,8 @@ impl OpenSocket {
 
 /// A gRPC call that sends messages one by one. An operation receives.
 pub(crate) struct SendingStream {
+    /// The name that its call is recorded under.
+    pub(crate) name: String,
     /// `None` while it is used.
     pub(crate) sender: RefCell<Option<GrpcSender>>,
 }

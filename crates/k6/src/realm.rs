@@ -46,6 +46,10 @@ impl K6Realm {
             }
             natives::install(&ctx, &world).map_err(|error| caught_error(&ctx, &world.program, error))?;
             evaluate(&ctx, &world, "k6:globals")?;
+            // Few scripts use it, and it takes memory in each VU.
+            if world.program.source_files().any(|(_, text)| text.contains("subtle")) {
+                evaluate(&ctx, &world, "k6:subtle")?;
+            }
             let exports = evaluate(&ctx, &world, world.program.entry_id())?;
             Ok(Persistent::save(&ctx, exports))
         })?;

@@ -46,6 +46,9 @@ pub struct RecordSlice {
 /// Percentiles of all requests as the tool states them, next to those of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatedTimes {
+    /// The tool that states them. `None`: the one that wrote the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// The tool's name for these times: `http_req_duration`.
     pub metric: String,
     /// Ascending.

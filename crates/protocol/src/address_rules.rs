@@ -9,7 +9,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::allowed_hosts::HostPattern;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 
 /// Addresses with a common prefix: `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,8 @@ impl AddressRules {
     /// The host is blocked.
     pub(crate) fn route(&self, host: &str, port: u16) -> Result<(Option<IpAddr>, u16), Failure> {
         if self.blocked_hosts.iter().any(|blocked| blocked.names(host, port)) {
-            return Err(Failure::unsendable(format!("the test blocks the host {host} (blockHostnames)")));
+            let failure = Failure::unsendable(format!("the test blocks the host {host} (blockHostnames)"));
+            return Err(failure.with(FailureDetail::BlockedHost));
         }
         let replaced = self.replaced.iter().find(|replaced| replaced.host.names(host, port));
         Ok(replaced.map_or((None, port), |replaced| (Some(replaced.address), replaced.port.unwrap_or(port))))
@@ -85,7 +86,10 @@ impl AddressRules {
     pub(crate) fn check(&self, host: &str, addresses: &[IpAddr]) -> Result<(), Failure> {
         let is_blocked = |address: &&IpAddr| self.blocked_addresses.iter().any(|blocked| blocked.contains(**address));
         match addresses.iter().find(is_blocked) {
-            Some(address) => Err(Failure::unsendable(format!("the test blocks the address {address} of {host} (blacklistIPs)"))),
+            Some(address) => {
+                let failure = Failure::unsendable(format!("the test blocks the address {address} of {host} (blacklistIPs)"));
+                Err(failure.with(FailureDetail::BlockedAddress))
+            }
             None => Ok(()),
         }
     }

@@ -21,7 +21,7 @@ use loadstone_metrics::{Nanos, Outcome};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 
 /// How long an address that failed is tried last.
 const SHUNNED_MAX_NS: u64 = 5_000_000_000;
@@ -141,7 +141,8 @@ fn failure(host: &str, error: &NetError) -> Failure {
         error if error.is_no_records_found() => format!("{host} has no address"),
         error => format!("{host} could not be looked up: {error}"),
     };
-    Failure::new(Outcome::Dns, message)
+    let failure = Failure::new(Outcome::Dns, message);
+    if error.is_nx_domain() || error.is_no_records_found() { failure.with(FailureDetail::UnknownHost) } else { failure }
 }
 
 fn name_server(address: &SocketAddr) -> NameServerConfig {

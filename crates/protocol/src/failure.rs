@@ -8,11 +8,36 @@ pub struct Failure {
     pub outcome: Outcome,
     /// For users, without addresses and numbers that differ from case to case.
     pub message: String,
+    pub detail: Option<FailureDetail>,
+}
+
+/// What an outcome does not distinguish, for callers that do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureDetail {
+    /// The name server states that the host does not exist.
+    UnknownHost,
+    /// A rule of the test blocks the host, or its address.
+    BlockedHost,
+    BlockedAddress,
+    /// The server's first bytes are not TLS.
+    NotTls,
+    /// The certificate's issuer is not trusted, or the certificate is for another host.
+    UnknownIssuer,
+    OtherHostName,
+    /// The body does not match its content coding.
+    ContentCoding,
+    /// Error codes of RFC 9113, section 7.
+    Http2Goaway(u32),
+    Http2Stream(u32),
 }
 
 impl Failure {
-    pub(crate) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
-        Self { outcome, message: message.into() }
+    pub fn new(outcome: Outcome, message: impl Into<String>) -> Self {
+        Self { outcome, message: message.into(), detail: None }
+    }
+
+    pub(crate) fn with(self, detail: FailureDetail) -> Self {
+        Self { detail: Some(detail), ..self }
     }
 
     pub(crate) fn protocol(message: impl Into<String>) -> Self {

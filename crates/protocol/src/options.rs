@@ -9,6 +9,7 @@ use crate::allowed_hosts::AllowedHosts;
 use crate::identity::ClientIdentity;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
+use crate::tls_offer::TlsOffer;
 
 /// The network settings of a worker.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct NetworkOptions {
     pub identities: Vec<ClientIdentity>,
     /// The name for SNI that certificates must contain, instead of each URL's host.
     pub server_name: Option<String>,
+    /// What TLS connections offer to servers.
+    pub tls: TlsOffer,
     /// Every TLS connection performs a full handshake, like that of a new visitor.
     pub full_handshakes: bool,
     /// Local source addresses, used in turn. Empty: the kernel chooses.

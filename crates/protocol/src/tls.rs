@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use loadstone_metrics::Outcome;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
@@ -22,12 +22,14 @@ use crate::network_error::NetworkError;
 use crate::options::NetworkOptions;
 use crate::stream::RawSocket;
 use crate::tls_failure::complaint;
+use crate::tls_offer::TlsOffer;
 
 /// The machine's trusted roots. Reading them takes milliseconds, so it is done once, and only if TLS is used.
 static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
 pub(crate) struct Tls {
     insecure: bool,
+    offer: TlsOffer,
     roots: Vec<CertificateDer<'static>>,
     identity: Option<Arc<CertifiedKey>>,
     /// Replaces the host.
@@ -57,6 +59,7 @@ impl Tls {
         let named = |name: &String| ServerName::try_from(name.clone()).map_err(|_| NetworkError::ServerName(name.clone()));
         Ok(Self {
             insecure: options.insecure,
+            offer: options.tls.clone(),
             roots,
             identity,
             server_name: options.server_name.as_ref().map(named).transpose()?,
@@ -87,8 +90,9 @@ impl Tls {
 
     fn build(&self, alpn: Alpn) -> Result<TlsConnector, Failure> {
         let unusable = |error: Error| Failure::unsendable(format!("TLS settings cannot be used: {error}"));
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
+        let provider = Arc::new(self.offer.provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_protocol_versions(&self.offer.versions()).map_err(unusable)?;
         let builder = if self.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate { provider }))
         } else {

@@ -3,9 +3,9 @@
 use std::io;
 
 use loadstone_metrics::Outcome;
-use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, OtherError, PeerIncompatible};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 
 /// Limit on the names of a certificate in a message.
 const SHOWN_NAMES_MAX: usize = 3;
@@ -18,7 +18,8 @@ pub(crate) const NO_COMMON_PROTOCOL: &str = "the server supports none of the off
 
 /// The error that TLS found, in the handshake or later. `None`: the error belongs to the connection.
 pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
-    let message = match error.get_ref()?.downcast_ref::<Error>()? {
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    let message = match error {
         Error::InvalidCertificate(certificate) => {
             let (problem, remedy) = certificate_problem(certificate);
             format!("the server's certificate {problem}; {remedy}, or accept any certificate with --insecure")
@@ -28,7 +29,18 @@ pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
         Error::InvalidMessage(_) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
         error => format!("TLS failed: {error}"),
     };
-    Some(Failure::new(Outcome::Tls, message))
+    let failure = Failure::new(Outcome::Tls, message);
+    let detail = match error {
+        Error::InvalidMessage(_) => FailureDetail::NotTls,
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => FailureDetail::UnknownIssuer,
+        // Only a certificate that nobody else signed is that of an authority.
+        Error::InvalidCertificate(CertificateError::Other(other)) if is_of_authority(other) => FailureDetail::UnknownIssuer,
+        Error::InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }) => {
+            FailureDetail::OtherHostName
+        }
+        _ => return Some(failure),
+    };
+    Some(failure.with(detail))
 }
 
 fn of_alert(alert: AlertDescription) -> String {
@@ -63,6 +75,11 @@ fn of_peer(incompatible: &PeerIncompatible) -> String {
     }
 }
 
+/// Whether the certificate of the server is that of an authority, for which rustls has no separate variant.
+fn is_of_authority(other: &OtherError) -> bool {
+    format!("{other:?}").contains("CaUsedAsEndEntity")
+}
+
 /// What is wrong with a certificate, and what helps.
 fn certificate_problem(certificate: &CertificateError) -> (String, &'static str) {
     const RENEW: &str = "renew it on the server (or set this machine's clock)";
@@ -77,8 +94,7 @@ fn certificate_problem(certificate: &CertificateError) -> (String, &'static str)
         CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", TRUST),
         CertificateError::Revoked => ("has been revoked", REPLACE),
         CertificateError::BadSignature => ("has an invalid signature", REPLACE),
-        // The error of the verifier, for which rustls has no separate variant.
-        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+        CertificateError::Other(other) if is_of_authority(other) => {
             ("is that of an authority (CA:TRUE), which a server cannot use, even if it is trusted", REISSUE)
         }
         CertificateError::Other(other) if format!("{other:?}").contains("UnsupportedCertVersion") => {

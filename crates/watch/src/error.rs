@@ -13,6 +13,8 @@ pub enum WatchError {
          --record jtl --follow result.jtl"
     )]
     UnknownTool { program: String },
+    #[error("{program} writes no record of its requests: follow the access log of the server with --follow access.log and --log-format")]
+    NoRecord { program: String },
     #[error("nothing to watch: add `-- COMMAND`, or follow a record with --follow FILE")]
     Nothing,
     #[error("--log-format: {problem}\nwrite the log_format of nginx or the LogFormat of Apache, such as '{example}'")]

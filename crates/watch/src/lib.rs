@@ -2,8 +2,9 @@
 //! its own load.
 //!
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
-//! `formats` one file for each format, `line_source` pipes and files that grow, `wall_clock` the mapping of times. Deliberately absent: findings and
-//! validity (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
+//! `plugins` the files that it adds to some of them, `formats` one file for each format, `summaries` what the tools state about all their requests,
+//! `line_source` pipes and files that grow, `wall_clock` the mapping of times. Deliberately absent: findings and validity (`analysis`, which reads what
+//! `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
 
 mod entry;
 mod error;
@@ -12,8 +13,8 @@ mod line_source;
 mod reading;
 mod record_format;
 mod seconds;
+mod summaries;
 mod tool_process;
-mod tool_summary;
 mod tools;
 mod wall_clock;
 mod watch;
@@ -26,6 +27,16 @@ pub use record_format::ReaderChoices;
 pub use seconds::HELD_SECONDS;
 pub use tools::WatchChoices;
 pub use watch::{Watch, WatchEnd, WatchLimits};
+
+/// The names of all formats, for tests.
+pub fn format_names() -> Vec<&'static str> {
+    formats::FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// The tool whose summary ends this output, and the percentiles that it states, `(quantile, nanoseconds)`. For tests.
+pub fn printed_percentiles(output: &str) -> Option<(&'static str, Vec<(f64, u64)>)> {
+    summaries::printed(output).map(|summary| (summary.tool, summary.percentiles))
+}
 
 /// The instant at which [`read_all`] reads: entries after the first day of a run lie in the future, and a time beyond all measure opens no seconds up to it.
 const READ_AT_NS: u64 = 24 * 3_600 * 1_000_000_000;

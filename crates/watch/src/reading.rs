@@ -12,7 +12,7 @@ use loadstone_metrics::clock::Monotonic;
 use crate::line_source::{LineSource, LineSourceState};
 use crate::record_format::{RecordReader, UnreadableLine};
 use crate::seconds::{Counting, RecordedSeconds};
-use crate::tool_summary::ToolSummary;
+use crate::summaries::SummaryPlace;
 use crate::wall_clock::{self, WallClock};
 
 /// Completed seconds that wait for the main thread. The reader then waits, and the pipe holds the tool's output.
@@ -47,8 +47,10 @@ pub(crate) struct RecordInput {
     pub(crate) counting: Counting,
     pub(crate) zero: Monotonic,
     pub(crate) comes_at_end: bool,
-    /// Where the tool writes its summary.
-    pub(crate) summary: Option<ToolSummary>,
+    /// The tool that writes the record.
+    pub(crate) tool: &'static str,
+    /// Where a summary may be. The first one that is there counts.
+    pub(crate) summaries: Vec<SummaryPlace>,
 }
 
 impl RecordReading {
@@ -72,7 +74,7 @@ impl RecordReading {
 
 impl RecordInput {
     fn read(self, sender: &SyncSender<ReadSecond>, ending: &AtomicBool) {
-        let RecordInput { mut source, mut reader, counting, zero, comes_at_end, summary } = self;
+        let RecordInput { mut source, mut reader, counting, zero, comes_at_end, tool, summaries } = self;
         let started_at = zero.now();
         let mut seconds = RecordedSeconds::new(counting, WallClock::new(wall_clock::read(zero)), started_at);
         let mut clock_due = 0;
@@ -106,8 +108,9 @@ impl RecordInput {
         let now = zero.now();
         source.finish(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
         reader.end(&mut |entry| seconds.take(entry, now, &mut complete));
-        if let Some((metric, percentiles)) = summary.and_then(ToolSummary::read) {
-            seconds.stated(metric, &percentiles);
+        if let Some(summary) = summaries.iter().find_map(SummaryPlace::read) {
+            let other = (summary.tool != tool).then_some(summary.tool);
+            seconds.stated(other, summary.metric, &summary.percentiles);
         }
         let last = seconds.finish(now, &mut complete);
         let _ = sender.send(ReadSecond::Last(Box::new(last)));

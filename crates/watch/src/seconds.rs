@@ -150,7 +150,7 @@ impl RecordedSeconds {
         let at = match entry {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
             Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } => *at,
-            Entry::Stated { metric, percentiles } => return self.stated(metric, percentiles),
+            Entry::Stated { metric, percentiles } => return self.stated(None, metric, percentiles),
             Entry::Unreadable(part) => return self.unreadable(part),
         };
         let at = match at {
@@ -199,15 +199,15 @@ impl RecordedSeconds {
         }
     }
 
-    /// Adds percentiles that the tool states, next to those of its requests so far.
-    pub(crate) fn stated(&mut self, metric: &str, percentiles: &[(f64, u64)]) {
+    /// Adds percentiles that a tool states, next to those of the requests so far. `tool`: if it is not the one that wrote the record.
+    pub(crate) fn stated(&mut self, tool: Option<&str>, metric: &str, percentiles: &[(f64, u64)]) {
         let next_to = |&(quantile, stated_ns): &(f64, u64)| {
             let recorded_ns = self.times_of_tool.quantile(quantile)?;
             Some(StatedPercentile { quantile, stated_ns, recorded_ns })
         };
         let percentiles: Vec<StatedPercentile> = percentiles.iter().filter_map(next_to).collect();
         if !percentiles.is_empty() {
-            self.record.stated = Some(StatedTimes { metric: metric.to_owned(), percentiles });
+            self.record.stated = Some(StatedTimes { tool: tool.map(str::to_owned), metric: metric.to_owned(), percentiles });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 
 use loadstone_metrics::CommandEnd;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
@@ -33,6 +33,11 @@ impl ToolProcess {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_child(&child);
         Ok(Self { child: Some(child), pid, was_signalled: false, cpu: CpuMeter::default() })
+    }
+
+    /// Its outputs, where they are pipes and were not taken yet.
+    pub(crate) fn outputs(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+        self.child.as_mut().map_or((None, None), |child| (child.stdout.take(), child.stderr.take()))
     }
 
     /// A process that already runs. `None`: there is no such process.

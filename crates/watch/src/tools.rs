@@ -13,9 +13,12 @@ use crate::error::WatchError;
 use crate::formats;
 use crate::line_source::RecordPlace;
 use crate::record_format::RecordFormat;
-use crate::tool_summary::ToolSummary;
+use crate::summaries::{self, SummaryPlace};
 
-const LOCUST_PLUGIN: &str = include_str!("locust_plugin.py");
+const LOCUST_PLUGIN: &str = include_str!("plugins/locust.py");
+const NODE_PLUGIN: &str = include_str!("plugins/node.cjs");
+/// Tools that write no record of single requests.
+const WITHOUT_RECORD: [&str; 5] = ["wrk", "wrk2", "ab", "siege", "bombardier"];
 
 /// What to watch, as the user says it.
 #[derive(Debug, Clone, Default)]
@@ -48,8 +51,10 @@ pub(crate) struct PreparedTool {
     pub(crate) rate: Option<f64>,
     /// The requests that the tool is to send until its end, by its arguments.
     pub(crate) planned_requests: Option<u64>,
-    /// Where the tool states its percentiles.
-    pub(crate) summary: Option<ToolSummary>,
+    /// The file in which the tool states its percentiles.
+    pub(crate) summary: Option<SummaryPlace>,
+    /// Whether the command's output passes through Loadstone, because the tool may print its percentiles.
+    pub(crate) reads_output: bool,
     /// Has the pipes. Removed at the end.
     pub(crate) scratch: Option<TempDir>,
 }
@@ -68,6 +73,9 @@ const TOOLS: &[KnownTool] = &[
     KnownTool { format: "locust", is: |program, arguments| program == "locust" || is_locust_module(arguments), inject: locust },
     KnownTool { format: "vegeta-csv", is: |program, arguments| program == "vegeta" && has(arguments, "attack"), inject: vegeta },
     KnownTool { format: "hey-csv", is: |program, _| program == "hey", inject: hey },
+    KnownTool { format: "oha-csv", is: |program, _| program == "oha", inject: oha },
+    KnownTool { format: "artillery", is: |program, arguments| is_of_node(program, arguments, "artillery"), inject: node },
+    KnownTool { format: "autocannon", is: |program, arguments| is_of_node(program, arguments, "autocannon"), inject: autocannon },
 ];
 
 fn has(arguments: &[String], wanted: &str) -> bool {
@@ -80,6 +88,13 @@ fn is_jmeter_jar(arguments: &[String]) -> bool {
 
 fn is_locust_module(arguments: &[String]) -> bool {
     arguments.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "locust")
+}
+
+/// Whether it is this tool, directly or by npx or Node: `npx artillery run`, `node node_modules/.bin/artillery run`.
+fn is_of_node(program: &str, arguments: &[String], tool: &str) -> bool {
+    let names_it = |argument: &String| argument == tool || Path::new(argument).file_stem().is_some_and(|name| name == tool);
+    program == tool
+        || (matches!(program, "npx" | "node") && arguments.iter().find(|argument| !argument.starts_with('-')).is_some_and(names_it))
 }
 
 /// Finds the format and the place of the record, and completes the command.
@@ -99,6 +114,9 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         (None, Some(tool), None) => tool.format,
         (None, tool, Some(path)) => tool.map(|tool| tool.format).filter(|_| choices.log_format.is_none()).unwrap_or_else(|| by_name(path)),
         (None, None, None) => match choices.command.first() {
+            Some(program) if WITHOUT_RECORD.iter().any(|name| Path::new(program).ends_with(name)) => {
+                return Err(WatchError::NoRecord { program: program.clone() });
+            }
             Some(program) => return Err(WatchError::UnknownTool { program: program.clone() }),
             None => return Err(WatchError::Nothing),
         },
@@ -118,6 +136,8 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         (None, None) if choices.command.is_empty() => return Err(WatchError::Nothing),
         (None, None) => return Err(WatchError::UnknownTool { program: choices.command[0].clone() }),
     }
+    // k6 and Locust state their percentiles elsewhere, and draw on a terminal.
+    prepared.reads_output = known.is_none_or(|tool| !matches!(tool.format, "k6-json" | "locust"));
     if choices.model.is_none() && format.name == "k6-json" && uses_arrivals(&choices.command) {
         prepared.model = LoadModel::Arrivals;
     }
@@ -176,6 +196,7 @@ impl PreparedTool {
             rate: None,
             planned_requests: None,
             summary: None,
+            reads_output: true,
             scratch: None,
         }
     }
@@ -212,7 +233,7 @@ fn k6(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
             file
         }
     };
-    tool.summary = Some(ToolSummary::K6(summary));
+    tool.summary = Some(SummaryPlace::File { path: summary, read: summaries::k6_export });
     Ok(())
 }
 
@@ -220,6 +241,12 @@ fn jmeter(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     match tool.value_of(&["-l", "--logfile"]) {
         Some((_, file)) => tool.place = RecordPlace::File { path: file.into(), has_header: true },
         None => tool.command.extend(["-l".into(), pipe.into()]),
+    }
+    // The file does not say which percentiles it has.
+    let has_usual_percentiles = !tool.command.iter().any(|argument| argument.to_string_lossy().contains("aggregate_rpt_pct"));
+    if let Some((_, folder)) = tool.value_of(&["-o", "--reportoutputfolder"]).filter(|_| has_usual_percentiles) {
+        let path = Path::new(&folder).join("statistics.json");
+        tool.summary = Some(SummaryPlace::File { path, read: summaries::jmeter_dashboard });
     }
     let for_csv: &[_] = &[("output_format", "csv"), ("print_field_names", "true"), ("timestamp_format", "ms")];
     let for_both = [("thread_counts", "true"), ("autoflush", "true"), ("url", "true")];
@@ -307,6 +334,38 @@ fn hey(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
     Ok(())
 }
 
+fn oha(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    for names in [["-o", "--output"], ["--output-format", "--output-format"]] {
+        if let Some((_, value)) = tool.value_of(&names) {
+            return Err(WatchError::Command {
+                what: format!("{} {value}", names[1]),
+                problem: "Loadstone reads oha's output itself: leave it out; the results are in the run directory".to_owned(),
+            });
+        }
+    }
+    tool.users = Some(tool.value_of(&["-c"]).and_then(|(_, users)| users.parse().ok()).unwrap_or(50));
+    tool.command.splice(1..1, ["--no-tui", "--output-format", "csv"].map(OsString::from));
+    tool.stdout = Some(pipe.to_owned());
+    Ok(())
+}
+
+fn autocannon(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    tool.users = Some(tool.value_of(&["-c", "--connections"]).and_then(|(_, users)| users.parse().ok()).unwrap_or(10));
+    node(tool, pipe)
+}
+
+fn node(tool: &mut PreparedTool, pipe: &Path) -> Result<(), WatchError> {
+    let plugin = pipe.with_file_name("loadstone_node.cjs");
+    std::fs::write(&plugin, NODE_PLUGIN).map_err(WatchError::Prepare)?;
+    let mut options = std::env::var_os("NODE_OPTIONS").unwrap_or_default();
+    options.push(" --require \"");
+    options.push(&plugin);
+    options.push("\"");
+    tool.environment.push(("NODE_OPTIONS", options));
+    tool.environment.push(("LOADSTONE_RECORD", pipe.into()));
+    Ok(())
+}
+
 fn option(prefix: &str, path: &Path) -> OsString {
     let mut text = OsString::from(prefix);
     text.push(path);
@@ -344,6 +403,26 @@ mod tests {
         let file = file.to_str().unwrap();
         assert!(!forces_csv(&["jmeter", "-n", "-q", file, "-t", "plan.jmx"]));
         assert!(forces_csv(&["jmeter", "-n", "-q", file, "-Jjmeter.save.saveservice.output_format=csv"]));
+    }
+
+    #[test]
+    fn tools_of_node_are_recognised_by_npx_and_by_their_file() {
+        let is = |words: &[&str], tool: &str| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            is_of_node(&words[0], &words[1..], tool)
+        };
+        assert!(is(&["artillery", "run", "test.yml"], "artillery") && is(&["npx", "--yes", "artillery", "run", "test.yml"], "artillery"));
+        assert!(is(&["node", "node_modules/autocannon/autocannon.js", "http://shop/"], "autocannon"));
+        assert!(!is(&["npx", "other", "artillery"], "artillery") && !is(&["node", "server.js"], "autocannon"));
+    }
+
+    #[test]
+    fn oha_prints_its_record_and_may_not_write_it_elsewhere() {
+        let mut tool = with_command(&["oha", "-c", "7", "http://shop/"], "oha-csv");
+        oha(&mut tool, Path::new("/pipe")).unwrap();
+        assert_eq!((tool.users, tool.command.len(), tool.stdout.as_deref()), (Some(7), 7, Some(Path::new("/pipe"))));
+        let mut tool = with_command(&["oha", "--output-format", "json", "http://shop/"], "oha-csv");
+        assert!(oha(&mut tool, Path::new("/pipe")).unwrap_err().to_string().starts_with("--output-format json: "));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, StopReason, WorkerError};
@@ -17,6 +17,7 @@ use crate::line_source::LineSource;
 use crate::reading::{ReadSecond, RecordInput, RecordReading};
 use crate::record_format::{ReaderChoices, RecordReader};
 use crate::seconds::Counting;
+use crate::summaries::{OutputCopy, PrintedTail, SummaryPlace};
 use crate::tool_process::{CpuUse, ToolProcess};
 use crate::tools::{self, PreparedTool, WatchChoices};
 
@@ -24,6 +25,8 @@ use crate::tools::{self, PreparedTool, WatchChoices};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that a command has to end after it was interrupted. Nanoseconds.
 const END_GRACE_NS: Nanos = 30_000_000_000;
+/// Time for the last output of a command that has ended. Nanoseconds.
+const OUTPUT_GRACE_NS: Nanos = 2_000_000_000;
 
 const S: Nanos = 1_000_000_000;
 
@@ -136,12 +139,27 @@ impl Watch {
     }
 }
 
+/// Starts to copy the outputs of a command that pass through Loadstone.
+fn copies(process: &mut ToolProcess, quiet_stdout: bool, [out, err]: [Arc<Mutex<PrintedTail>>; 2]) -> std::io::Result<Vec<OutputCopy>> {
+    let (stdout, stderr) = process.outputs();
+    let stdout = stdout.map(|from| match quiet_stdout {
+        true => OutputCopy::start(from, std::io::stderr(), out),
+        false => OutputCopy::start(from, std::io::stdout(), out),
+    });
+    let stderr = stderr.map(|from| OutputCopy::start(from, std::io::stderr(), err));
+    stdout.into_iter().chain(stderr).collect()
+}
+
 /// A command that runs, and its record.
 struct ActiveWatch {
     zero: Monotonic,
     reading: RecordReading,
     process: Option<ToolProcess>,
     converter: Option<ToolProcess>,
+    /// Of the command's standard output and standard error, where they pass through Loadstone.
+    outputs: Vec<OutputCopy>,
+    /// When the command had ended.
+    ended_at: Option<Nanos>,
     other: Option<ToolProcess>,
     command: Option<CommandEnd>,
     duration_ns: Option<u64>,
@@ -169,27 +187,36 @@ impl ActiveWatch {
             series_max: options.series_max,
             resolution_ns: reader.resolution_ns().unwrap_or(tool.format.resolution_ns),
         };
-        let input = RecordInput { source, reader, counting, zero, comes_at_end: tool.format.comes_at_end, summary: tool.summary };
+        let tails = [Arc::default(), Arc::default()];
+        let summaries = tool.summary.into_iter().chain([SummaryPlace::Printed(tails.to_vec())]).collect();
+        let comes_at_end = tool.format.comes_at_end;
+        let input = RecordInput { source, reader, counting, zero, comes_at_end, tool: tool.format.tool, summaries };
         let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;
-        let start = |command: &[std::ffi::OsString], stdout: Stdio| {
+        let start = |command: &[std::ffi::OsString], (stdout, stderr): (Stdio, Stdio)| {
             let Some((program, arguments)) = command.split_first() else { return Ok(None) };
             let mut command = Command::new(program);
-            command.args(arguments).envs(tool.environment.iter().cloned()).stdout(stdout);
+            command.args(arguments).envs(tool.environment.iter().cloned()).stdout(stdout).stderr(stderr);
             let failed = |problem| WatchError::Start { program: program.to_string_lossy().into_owned(), problem };
             ToolProcess::start(&mut command).map(Some).map_err(failed)
         };
         let stdout = match &tool.stdout {
             Some(pipe) => OpenOptions::new().write(true).open(pipe).map_err(WatchError::Prepare)?.into(),
+            None if tool.reads_output => Stdio::piped(),
             None if quiet_stdout => Stdio::from(std::io::stderr()),
             None => Stdio::inherit(),
         };
-        let converter = start(&tool.converter, Stdio::null())?;
-        let process = start(&tool.command, stdout)?;
+        let converter = start(&tool.converter, (Stdio::null(), Stdio::inherit()))?;
+        let stderr = if tool.reads_output { Stdio::piped() } else { Stdio::inherit() };
+        let mut process = start(&tool.command, (stdout, stderr))?;
+        let outputs =
+            process.as_mut().map_or(Ok(Vec::new()), |process| copies(process, quiet_stdout, tails)).map_err(WatchError::Prepare)?;
         Ok(Self {
             zero,
             reading,
             process,
             converter,
+            outputs,
+            ended_at: None,
             other: limits.pid.and_then(ToolProcess::existing),
             command: None,
             duration_ns: limits.duration_ns,
@@ -256,6 +283,11 @@ impl ActiveWatch {
         if let Some(process) = &mut self.process {
             let Some(end) = process.end() else { return };
             self.command = Some(end);
+            let ended_at = *self.ended_at.get_or_insert(now);
+            // What the command has started may keep the output open.
+            if now < ended_at + OUTPUT_GRACE_NS && !self.outputs.iter().all(OutputCopy::has_ended) {
+                return;
+            }
         } else if self.interrupted_at.is_none() {
             return;
         }

@@ -67,9 +67,10 @@ pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     let when = clock(first.at);
     let next = match grown.role {
         Role::SessionsWaitingForCommit => Some(format!(
-            "Find what made flushes of the database's log slow at {when}: its disk (`observe.host()` reads its utilisation and latency), \
+            "Find what made flushes of the database's log slow at {when}: its disk ({} reads its utilisation and latency), \
              another program that writes to it, a checkpoint or a backup. Put the log on a separate disk, or commit less often: put related \
-             statements into one transaction, or use group commit."
+             statements into one transaction, or use group commit.",
+            facts.terms().named(&["host"])
         )),
         Role::SessionsWaitingForLock => Some(format!(
             "Find what took the lock at {when}: a migration, a job, a transaction that was left open. Shorten the time for which it holds the lock, or limit \

@@ -21,10 +21,15 @@ pub(crate) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     let usages = facts.path.of_kind(ResourceKind::Process).filter_map(|process| CpuUsage::at(facts, process, (from, to)));
     // A process that may need more CPU decides for all.
     match usages.max_by(|a, b| a.is_short.cmp(&b.is_short).then(a.cores.total_cmp(&b.cores))) {
-        None => Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)"),
+        None => no_process(facts, OTHER),
         Some(CpuUsage { is_short: false, sentence, .. }) => Alternative::ruled_out(OTHER, sentence),
         Some(CpuUsage { sentence, .. }) => Alternative::not_ruled_out(OTHER, sentence),
     }
+}
+
+/// An alternative that no observed process could rule out.
+pub(crate) fn no_process(facts: &Facts<'_>, other: &str) -> Alternative {
+    Alternative::not_ruled_out(other, format!("no process of the system was observed ({})", facts.terms().named(&["process"])))
 }
 
 /// CPU use of one process, whether it may have needed more, and both as a sentence.
@@ -85,7 +90,7 @@ pub(crate) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     let signals = &facts.signals;
     let active = |part| signals.mean(part, Role::SessionsActive, from, to);
     let Some(active) = signals.parts_with(Role::SessionsActive).filter_map(active).reduce(f64::max) else {
-        return Alternative::not_ruled_out(OTHER, "no database was observed (observe.postgres, observe.mysql)");
+        return Alternative::not_ruled_out(OTHER, format!("no database was observed ({})", facts.terms().named(&["postgres", "mysql"])));
     };
     let in_system = facts.strain.in_system(from, to).unwrap_or(0.0);
     let sessions = format!(

@@ -73,6 +73,7 @@ pub(crate) mod waiting;
 
 use loadstone_run_directory::Run;
 
+use crate::advice_terms::AdviceTerms;
 use crate::capacity::ThroughputCeiling;
 use crate::{RunTally, Validity};
 
@@ -244,6 +245,11 @@ table::fact_table! {
 }
 
 impl<'a> Facts<'a> {
+    /// In which terms advice is worded.
+    pub(crate) fn terms(&self) -> AdviceTerms {
+        AdviceTerms::of(self.run)
+    }
+
     /// Resources that were used up and may have held up the observed system.
     pub(crate) fn used_up(&self) -> impl Iterator<Item = &exhausted::Exhausted<'a>> {
         self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())

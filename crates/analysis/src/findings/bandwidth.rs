@@ -106,7 +106,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         _ => Alternative::not_ruled_out(
             "A particular link, a proxy, or a server that generates the body slowly",
-            "no observed link was saturated (observe.host reads the speed of links)",
+            format!("no observed link was saturated ({} reads the speed of links)", facts.terms().named(&["host"])),
         ),
     };
     Some(found.weigh(examined::cpu(facts, span.0, span.1)).weigh(reader).weigh(elsewhere).try_next(

@@ -270,8 +270,9 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
     }
     found.weigh(Alternative::not_ruled_out("Workers, a pool or a lock", "the observations do not show which of them it is")).try_next(
         format!(
-            "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
-             size, threads). {}",
+            "Observe the caller's database ({}: open transactions, lock waits) or its metrics ({}: pool size, threads). {}",
+            facts.terms().named(&["postgres"]),
+            facts.terms().named(&["prometheus"]),
             more_workers(facts, ceiling, ceiling.calls_max)
         ),
     )

@@ -18,6 +18,7 @@
 //! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
 
 use crate::Confidence;
+use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::facts::dependency_path::{PathEvidence, SlowerPath};
 use crate::finding::Alternative;
@@ -100,8 +101,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stable: Vec<&str> = facts.changes.stable_around(&slower.change).map(|one| one.of.name()).take(STABLE_NAMES_MAX).collect();
     let found = if stable.is_empty() { found } else { found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span) };
     let found = match slower.shown_by {
-        PathEvidence::RoundTrip => found.weigh(busy_server(slower)),
-        PathEvidence::IdleInTransaction | PathEvidence::Connections(_) => found.weigh(computing(slower)).weigh(calling(slower)),
+        PathEvidence::RoundTrip => found.weigh(busy_server(facts, slower)),
+        PathEvidence::IdleInTransaction | PathEvidence::Connections(_) => found.weigh(computing(facts, slower)).weigh(calling(slower)),
     };
     Some(found.beyond_the_generator(facts, span).try_next(format!(
         "Measure the network between the service and \"{name}\" (ping, packet loss, a proxy or connection pooler on the path), and compare it with the \
@@ -110,11 +111,11 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 }
 
 /// The server at the other end, as another reason for a longer round trip.
-fn busy_server(slower: &SlowerPath<'_>) -> Alternative {
+fn busy_server(facts: &Facts<'_>, slower: &SlowerPath<'_>) -> Alternative {
     const OTHER: &str = "The server itself, which answers late because it is busy";
     let number = loadstone_units::number;
     match slower.sessions {
-        None => Alternative::not_ruled_out(OTHER, "its use of the CPU was not observed (observe.process)"),
+        None => Alternative::not_ruled_out(OTHER, format!("its use of the CPU was not observed ({})", facts.terms().named(&["process"]))),
         Some(sessions) if sessions <= OTHER_PART_MAX * slower.added.max(1.0) => {
             Alternative::ruled_out(OTHER, format!("{} more of its sessions were active", number(sessions.max(0.0))))
         }
@@ -123,11 +124,11 @@ fn busy_server(slower: &SlowerPath<'_>) -> Alternative {
 }
 
 /// The service itself, as another reason why its sessions wait.
-fn computing(slower: &SlowerPath<'_>) -> Alternative {
+fn computing(facts: &Facts<'_>, slower: &SlowerPath<'_>) -> Alternative {
     const OTHER: &str = "The service, which computes while it holds a connection";
     let number = loadstone_units::number;
     match slower.cores {
-        None => Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)"),
+        None => examined::no_process(facts, OTHER),
         Some(cores) if cores <= OTHER_PART_MAX * slower.added => {
             Alternative::ruled_out(OTHER, format!("its processes used {} more cores, for {} more requests", number(cores.max(0.0)), number(slower.added)))
         }

@@ -132,9 +132,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             begun(exhausted, "disk", Confidence::Medium, claim, text)
                 .with(Quantity::count("queue", *queue))
                 .with(Quantity::share("busy_share", *busy))
-                .try_next(
-                    "Find the process that reads or writes (observe.process), and reduce it: commits, logs, a cache that is too small.",
-                )
+                .try_next(format!(
+                    "Find the process that reads or writes ({}), and reduce it: commits, logs, a cache that is too small.",
+                    facts.terms().named(&["process"])
+                ))
         }
     };
     let span = (exhausted.from, exhausted.to);
@@ -357,10 +358,11 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         cores,
         QuantityUnit::Cores,
     ));
-    sampled(found, top, exhausted).weigh(alternative).try_next(
-        "Find the process that uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
-         request, should raise throughput in proportion.",
-    )
+    sampled(found, top, exhausted).weigh(alternative).try_next(format!(
+        "Find the process that uses it ({}), and run the load generator on another machine. More cores, or less work per request, should raise \
+         throughput in proportion.",
+        facts.terms().named(&["process"])
+    ))
 }
 
 /// The function that takes most of a process's CPU time, if its runtime was observed. Observers do not name each other's process, so the profile is that
@@ -479,7 +481,7 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     };
     found
         .weigh(Alternative::ruled_out("Waiting for something else, such as a pool, a lock or a dependency", not_only_waiting(cpu)))
-        .try_next(less_or_more(cpu.limit, &less))
+        .try_next(less_or_more(facts, cpu.limit, &less))
 }
 
 /// The name of the thread that was the busiest most of the time, if it is known.
@@ -515,7 +517,7 @@ fn collecting(facts: &Facts<'_>, found: RankedFinding, exhausted: &Exhausted<'_>
 }
 
 /// The advice: less CPU time, or more cores.
-fn less_or_more(limit: CpuLimit, less: &str) -> String {
+fn less_or_more(facts: &Facts<'_>, limit: CpuLimit, less: &str) -> String {
     match limit {
         CpuLimit::OneThread(_) => format!("{less}, or run more instances: throughput should rise in proportion."),
         CpuLimit::OneAtATime { .. } => {
@@ -528,11 +530,15 @@ fn less_or_more(limit: CpuLimit, less: &str) -> String {
              in proportion."
         ),
         CpuLimit::Left(_) => format!(
-            "{less}, or give it more cores: find out what else uses the machine (observe.host), including the load generator. Throughput should rise in \
-             proportion."
+            "{less}, or give it more cores: find out what else uses the machine ({}), including the load generator. Throughput should rise in \
+             proportion.",
+            facts.terms().named(&["host"])
         ),
         CpuLimit::Starved => {
-            "Find out what else uses the machine (observe.host), including the load generator. Reserve cores for the service.".to_owned()
+            format!(
+                "Find out what else uses the machine ({}), including the load generator. Reserve cores for the service.",
+                facts.terms().named(&["host"])
+            )
         }
         CpuLimit::Queue { cores } if cores < 1.5 => format!("{less}, or run more instances: throughput should rise in proportion."),
         CpuLimit::All(_) | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => {

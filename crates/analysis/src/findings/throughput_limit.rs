@@ -34,7 +34,6 @@ use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::remark::load_shape::{self, WantedLoad};
 use crate::remark::load_target::LoadTarget;
-use crate::remark::observer_notation::ObserverNotation;
 use crate::{Confidence, Evidence, Grade, remark};
 
 /// Share of failed requests above which failures explain more.
@@ -66,8 +65,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let constant = facts.constant_load.as_ref().and_then(of_constant_load);
     let (found, span) = constant.or_else(|| facts.ceiling.map(|ceiling| of_ceiling(facts, ceiling)))?;
     let common = common_wait::find(facts, span);
-    let target = LoadTarget::of(&facts.run.plan);
-    let runtime = common.as_ref().and_then(|_| target.observe_runtime(&facts.run.plan, ObserverNotation::of(facts.run)));
+    let runtime = common.as_ref().and_then(|_| LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan, &facts.terms()));
     let found = found.outlining(1 + usize::from(common.is_some())).try_next(runtime.unwrap_or_else(|| next(facts)));
     let found = match common {
         Some(common) => before_any_work(found, &common, span),

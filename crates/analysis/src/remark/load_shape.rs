@@ -1,7 +1,8 @@
 //! The load that would decide an open question: as a line of script, for a run of a URL as flags, for a k6 script as flags or options of k6.
 
-use loadstone_plan::{LoadProfile, OpenStage, RunRole, TestLanguage, Timing};
+use loadstone_plan::{LoadProfile, OpenStage, RunRole, Timing};
 
+use crate::advice_terms::AdviceTerms;
 use crate::facts::Facts;
 
 /// The ramp's highest load over that of this run, and that of this run over the ramp's first load.
@@ -39,20 +40,23 @@ pub(crate) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
         PresentLoad::of(&scenario.name, &run.profile)
     });
     let Some(most) = present.max_by(|a, b| a.top.total_cmp(&b.top)) else { return String::new() };
-    // A run without a file is one of a URL.
-    if facts.run.info.file.is_none() {
-        return format!(": `{}`", most.flags(wanted));
+    match facts.terms() {
+        AdviceTerms::Flags => format!(": `{}`", most.flags(wanted)),
+        AdviceTerms::K6Script { .. } => {
+            let scenarios = facts.run.plan.load.leaves().into_iter().filter(|run| run.role == RunRole::Load).count();
+            // Flags would replace all scenarios.
+            match most.is_open || scenarios > 1 {
+                true => format!(": `{}` for the scenario \"{}\"", most.k6_scenario(wanted), most.scenario),
+                false => format!(": `{}`", most.k6_flags(wanted)),
+            }
+        }
+        AdviceTerms::TestFile => {
+            let whose = if facts.run.plan.scenarios.len() > 1 { format!(" (\"{}\")", most.scenario) } else { String::new() };
+            format!(": `.run({})`{whose}", most.next(wanted))
+        }
+        // Loadstone does not know how to change another tool's load.
+        AdviceTerms::WatchFlags => String::new(),
     }
-    if facts.run.plan.language == TestLanguage::K6 {
-        let scenarios = facts.run.plan.load.leaves().into_iter().filter(|run| run.role == RunRole::Load).count();
-        // Flags would replace all scenarios.
-        return match most.is_open || scenarios > 1 {
-            true => format!(": `{}` for the scenario \"{}\"", most.k6_scenario(wanted), most.scenario),
-            false => format!(": `{}`", most.k6_flags(wanted)),
-        };
-    }
-    let whose = if facts.run.plan.scenarios.len() > 1 { format!(" (\"{}\")", most.scenario) } else { String::new() };
-    format!(": `.run({})`{whose}", most.next(wanted))
 }
 
 impl<'a> PresentLoad<'a> {
@@ -72,7 +76,6 @@ impl<'a> PresentLoad<'a> {
             }
             // Its time limit is not its length.
             LoadProfile::Iterations { users, .. } => (false, false, *users as f64, 0),
-            // Loadstone does not know how to change another tool's load.
             LoadProfile::Recorded { .. } => return None,
         };
         (top > 0.0).then_some(Self { scenario, is_open, is_poisson, top, length_s: length_ns as f64 / 1e9 })

@@ -1,8 +1,8 @@
-//! The target of the load, and the code that observes it.
+//! The target of the load, and the line of script that observes it.
 
 use loadstone_plan::{ParameterKind, TestPlan};
 
-use super::observer_notation::{ObserverNotation, ObserverTarget};
+use crate::advice_terms::{AdviceTerms, WantedObserver};
 
 /// Schemes of databases: the observer of each, and the port where a URL names none.
 const DATABASES: [(&str, &str, u16); 6] = [
@@ -13,6 +13,9 @@ const DATABASES: [(&str, &str, u16); 6] = [
     ("redis", "redis", 6379),
     ("rediss", "redis", 6379),
 ];
+
+/// A port for advice where the target's is unknown.
+const PORT_EXAMPLE: u16 = 8080;
 
 /// Where a test's requests go, as far as its plan says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,36 +48,37 @@ impl<'a> LoadTarget<'a> {
     }
 
     /// Advice to observe its process.
-    pub(crate) fn observe_process(self, notation: ObserverNotation) -> String {
-        let code = |port| notation.code("process", ObserverTarget::Port(port));
-        match self {
-            Self::Service { port } => format!("Observe the target's process: {}.", code(port)),
-            Self::Database { port, .. } => format!("Observe the database's process: {}.", code(port)),
-            Self::Unknown => format!("Observe the target's process: {}, with the port that it listens on.", code(8080)),
-        }
+    pub(crate) fn observe_process(self, terms: &AdviceTerms) -> String {
+        let (what, port) = match self {
+            Self::Service { port } => ("the target's process", Some(port)),
+            Self::Database { port, .. } => ("the database's process", Some(port)),
+            Self::Unknown => ("the target's process", None),
+        };
+        let observing = terms.observing(&[WantedObserver::Process { port: port.unwrap_or(PORT_EXAMPLE) }]);
+        let which = if port.is_some() { "" } else { ", with the port that it listens on" };
+        format!("Observe {what}: {observing}{which}.")
     }
 
     /// Advice to observe the runtime of a service, which counts busy request threads or a blocked event loop. `None`: one is already observed.
-    pub(crate) fn observe_runtime(self, plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
-        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
-        let is_observed = plan.observers.iter().filter_map(kind).any(|kind| ["jvm", "node", "python", "go"].contains(&kind.as_str()));
+    pub(crate) fn observe_runtime(self, plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
+        let is_observed = kinds(plan).any(|kind| ["jvm", "node", "python", "go"].contains(&kind));
         let port = match self {
             Self::Service { port } => port,
             Self::Database { .. } => return None,
-            Self::Unknown => 8080,
+            Self::Unknown => PORT_EXAMPLE,
         };
         (!is_observed).then(|| {
-            let code = |kind| notation.code(kind, ObserverTarget::Port(port));
-            let (jvm, node) = (code("jvm"), code("node"));
-            format!("Observe its runtime, which shows busy request threads or a blocked event loop: {jvm} for Java, {node} for Node.")
+            format!(
+                "Observe its runtime, which shows busy request threads or a blocked event loop: {} for Java, {} for Node.",
+                terms.observing(&[WantedObserver::Runtime { name: "jvm", port }]),
+                terms.observing(&[WantedObserver::Runtime { name: "node", port }])
+            )
         })
     }
 
     /// Advice to observe the database behind a service. A URL among the plan's parameters identifies it. `None`: a database is already observed.
-    pub(crate) fn database_behind(plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
-        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
-        let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
-        if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
+    pub(crate) fn database_behind(plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
+        if kinds(plan).any(|kind| DATABASES.iter().any(|(_, observer, _)| *observer == kind)) {
             return None;
         }
         let known = plan.parameters.iter().find_map(|parameter| {
@@ -83,25 +87,32 @@ impl<'a> LoadTarget<'a> {
             Some((observer, &parameter.name))
         });
         Some(match known {
-            Some((observer, name)) => {
-                format!("its database ({}, with the URL of the parameter `{name}`)", notation.code(observer, ObserverTarget::OwnUrl))
+            Some((name, parameter)) => {
+                let observing = terms.observing(&[WantedObserver::Database { name, url: "…" }]);
+                format!("its database ({observing}, with the URL of the parameter `{parameter}`)")
             }
-            None => format!("its database ({})", notation.code("postgres", ObserverTarget::Url("postgres://…"))),
+            None => {
+                let observing = terms.observing(&[WantedObserver::Database { name: "postgres", url: "\"postgres://…\"" }]);
+                format!("its database ({observing})")
+            }
         })
     }
 
     /// Advice to observe it, if it is a database that is not observed.
-    pub(crate) fn observe_database(self, plan: &TestPlan, notation: ObserverNotation) -> Option<String> {
-        let is_there =
-            |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
+    pub(crate) fn observe_database(self, plan: &TestPlan, terms: &AdviceTerms) -> Option<String> {
         match self {
-            Self::Database { observer, parameter, .. } if !is_there(observer) => Some(format!(
+            Self::Database { observer, parameter, .. } if !kinds(plan).any(|kind| kind == observer) => Some(format!(
                 "Observe the database itself: {}, with the URL of the parameter `{parameter}`.",
-                notation.code(observer, ObserverTarget::OwnUrl)
+                terms.observing(&[WantedObserver::Database { name: observer, url: "…" }])
             )),
             _ => None,
         }
     }
+}
+
+/// The kinds of the plan's observers.
+fn kinds(plan: &TestPlan) -> impl Iterator<Item = &str> {
+    plan.observers.iter().filter_map(|observer| observer.get("kind").and_then(serde_json::Value::as_str))
 }
 
 /// Of a URL; `None` where it is none.
@@ -134,7 +145,7 @@ mod tests {
 
     #[test]
     fn advice_names_what_the_load_goes_to() {
-        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process(ObserverNotation::Script);
+        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process(&AdviceTerms::TestFile);
         let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
         for (target, urls, expected) in [
             (Some("http://h:9000/x"), &[][..], at(9000)),
@@ -146,15 +157,15 @@ mod tests {
             assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
         let mut of_database = plan(None, &["mysql://a@h"]);
-        let database = LoadTarget::of(&of_database).observe_database(&of_database, ObserverNotation::Script);
+        let database = LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile);
         assert_eq!(
             database.as_deref(),
             Some("Observe the database itself: `observe: [observe.mysql(…)]`, with the URL of the parameter `p0`.")
         );
         of_database.observers.push(serde_json::json!({ "kind": "mysql" }));
-        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database, ObserverNotation::Script), None);
+        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile), None);
         let of_service = plan(Some("http://h"), &["mysql://a@h"]);
-        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service, ObserverNotation::Script), None);
+        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service, &AdviceTerms::TestFile), None);
     }
 
     #[test]
@@ -162,7 +173,7 @@ mod tests {
         let behind = |urls: &[&str], observed: &[&str]| {
             let mut plan = plan(Some("http://h"), urls);
             plan.observers = observed.iter().map(|kind| serde_json::json!({ "kind": kind })).collect();
-            LoadTarget::database_behind(&plan, ObserverNotation::Script)
+            LoadTarget::database_behind(&plan, &AdviceTerms::TestFile)
         };
         assert!(behind(&["mysql://a@h"], &["process"]).unwrap().contains("observe.mysql(…)"));
         assert!(behind(&[], &["process"]).unwrap().contains("observe.postgres("));

@@ -4,11 +4,11 @@
 pub(crate) mod load_shape;
 pub(crate) mod load_target;
 mod no_limit;
-pub(crate) mod observer_notation;
 
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
 
+use crate::advice_terms::WantedObserver;
 use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
@@ -32,7 +32,6 @@ use crate::{Grade, ResourceKind, RunTotals};
 use load_shape::WantedLoad;
 use load_target::LoadTarget;
 use no_limit::Unlimited;
-use observer_notation::{ObserverNotation, ObserverTarget};
 
 /// Failed share above which the remark is about failures only.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -498,23 +497,22 @@ fn after_observations(observed: &[String], next: &str) -> String {
 /// The most informative missing observer, as code for the next run.
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let is_observed = |role| facts.signals.parts_with(role).next().is_some();
-    let notation = ObserverNotation::of(facts.run);
     let target = LoadTarget::of(&facts.run.plan);
-    if let Some(database) = target.observe_database(&facts.run.plan, notation) {
+    let terms = facts.terms();
+    if let Some(database) = target.observe_database(&facts.run.plan, &terms) {
         return Some(database);
     }
     if !is_observed(Role::ProcessCpu) {
-        return Some(target.observe_process(notation));
+        return Some(target.observe_process(&terms));
     }
     if !is_observed(Role::SessionsActive) && !is_observed(Role::PoolInUse) && !has_metrics(facts) {
-        let code = notation.code("prometheus", ObserverTarget::Url("http://…/metrics"));
-        let metrics = format!("its own metrics, which count pools and threads ({code}).");
-        return Some(match LoadTarget::database_behind(&facts.run.plan, notation) {
-            Some(database) => format!("Observe its dependencies: {database} or {metrics}"),
-            None => format!("Observe {metrics}"),
+        let metrics = format!("its own metrics, which count pools and threads ({})", terms.observing(&[WantedObserver::Prometheus]));
+        return Some(match LoadTarget::database_behind(&facts.run.plan, &terms) {
+            Some(database) => format!("Observe its dependencies: {database} or {metrics}."),
+            None => format!("Observe {metrics}."),
         });
     }
-    (!is_observed(Role::MachineIdle)).then(|| format!("Observe its machine: {}.", notation.code("host", ObserverTarget::Machine)))
+    (!is_observed(Role::MachineIdle)).then(|| format!("Observe its machine: {}.", terms.observing(&[WantedObserver::Host])))
 }
 
 /// Whether the system's own metrics are observed.

@@ -1,7 +1,7 @@
 //! Were there as many users as the load needed?
 
 use super::check::{CheckInfo, CheckInput, grade_of};
-use crate::{Grade, ValidityCheck};
+use crate::{Grade, ValidityCheck, advice_terms};
 use loadstone_plan::{LoadProfile, ScenarioRun};
 
 const OPEN: CheckInfo = CheckInfo {
@@ -27,9 +27,12 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
                 loadstone_units::count(users_max),
                 loadstone_units::count(leaf.waiting_max)
             );
-            let advice = "The target responds more slowly than users arrive. If this overload is intended, use the throughput instead of \
-             the percentiles. Otherwise lower the rate, or raise the scenario's maximum number of users.";
-            return OPEN.graded(Grade::Suspect, evidence, advice);
+            let advice = format!(
+                "The target responds more slowly than users arrive. If this overload is intended, use the throughput instead of the percentiles. \
+                 Otherwise lower the rate, or raise {}.",
+                advice_terms::users_max(input.plan)
+            );
+            return OPEN.graded(Grade::Suspect, evidence, &advice);
         }
     }
     if any { OPEN.graded(Grade::Valid, "no arrival waited for a free user", "") } else { OPEN.nothing("no open load") }

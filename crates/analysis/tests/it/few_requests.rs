@@ -77,7 +77,11 @@ fn cores_that_other_programs_use_give_no_next_limit() {
         gauge("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cores);
         conclude(&run).verdict.findings.remark.text
     };
-    assert!(with_process(1.5).contains("The highest observed utilisation is 80.0 %, of the 2 cores of the machine"), "{}", with_process(1.5));
+    assert!(
+        with_process(1.5).contains("The highest observed utilisation is 80.0 %, of the 2 cores of the machine"),
+        "{}",
+        with_process(1.5)
+    );
     let others = with_process(0.1);
     assert!(others.contains("The highest observed utilisation is 5.00 %, of the 2 cores of \"process:80\""), "{others}");
 }

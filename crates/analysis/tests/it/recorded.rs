@@ -78,10 +78,14 @@ fn planned_requests_that_are_not_in_the_record_are_reported() {
 }
 
 fn stated(percentiles: &[(f64, u64, u64)]) -> ValidityCheck {
+    stated_by(None, percentiles)
+}
+
+fn stated_by(tool: Option<&str>, percentiles: &[(f64, u64, u64)]) -> ValidityCheck {
     let percentiles =
         percentiles.iter().map(|&(quantile, stated_ns, recorded_ns)| StatedPercentile { quantile, stated_ns, recorded_ns }).collect();
-    let record =
-        RecordSlice { stated: Some(StatedTimes { metric: "http_req_duration".to_owned(), percentiles }), ..RecordSlice::default() };
+    let times = StatedTimes { tool: tool.map(str::to_owned), metric: "http_req_duration".to_owned(), percentiles };
+    let record = RecordSlice { stated: Some(times), ..RecordSlice::default() };
     let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", 1_000, 30 * MS).arrivals(1_000).done() };
     check(&conclude(&run_of(recorded(LoadModel::Users, false), vec![last])), "stated-percentiles")
 }
@@ -93,9 +97,21 @@ fn percentiles_of_the_tool_are_compared_with_those_of_its_record() {
     assert!(same.evidence.contains("vegeta states p95 25.0 ms for http_req_duration, and its record has 25.0 ms"), "{}", same.evidence);
     // 30 ms as the users saw it: the tool's own times leave something out.
     assert!(same.evidence.contains("it is 30.0 ms"), "{}", same.evidence);
+    let longest = stated(&[(1.0, 31 * MS, 30 * MS)]);
+    assert!(longest.evidence.contains("vegeta states a maximum of 31.0 ms for http_req_duration"), "{}", longest.evidence);
     let other = stated(&[(0.5, 20 * MS, 20 * MS), (0.95, 25 * MS, 60 * MS)]);
     assert_eq!(other.grade, Some(Grade::Suspect));
     assert!(other.evidence.contains("p95 25.0 ms") && other.evidence.contains("60.0 ms"), "{}", other.evidence);
+}
+
+/// wrk next to the server's access log: a difference is a matter of the place, not an error of wrk.
+#[test]
+fn percentiles_of_a_tool_next_to_the_record_of_another_have_no_grade() {
+    let far = stated_by(Some("wrk"), &[(0.99, 250 * MS, 40 * MS), (1.0, 300 * MS, 50 * MS)]);
+    assert_eq!(far.grade, None);
+    assert!(far.evidence.starts_with("wrk states p99 250 ms") && far.evidence.contains("have 40.0 ms"), "{}", far.evidence);
+    assert!(far.advice.contains("accept queue"), "{}", far.advice);
+    assert_eq!(stated_by(Some("wrk"), &[(0.99, 41 * MS, 40 * MS)]).advice, "");
 }
 
 /// Within two steps of a record in milliseconds, every tool rounds.

@@ -33,13 +33,13 @@ pub(crate) struct WatchArgs {
     /// The command that generates the load.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Format of the record: k6-json, jtl, locust, vegeta-csv, gatling, hey-csv or access-log.  [default: by the command or the file]
+    /// k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon or access-log.  [default: by the command or the file]
     #[arg(long, value_name = "FORMAT", help_heading = "Record")]
     record: Option<String>,
     /// Read the record from this file while it is written. A folder: Gatling's folder of results.
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     follow: Option<PathBuf>,
-    /// The log_format of nginx or the LogFormat of Apache. It needs a time of day, a request time, a status and a path.
+    /// The log_format of nginx, the LogFormat of Apache, `envoy` or `istio`. A pattern needs a time of day, a request time, a status and a path.
     #[arg(long, value_name = "PATTERN", help_heading = "Record")]
     log_format: Option<String>,
     /// Whether requests arrive regardless of responses, or users wait for responses.  [default: by the tool and its script]

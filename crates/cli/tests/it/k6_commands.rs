@@ -36,6 +36,27 @@ fn inspect_shows_the_plan_with_the_file_next_to_the_script() {
     folder.run(&["inspect", "script.system.ts", "-e", &base]).code(2).says("--env is for k6 scripts");
 }
 
+/// Advice must be in the terms of a k6 user: no line of it exists in a test file of Loadstone.
+#[test]
+fn the_remark_of_a_run_is_in_k6s_terms() {
+    let script = "import http from 'k6/http'; export const options = { vus: 3, duration: '3s' };\n\
+                  export default function () { http.get(`${__ENV.BASE}/get`); }";
+    let (folder, base) = (Folder::new().file("script.js", script), format!("BASE={}", server::httpbin()));
+    let remark =
+        |folder: &Folder| folder.run(&["run", "script.js", "-e", &base]).everything().split_whitespace().collect::<Vec<_>>().join(" ");
+    let observed_nothing = remark(&folder);
+    let lines = "import { observe } from \"loadstone\"; export default { observe: [observe.process({ port: 8080 })] };";
+    for part in [lines, "script.system.ts", "--vus 1 --stage 2m:6 --stage 1m:6"] {
+        assert!(observed_nothing.contains(part), "{part} is missing in\n{observed_nothing}");
+    }
+    assert!(!observed_nothing.contains("users(") && !observed_nothing.contains(".run("), "{observed_nothing}");
+    // The advised lines work as they are, with the port of the server.
+    let port = base.rsplit(':').next().unwrap();
+    let folder = folder.file("script.system.ts", &lines.replace("8080", port));
+    let observed = remark(&folder);
+    assert!(observed.contains("`observe: [observe.") && observed.contains("in the file of --with"), "{observed}");
+}
+
 #[test]
 fn try_shows_requests_messages_and_checks_of_each_scenario_once() {
     let (folder, base) = folder();

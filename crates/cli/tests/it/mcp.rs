@@ -230,6 +230,48 @@ fn text_of_the_target_is_quoted_bounded_and_marked() {
     }
 }
 
+/// Messages that are no JSON, no request of the protocol, cut anywhere or without end: none ends the server, and what has an id gets an error.
+#[test]
+fn damaged_messages_do_not_end_the_server() {
+    let folder = Folder::new();
+    let mut child = folder.command(&["mcp", "."]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut to_server = child.stdin.take().expect("asked for as a pipe");
+    let lines = BufReader::new(child.stdout.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
+    let mut answers = lines.map(|line| serde_json::from_str::<Value>(&line).expect("only JSON on standard output"));
+    let mut send = |message: &[u8]| to_server.write_all(&[message, b"\n"].concat()).expect("the server reads");
+    send(&serde_json::to_vec(&initialize()).unwrap());
+    assert_eq!(answers.next().expect("an answer")["result"]["serverInfo"]["name"], "loadstone");
+    send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let call = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"list_tests","arguments":{}}}"#;
+    (1..call.len()).for_each(|end| send(&call[..end]));
+    for message in [
+        &b"nonsense"[..],
+        b"{}",
+        b"[1,2]",
+        b"\xff\xfe",
+        b"null",
+        br#"{"jsonrpc":"2.0","id":{},"method":3}"#,
+        br#"{"jsonrpc":"1.0","id":8}"#,
+    ] {
+        send(message);
+    }
+    send(&b"[".repeat(100_000));
+    send(&[&b"\""[..], &b"x".repeat(3_000_000)].concat());
+    send(br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":5}}"#);
+    send(br#"{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"list_tests","arguments":{}}}"#);
+    let answers: Vec<Value> = answers.by_ref().take_while(|answer| answer["id"] != 99 || answer["result"].is_null()).collect();
+    assert!(answers.iter().all(|answer| answer["error"]["code"].is_i64()), "{answers:?}");
+    assert!(answers.iter().any(|answer| answer["id"] == 5), "{answers:?}");
+    drop(to_server);
+    assert!(child.wait().expect("it ends").success());
+}
+
+/// The first message of a client.
+fn initialize() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
+}
+
 /// Length of the longest string in a value.
 fn longest(value: &Value) -> usize {
     match value {
@@ -251,9 +293,7 @@ fn http_needs_the_token_and_a_name_of_this_machine() {
     let address = line.split("http://").nth(1).and_then(|rest| rest.split("/mcp").next()).expect("an address").to_owned();
     let token = lines.find_map(|line| line.split("Bearer ").nth(1).map(str::to_owned)).expect("the token is printed");
     let ask = |headers: &str| {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
-        .to_string();
+        let body = initialize().to_string();
         let mut stream = TcpStream::connect(&address).expect("it listens");
         write!(
             stream,

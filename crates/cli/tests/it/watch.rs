@@ -50,6 +50,70 @@ fn garbage_in_the_record_is_shown_and_makes_the_run_suspect() {
     ended.says("1 line could not be read as vegeta's record, such as \"<html>not a record</html>\"");
 }
 
+/// A stand-in for `vegeta attack | tee | vegeta report`: the requests of a real run of two seconds, as if they had just been sent, then what vegeta printed.
+fn with_summary(printed: &str, shell: &str) -> Ended {
+    let folder = Folder::new().file("printed.txt", printed).file("real.csv", include_str!("../../../watch/tests/summaries/vegeta.csv"));
+    let tool = r#"sleep 2.2
+first=$(head -1 real.csv | cut -d, -f1)
+awk -F, -v first="${first%??????}" -v now="$(date +%s%3N)" 'BEGIN { OFS = "," } {
+  $1 = sprintf("%d%s", now - 2100 + substr($1, 1, length($1) - 6) - first, substr($1, length($1) - 5)); print }' real.csv > record.csv
+"#;
+    std::fs::write(folder.path().join("tool.sh"), format!("{tool}{shell}\n")).expect("the script of the tool");
+    folder.run(&["watch", "--record", "vegeta-csv", "--follow", "record.csv", "--quiet", "--", "sh", "tool.sh"]).code(0)
+}
+
+fn stated(ended: &Ended) -> (String, String) {
+    let summary = ended.summary();
+    let checks = summary["verdict"]["validity"]["checks"].as_array().expect("the checks");
+    let check = checks.iter().find(|check| check["id"] == "stated-percentiles").expect("the check of the stated percentiles");
+    (check["grade"].as_str().unwrap_or("").to_owned(), check["evidence"].as_str().unwrap_or("").to_owned())
+}
+
+#[test]
+fn percentiles_that_the_command_prints_are_compared_with_its_record() {
+    const REPORT: &str = include_str!("../../../watch/tests/summaries/vegeta.txt");
+    let ended = with_summary(REPORT, "cat printed.txt").says("Latencies     [min, mean, 50, 90, 95, 99, max]");
+    let (grade, evidence) = stated(&ended);
+    assert_eq!((grade.as_str(), ended.summary()["totals"]["requests"].as_u64()), ("valid", Some(100)), "{}", ended.everything());
+    // Of 100 requests, the 99th took 29.0 ms and the last one 34.6 ms. vegeta interpolates.
+    assert!(evidence.starts_with("vegeta states p99 31.8 ms for Latencies, and its record has 29.0 ms"), "{evidence}");
+    // On standard error, and wrong.
+    let wrong = with_summary(&REPORT.replace("31.823ms", "131.823ms"), "cat printed.txt >&2").says("SUSPECT");
+    assert!(stated(&wrong).1.contains("131.8 ms") || stated(&wrong).1.contains("132 ms"), "{}", wrong.everything());
+}
+
+/// wrk has no record. Its percentiles appear next to those of the record that was followed.
+#[test]
+fn percentiles_of_a_tool_without_a_record_appear_next_to_those_of_another() {
+    let ended = with_summary(include_str!("../../../watch/tests/summaries/wrk.txt"), "cat printed.txt");
+    let (grade, evidence) = stated(&ended);
+    assert_eq!(grade, "", "{evidence}");
+    assert!(evidence.starts_with("wrk states p99 29.4 ms for Latency, and the requests of vegeta have"), "{evidence}");
+}
+
+/// Gatling creates its folder of results, and one for each run in it. Results of earlier runs do not count.
+#[test]
+fn a_folder_may_be_followed_before_it_exists() {
+    let tool = r#"mkdir -p results/shop-1
+now=$(date +%s%3N)
+printf 'RUN\tShop\tshop\t%s\t \t3.9.5\n' "$now" > results/shop-1/simulation.log
+for number in 1 2 3; do
+  printf 'REQUEST\t\tList products\t%s\t%s\tOK\t \n' "$now" "$((now + number))" >> results/shop-1/simulation.log
+done"#;
+    let folder = Folder::new().file("tool.sh", tool);
+    let watch = || folder.run(&["watch", "--record", "gatling", "--follow", "results", "--quiet", "--", "sh", "tool.sh"]).code(0);
+    assert_eq!(watch().summary()["totals"]["requests"], 3);
+    std::fs::create_dir_all(folder.path().join("results/earlier")).unwrap();
+    std::fs::copy(folder.path().join("results/shop-1/simulation.log"), folder.path().join("results/earlier/simulation.log")).unwrap();
+    assert_eq!(watch().summary()["totals"]["requests"], 3);
+    folder.run(&["watch", "--record", "gatling", "--follow", "nowhere", "--for", "1s"]).code(2).says("nowhere");
+}
+
+#[test]
+fn tools_without_a_record_name_the_access_log() {
+    Folder::new().file("wrk", "").run(&["watch", "--", "./wrk", "-d", "1"]).code(2).says("--follow access.log");
+}
+
 #[test]
 fn a_file_has_the_observers_and_thresholds() {
     let file = r#"import { observe, responseTime, watch } from "loadstone";

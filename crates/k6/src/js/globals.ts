@@ -1,4 +1,5 @@
 // Globals of k6 scripts. Evaluated before a script in every VU.
+import "k6:subtle";
 declare const globalThis: any;
 const k6 = globalThis.__k6;
 
@@ -126,45 +127,6 @@ const randomBytes = (length: number) => Uint8Array.from({ length }, () => Math.f
 const unsupported = (what: string): never => {
   throw new Error(`Loadstone does not support ${what}: see docs/k6-compatibility.md, or run this script with k6`);
 };
-const bytesOf = (data: any): Uint8Array => (ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data));
-const nameOf = (algorithm: any): string => String(algorithm?.name ?? algorithm).toUpperCase();
-const digestOf = (algorithm: any): string => {
-  const name = nameOf(algorithm);
-  return /^SHA-(1|256|384|512)$/.test(name) ? name.replace("-", "").toLowerCase() : unsupported(`the digest ${name}`);
-};
-const BLOCK_BYTES: Record<string, number> = { sha1: 64, sha256: 64, sha384: 128, sha512: 128 };
-const hmacOnly = (algorithm: any) => (nameOf(algorithm) === "HMAC" ? undefined : unsupported(`the algorithm ${nameOf(algorithm)} of crypto.subtle`));
-const keyOf = (bytes: Uint8Array, hash: any, extractable: boolean, usages: string[]) => {
-  const key = { type: "secret", extractable, usages, algorithm: { name: "HMAC", hash: { name: nameOf(hash) }, length: 8 * bytes.length } };
-  secrets.set(key, bytes);
-  return key;
-};
-const secrets = new WeakMap<object, Uint8Array>();
-const mac = (key: any, data: any): ArrayBuffer => k6.hmac(digestOf(key.algorithm.hash), secrets.get(key)?.slice().buffer, bytesOf(data).slice().buffer);
-const subtle: any = {
-  digest: async (algorithm: any, data: any) => k6.hash(digestOf(algorithm), bytesOf(data).slice().buffer),
-  importKey: async (format: string, data: any, algorithm: any, extractable: boolean, usages: string[]) => {
-    hmacOnly(algorithm);
-    if (format !== "raw") unsupported(`the key format ${format}`);
-    return keyOf(bytesOf(data).slice(), algorithm.hash, extractable, usages);
-  },
-  generateKey: async (algorithm: any, extractable: boolean, usages: string[]) => {
-    hmacOnly(algorithm);
-    const length = algorithm.length ? Math.ceil(algorithm.length / 8) : BLOCK_BYTES[digestOf(algorithm.hash)];
-    return keyOf(randomBytes(length), algorithm.hash, extractable, usages);
-  },
-  exportKey: async (format: string, key: any) => {
-    if (format !== "raw") unsupported(`the key format ${format}`);
-    if (!key.extractable) throw new Error("the key is not extractable");
-    return secrets.get(key)?.slice().buffer;
-  },
-  sign: async (algorithm: any, key: any, data: any) => (hmacOnly(algorithm), mac(key, data)),
-  verify: async (algorithm: any, key: any, signature: any, data: any) => {
-    hmacOnly(algorithm);
-    const [expected, given] = [new Uint8Array(mac(key, data)), bytesOf(signature)];
-    return expected.length === given.length && expected.every((byte, index) => byte === given[index]);
-  },
-};
 globalThis.crypto = {
   getRandomValues: (array: any) => {
     new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(randomBytes(array.byteLength));
@@ -178,6 +140,6 @@ globalThis.crypto = {
     return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
   },
   subtle: new Proxy({} as any, {
-    get: (_, name) => (typeof name === "symbol" ? undefined : (subtle[name] ?? unsupported(`crypto.subtle.${name}`))),
+    get: (_, name) => (typeof name === "symbol" ? undefined : (k6.subtleMembers?.[name] ?? unsupported(`crypto.subtle.${name}`))),
   }),
 };

@@ -11,14 +11,14 @@ use loadstone_protocol::grpc::{
     GrpcReceiver, GrpcReply, GrpcStatus, GrpcStreamOpening, PreparedGrpcCall, ReceivedGrpc, UnaryCall, trailers_of,
 };
 use loadstone_protocol::http::{Exchange, Headers};
-use loadstone_script::GuestMethod;
+use loadstone_script::{GuestMethod, MessageDirection};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::grpc_client::{ConnectedClient, ScriptClients, WHAT, encoded, metadata_of, method_of};
 use super::http::sample;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
-use super::trace::{ShownCall, is_tracing, show_call};
+use super::trace::{ShownCall, is_tracing, show_call, show_message, shows_messages};
 use crate::open_connections::SendingStream;
 use crate::operations::{EndedOperation, settlement};
 use crate::turn::{Turn, VuState};
@@ -283,7 +283,7 @@ fn stream<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obje
     };
     record.count(turn.vu(), None, &[("grpc_streams", 1.0)]);
     let record = Rc::new(record);
-    let open = Rc::new(SendingStream { sender: RefCell::new(Some(sender)) });
+    let open = Rc::new(SendingStream { name: record.name.clone(), sender: RefCell::new(Some(sender)) });
     let stream = turn.vu().connections.streams.add(Rc::clone(&open));
     let following = FollowedStream { vu: turn.shared(), open, stream, receiver, flight, exchange, record, events: call.get("events")? };
     turn.vu().operations().begin(following.next());
@@ -315,6 +315,10 @@ impl FollowedStream {
         let result = match received {
             Ok(ReceivedGrpc::Message { message, .. }) => {
                 self.record.count(&self.vu, None, &[("grpc_streams_msgs_received", 1.0)]);
+                if shows_messages(&self.vu) {
+                    let json = self.record.method.decode(message.clone()).unwrap_or_default();
+                    show_message(&self.vu, &self.record.name, MessageDirection::Received, json.as_bytes());
+                }
                 event.set("kind", "data")?;
                 event.set("data", message_value(ctx, &self.record.method, message)?)?;
                 event.set("metadata", metadata(ctx, Some(self.receiver.headers()))?)?;
@@ -353,6 +357,7 @@ fn write<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Objec
     let sent = turn.wait(ctx, sender.send(&message))?;
     open.sender.replace(Some(sender));
     if sent.is_ok() {
+        show_message(turn.vu(), &open.name, MessageDirection::Sent, json.as_bytes());
         let tags = tags_of(call.get("tags")?)?;
         let of_call: Vec<(&str, Cow<'_, str>)> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
         let tag = turn.vu().tag_of(&of_call);

@@ -15,6 +15,7 @@ use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 use url::Url;
 
 use super::crypto::bytes_of;
+use super::error_code::error_code;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
 use super::trace::show_request;
@@ -395,18 +396,7 @@ fn error_of(exchange: &Exchange) -> (u32, String) {
     match &exchange.result {
         Ok(response) if response.status >= 400 => (1000 + u32::from(response.status), String::new()),
         Ok(_) => (0, String::new()),
-        Err(failure) => {
-            let code = match failure.outcome {
-                Outcome::Timeout => 1050,
-                Outcome::Dns => 1101,
-                Outcome::Connect => 1210,
-                Outcome::Refused => 1212,
-                Outcome::Reset => 1220,
-                Outcome::Tls => 1300,
-                _ => 1000,
-            };
-            (code, failure.message.clone())
-        }
+        Err(failure) => (error_code(failure), failure.message.clone()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod crypto;
 mod data;
+mod error_code;
 mod execution;
 mod files;
 mod grpc;
@@ -13,6 +14,7 @@ mod in_flight;
 mod metrics;
 mod secrets;
 mod steps;
+mod subtle;
 mod trace;
 mod websocket;
 
@@ -34,6 +36,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     metrics::install(ctx, &native, world)?;
     secrets::install(ctx, &native, world)?;
     steps::install(ctx, &native)?;
+    subtle::install(ctx, &native)?;
     websocket::install(ctx, &native)?;
     ctx.globals().set("__k6", native)
 }

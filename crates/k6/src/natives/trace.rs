@@ -26,7 +26,12 @@ pub(super) fn show_request(vu: &VuState, name: &str, before: &[Hop], (request, e
     trace_hops(&**sink, owner(vu, name), before, end);
 }
 
-/// A message of a WebSocket.
+/// Whether messages are shown.
+pub(super) fn shows_messages(vu: &VuState) -> bool {
+    vu.worker.sinks.messages.is_some()
+}
+
+/// A message of a WebSocket, or of a gRPC stream as JSON.
 pub(super) fn show_message(vu: &VuState, name: &str, direction: MessageDirection, body: &[u8]) {
     if let Some(sink) = &vu.worker.sinks.messages {
         let scenario = vu.worker.test.scenario_name(vu.scenario_id());

@@ -6,11 +6,12 @@ mod addresses;
 mod executors;
 mod option_error;
 mod thresholds;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use loadstone_protocol::AddressRules;
+use loadstone_protocol::{AddressRules, TlsOffer};
 use serde_json::{Map, Value};
 
 pub(crate) use executors::{K6Scenario, scenarios};
@@ -35,6 +36,7 @@ pub(crate) struct K6Settings {
     /// Requests per second of all VUs together. 0: no limit.
     pub(crate) rps: f64,
     pub(crate) address_rules: AddressRules,
+    pub(crate) tls: TlsOffer,
     /// Local addresses, used in turn.
     pub(crate) sources: Vec<IpAddr>,
     pub(crate) setup_timeout_ns: u64,
@@ -64,10 +66,8 @@ const WITHOUT_EFFECT: [(&str, &str); 9] = [
     ("summaryExport", "use the flag --summary-export"),
 ];
 /// Options that Loadstone does not support, with the remedy.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 3] = [
     ("tlsAuth", "remove it, and use the flags --cert and --key, or set them for one host after the other"),
-    ("tlsCipherSuites", "remove it: Loadstone negotiates cipher suites with the server"),
-    ("tlsVersion", "remove it: Loadstone negotiates TLS 1.2 or 1.3 with the server"),
     ("executionSegment", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
     ("executionSegmentSequence", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
 ];
@@ -159,6 +159,7 @@ impl K6Settings {
             min_iteration_ns: 0,
             rps: 0.0,
             address_rules: AddressRules::default(),
+            tls: TlsOffer::default(),
             sources: Vec::new(),
             setup_timeout_ns: 60_000_000_000,
             teardown_timeout_ns: 60_000_000_000,
@@ -192,10 +193,10 @@ impl K6Settings {
             "batchPerHost" => self.batch_per_host = count(name, value)? as usize,
             "throw" => self.throws = boolean(name, value)?,
             "minIterationDuration" => self.min_iteration_ns = duration(name, value)?,
-            "rps" => {
-                let rate = value.as_f64().filter(|rate| *rate >= 0.0);
-                self.rps = rate.ok_or_else(|| wrong(name, format!("rps: {value} is not a rate"), "write a number such as 50"))?;
-            }
+            // As in k6, a whole number.
+            "rps" => self.rps = count(name, value)? as f64,
+            "tlsVersion" => self.tls.versions = tls::versions(value)?,
+            "tlsCipherSuites" => self.notes.extend(tls::cipher_suites(value, &mut self.tls)?),
             "hosts" => addresses::hosts(value, &mut self.address_rules)?,
             "blockHostnames" => self.address_rules.blocked_hosts = addresses::list(name, value)?,
             "blacklistIPs" => self.address_rules.blocked_addresses = addresses::list(name, value)?,
@@ -252,7 +253,9 @@ mod tests {
         let refused = K6Settings::read(&map(json!({ "tlsAuth": [] }))).unwrap_err();
         assert_eq!(refused.option, "tlsAuth");
         assert!(refused.help.contains("--cert"));
-        assert!(K6Settings::read(&map(json!({ "rps": "many" }))).is_err());
+        for wrong in [json!("many"), json!(2.5), json!(-1)] {
+            assert!(K6Settings::read(&map(json!({ "rps": wrong }))).is_err(), "{wrong}");
+        }
         let noted = K6Settings::read(&map(json!({ "ext": {}, "colour": "red", "userAgent": "me" }))).unwrap();
         assert_eq!((noted.notes.len(), noted.user_agent.as_deref()), (2, Some("me")));
         assert!(K6Settings::read(&map(json!({ "throw": "yes" }))).is_err());

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use loadstone_engine::IterationEnd;
 use loadstone_metrics::{MetricValue, Outcome, SeriesKind, Snapshot};
-use loadstone_stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcSource, GrpcTurns, Server};
+use loadstone_stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcSource, GrpcTurns, Server, TlsOptions};
 
 use crate::harness::refused;
 use crate::real_time::{Ran, run_with};
@@ -132,6 +132,46 @@ fn streams_deliver_events_and_the_iteration_waits_for_their_end() {
     assert_eq!(of("broken"), ["broken 9 not now", "broken ended"]);
     assert_eq!((counted(&ran.snapshot, "grpc_streams"), counted(&ran.snapshot, "grpc_req_duration")), (3.0, 3.0));
     assert_eq!((counted(&ran.snapshot, "grpc_streams_msgs_sent"), counted(&ran.snapshot, "grpc_streams_msgs_received")), (4.0, 5.0));
+}
+
+#[test]
+fn try_shows_the_messages_of_streams() {
+    let ran = call(
+        "client.connect(A, { plaintext: true });
+        const chat = new Stream(client, 'talk.v1.Talk/Chat');
+        chat.on('data', () => chat.end());
+        chat.write({ text: 'first', bigNumber: 5 });",
+    );
+    assert_eq!(ran.messages.len(), 2, "{:?}", ran.messages);
+    for (shown, direction) in ran.messages.iter().zip(["Sent", "Received"]) {
+        assert!(shown.starts_with(&format!("Talk/Chat {direction} {{")) && shown.contains("first"), "{shown}");
+    }
+}
+
+#[test]
+fn a_connection_without_plaintext_speaks_tls() {
+    let echo = GrpcSource::Function(Box::new(|messages: &[Bytes]| GrpcAnswer::message(messages[0].clone())));
+    let say = Behaviour::new().grpc(GrpcContent { source: echo, turns: GrpcTurns::AtEnd });
+    let server = Server::builder().tls(TlsOptions::default()).grpc_method("talk.v1.Talk/Say", say).start().unwrap();
+    let with = |options: &str| {
+        let script = format!(
+            "import {{ Client }} from 'k6/net/grpc';
+            export const options = {{ {options} }};
+            const client = new Client();
+            client.load(['protos'], 'talk.proto');
+            export default function () {{
+              try {{
+                client.connect('{}');
+                console.log(client.invoke('talk.v1.Talk/Say', {{ text: 'hello' }}).message.text);
+              }} catch (error) {{ console.log(error.message); }}
+            }}",
+            server.address()
+        );
+        run_with(&[("script.js", &script), ("protos/talk.proto", PROTO), ("protos/line.proto", LINE)]).printed
+    };
+    assert_eq!(with("insecureSkipTLSVerify: true"), ["hello"]);
+    let refused = with("");
+    assert!(refused[0].contains("not trusted"), "{refused:?}");
 }
 
 #[test]

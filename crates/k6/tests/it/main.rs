@@ -12,3 +12,5 @@ mod requests;
 mod scripts;
 mod sockets;
 mod stacks;
+mod subtle;
+mod tls;

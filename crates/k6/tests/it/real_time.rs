@@ -10,6 +10,7 @@ use loadstone_k6::{K6Inputs, K6Sinks, K6Users};
 use loadstone_metrics::clock::{Clock, Monotonic};
 use loadstone_metrics::{Recorder, Snapshot};
 use loadstone_plan::ScenarioId;
+use loadstone_script::TracedMessage;
 
 use crate::harness::{folder, loaded};
 
@@ -19,6 +20,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Ran {
     pub(crate) ended: IterationEnd,
     pub(crate) printed: Vec<String>,
+    /// What `try` would show of messages: name, direction and text.
+    pub(crate) messages: Vec<String>,
     pub(crate) snapshot: Snapshot,
 }
 
@@ -35,7 +38,16 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
     let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let printed = Rc::<RefCell<Vec<String>>>::default();
     let lines = Rc::clone(&printed);
-    let sinks = K6Sinks { console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))), ..K6Sinks::default() };
+    let messages = Rc::<RefCell<Vec<String>>>::default();
+    let shown = Rc::clone(&messages);
+    let show = move |message: &TracedMessage<'_>| {
+        shown.borrow_mut().push(format!("{} {:?} {}", message.name, message.direction, String::from_utf8_lossy(message.body)));
+    };
+    let sinks = K6Sinks {
+        console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))),
+        messages: Some(Rc::new(show)),
+        ..K6Sinks::default()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(async {
         let users = K6Users::new(&test, &context, sinks).unwrap();
@@ -56,5 +68,5 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
         }
     });
     let snapshot = recorder.borrow_mut().drain(0, 0, clock.now());
-    Ran { ended, printed: printed.take(), snapshot }
+    Ran { ended, printed: printed.take(), messages: messages.take(), snapshot }
 }

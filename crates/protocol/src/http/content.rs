@@ -8,7 +8,7 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 
 use super::body::SharedBody;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 use crate::http1::too_large;
 
 /// The default `Accept-Encoding`.
@@ -105,7 +105,7 @@ fn read_all(decoder: impl Read, bytes_max: u64) -> Result<Bytes, Failure> {
 }
 
 fn malformed() -> Failure {
-    Failure::protocol("the body does not match its Content-Encoding")
+    Failure::protocol("the body does not match its Content-Encoding").with(FailureDetail::ContentCoding)
 }
 
 /// Whether a header line only states that Loadstone must not add `Accept-Encoding`: its value is empty. It is not sent.

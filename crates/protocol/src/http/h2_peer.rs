@@ -13,7 +13,7 @@ use ::h2::Reason;
 use loadstone_metrics::Outcome;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 use crate::stream::NetworkStream;
 
 /// Length of a frame's header (RFC 9113, section 4.1).
@@ -161,7 +161,8 @@ impl PeerWatch {
         }
         // A failed stream ended by itself, even if a GOAWAY came before.
         if let Some(goaway) = goaway.filter(|_| !error.is_reset() && !error.is_library()) {
-            return Failure::new(Outcome::Reset, format!("the server ended the HTTP/2 connection: {}", goaway.described()));
+            let failure = Failure::new(Outcome::Reset, format!("the server ended the HTTP/2 connection: {}", goaway.described()));
+            return failure.with(FailureDetail::Http2Goaway(goaway.code));
         }
         if let Some(error) = error.get_io() {
             return match error.kind() {
@@ -177,7 +178,9 @@ impl PeerWatch {
             return Failure::protocol(format!("the server violated HTTP/2: {reason}"));
         }
         let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
-        Failure::new(Outcome::Reset, format!("{what}: {reason}"))
+        let failure = Failure::new(Outcome::Reset, format!("{what}: {reason}"));
+        let code = error.reason().map_or(0, u32::from);
+        failure.with(if error.is_go_away() { FailureDetail::Http2Goaway(code) } else { FailureDetail::Http2Stream(code) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Access logs of nginx and Apache, in any format that has a time of day, a request time, a status and a path.
+//! Access logs of nginx, Apache and Envoy, in any format that has a time of day, a request time, a status and a path.
 
 use loadstone_plan::LoadModel;
 use loadstone_wire_formats::access_log::{LogFormat, RecordedTime, TimeReader, unescaped};
@@ -11,6 +11,13 @@ use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 /// nginx's `combined` with the request time.
 const EXAMPLE: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#;
+
+/// Formats by name, as Apache would write them: the last directive takes the rest of the line. Their times of day have milliseconds.
+///
+/// `envoy`: <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage#default-format-string>,
+/// `istio`: <https://istio.io/latest/docs/tasks/observability/logs/access-log/#default-access-log-format>
+const NAMED: [(&str, &str); 2] =
+    [("envoy", r#"%t "%r" %>s %l %I %O %{ms}T %l"#), ("istio", r#"%t "%r" %>s %l %l %l "%l" %I %O %{ms}T %l"#)];
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "access-log",
@@ -27,11 +34,18 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
         "users",
         "connection phases",
     ],
-    make: |choices| Ok(Box::new(AccessLogReader { format: parse(choices.log_format.unwrap_or(EXAMPLE))?, times: TimeReader::default() })),
+    make: |choices| {
+        let text = choices.log_format.unwrap_or(EXAMPLE);
+        let named = NAMED.iter().find(|(name, _)| *name == text);
+        let format = parse(named.map_or(text, |(_, pattern)| pattern))?;
+        Ok(Box::new(AccessLogReader { format, has_fractions: named.is_some(), times: TimeReader::default() }))
+    },
 };
 
 struct AccessLogReader {
     format: LogFormat,
+    /// Dates have fractions of a second.
+    has_fractions: bool,
     times: TimeReader,
 }
 
@@ -69,6 +83,6 @@ impl RecordReader for AccessLogReader {
     }
 
     fn resolution_ns(&self) -> Option<u64> {
-        self.format.has_whole_seconds().then_some(1_000_000_000)
+        (self.format.has_whole_seconds() && !self.has_fractions).then_some(1_000_000_000)
     }
 }

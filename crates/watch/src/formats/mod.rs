@@ -6,7 +6,8 @@ mod gatling;
 mod hey;
 mod jtl;
 mod k6;
-mod locust;
+mod oha;
+mod plugin_lines;
 mod request_name;
 mod vegeta;
 
@@ -14,8 +15,18 @@ use crate::error::WatchError;
 use crate::record_format::RecordFormat;
 
 /// In the order in which the documentation lists them.
-pub(crate) const FORMATS: &[RecordFormat] =
-    &[k6::FORMAT, jtl::FORMAT, locust::FORMAT, vegeta::FORMAT, gatling::FORMAT, hey::FORMAT, access_log::FORMAT];
+pub(crate) const FORMATS: &[RecordFormat] = &[
+    k6::FORMAT,
+    jtl::FORMAT,
+    plugin_lines::LOCUST,
+    vegeta::FORMAT,
+    gatling::FORMAT,
+    hey::FORMAT,
+    oha::FORMAT,
+    plugin_lines::ARTILLERY,
+    plugin_lines::AUTOCANNON,
+    access_log::FORMAT,
+];
 
 /// The format of this name.
 ///

@@ -1,5 +1,7 @@
 //! The formats against recordings of the real tools, and seconds against counts that a test computes itself.
 
+mod damaged;
 mod gatling;
 mod recordings;
 mod seconds;
+mod summaries;

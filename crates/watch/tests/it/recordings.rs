@@ -8,6 +8,8 @@ use loadstone_watch::{ReaderChoices, read_all};
 
 /// A wall time before all recordings.
 const BEFORE_NS: u64 = 1_795_889_000_000_000_000;
+/// A wall time before those of Artillery and autocannon.
+const BEFORE_NODE_NS: u64 = 1_795_924_810_000_000_000;
 
 fn log_format(pattern: &str) -> ReaderChoices<'_> {
     ReaderChoices { log_format: Some(pattern), ..ReaderChoices::default() }
@@ -134,6 +136,24 @@ fn apache_times_count_from_the_begin() {
     assert_eq!((started, at), (vec![1], vec![3]));
 }
 
+/// The sample line of Envoy's documentation, and those of Istio's.
+#[test]
+fn access_logs_of_envoy_and_istio_are_read() {
+    let envoy = br#"[2016-04-15T20:17:00.310Z] "POST /api/v1/locations HTTP/2" 204 - 154 0 226 100 "10.0.35.28" "nsq2http" "cc21d9b0""#;
+    let istio = br#"[2020-11-25T21:26:18.409Z] "GET /status/418 HTTP/1.1" 418 - via_upstream - "-" 0 135 3 1 "-" "curl/7.73.0-DEV" "84961386" "httpbin:8000"
+[2020-11-25T21:26:18.500Z] "GET /delay/1 HTTP/1.1" 200 - via_upstream - "-" 0 135 1003 1000 "-" "curl/7.73.0-DEV" "84961386" "httpbin:8000" "-""#;
+    // date -u -d 2016-04-15T20:17:00Z +%s, and the same for the other.
+    for (format, line, began_s, expected) in [
+        ("envoy", &envoy[..], 1_460_751_420, of([("POST /api/v1/locations", Outcome::Passed, 1)])),
+        ("istio", &istio[..], 1_606_339_578, of([("GET /delay/{id}", Outcome::Passed, 1), ("GET /status/{id}", Outcome::Status, 1)])),
+    ] {
+        let slices = read_all("access-log", log_format(format), LoadModel::Arrivals, began_s * 1_000_000_000, line).unwrap();
+        assert_eq!((counts(&slices, SeriesKind::Request), unreadable(&slices)), (expected, 0), "{format}");
+        let longest = slices.iter().flat_map(|slice| &slice.series).map(|series| series.service.max()).max().unwrap();
+        assert_eq!(longest / 1_000_000, if format == "envoy" { 226 } else { 1_003 });
+    }
+}
+
 /// Samples as JMeter writes them as XML: a redirect inside of a sample is a part of it, and data of a sample is no record.
 #[test]
 fn jmeter_results_as_xml_are_read() {
@@ -172,4 +192,37 @@ fn whole_seconds_of_haproxy_do_not_lie_before_the_run() {
     assert_eq!(counts(&slices, SeriesKind::Request), requests);
     let outside: u64 = slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.outside).sum();
     assert_eq!((outside, unreadable(&slices)), (1, 0));
+}
+
+/// autocannon 8, by the plugin: twelve responses, and three attempts to connect to a closed port.
+#[test]
+fn autocannon_has_responses_and_refused_connections() {
+    let record = include_bytes!("../recordings/autocannon.jsonl");
+    let slices = read_all("autocannon", ReaderChoices::default(), LoadModel::Users, BEFORE_NODE_NS, record).unwrap();
+    let requests = of([("GET /orders/{id}", Outcome::Passed, 12), ("GET /x", Outcome::Refused, 3)]);
+    assert_eq!((counts(&slices, SeriesKind::Request), unreadable(&slices)), (requests, 0));
+}
+
+/// Artillery 2.0.10, by the plugin. Artillery counts from the end of sending to the head of the response, so its times are shorter.
+#[test]
+fn artillery_has_requests_by_path_and_its_own_times() {
+    let record = include_str!("../recordings/artillery.jsonl").to_owned() + "[\"p\",[[0.99,60]]]\n";
+    let slices = read_all("artillery", ReaderChoices::default(), LoadModel::Arrivals, BEFORE_NODE_NS, record.as_bytes()).unwrap();
+    let requests = of([("GET /gone", Outcome::Passed, 8), ("GET /products/{id}", Outcome::Passed, 8)]);
+    assert_eq!((counts(&slices, SeriesKind::Request), unreadable(&slices)), (requests, 0));
+    let stated = slices.iter().find_map(|slice| slice.record.as_ref()?.stated.clone()).unwrap().percentiles[0];
+    let longest = slices.iter().flat_map(|slice| &slice.series).map(|series| series.service.max()).max();
+    assert!(longest.is_some_and(|longest| longest > stated.recorded_ns), "{longest:?} {stated:?}");
+}
+
+/// By the sources of oha 1.16 (`print_csv`): start, name resolution, the same with connecting, first byte, duration, bytes, status.
+#[test]
+fn oha_counts_from_its_start() {
+    let record = b"request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n\
+        0.000512,0.0001,0.0004,0.0124,0.0126,2,200\n0.000517,0,0,0.0301,0.0302,2,503\n1.2,0,0,0.004,0.004,2,200\nnonsense\n";
+    let slices = read_all("oha-csv", ReaderChoices::default(), LoadModel::Users, BEFORE_NS, record).unwrap();
+    let requests = of([("requests", Outcome::Passed, 2), ("requests", Outcome::Status, 1)]);
+    assert_eq!((counts(&slices, SeriesKind::Request), slices.len(), unreadable(&slices)), (requests, 2, 1));
+    let first = &slices[0].series.iter().find(|series| series.key.kind == SeriesKind::Request).unwrap().phases;
+    assert_eq!((first.dns.max(), first.connect.max(), first.body.max()), (100_000, 300_000, 200_000));
 }

@@ -15,13 +15,13 @@ const DIFFERENCE_S_MIN: f64 = 0.001;
 const INFO: CheckInfo = CheckInfo {
     id: "stated-percentiles",
     title: "Percentiles of the tool",
-    limits: "suspect when a percentile that the tool states differs by more than 10 % from its own record",
+    limits: "suspect when a percentile that the tool states differs by more than 10 % from its own record; no grade when another tool wrote the record",
 };
 
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let tool = super::tool(input);
     let stated = input.tally.record().and_then(|record| record.stated.as_ref());
-    let Some(StatedTimes { metric, percentiles }) = stated else {
+    let Some(StatedTimes { tool: other, metric, percentiles }) = stated else {
         return INFO.nothing(format!("{tool} stated no percentiles that Loadstone reads"));
     };
     let rounding_s = input.plan.recorded.as_ref().map_or(0, |recorded| recorded.resolution_ns) as f64 / 1e9 * RESOLUTIONS_MAX;
@@ -31,11 +31,23 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let shown = |percentile: &StatedPercentile| {
         format!(
             "{} {} for {metric}, and its record has {}",
-            loadstone_units::percentile(percentile.quantile),
+            name(percentile),
             loadstone_units::seconds(percentile.stated_ns as f64 / 1e9),
             loadstone_units::seconds(percentile.recorded_ns as f64 / 1e9)
         )
     };
+    if let Some(other) = other {
+        let highest = percentiles.iter().rev().find(|percentile| percentile.quantile < 1.0).unwrap_or(worst);
+        let evidence = format!(
+            "{other} states {} {} for {metric}, and the requests of {tool} have {}: each measures from its own place",
+            name(highest),
+            loadstone_units::seconds(highest.stated_ns as f64 / 1e9),
+            loadstone_units::seconds(highest.recorded_ns as f64 / 1e9)
+        );
+        let advice = "If the generator's percentile is much higher, requests wait before the record begins: in the generator, on the network or in \
+                      the server's accept queue. If it is lower, the two count different requests.";
+        return INFO.evidence(difference(highest) > DIFFERENCE_MAX, evidence, advice);
+    }
     let apart_s = (worst.stated_ns as f64 - worst.recorded_ns as f64).abs() / 1e9;
     if difference(worst) > DIFFERENCE_MAX && apart_s > rounding_s.max(DIFFERENCE_S_MIN) {
         let advice = "The report uses the record. The tool rounds its times, leaves requests out, or cannot keep up with its own statistics: do not compare \
@@ -49,6 +61,10 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         None => format!("{tool} states {}", shown(shown_first)),
     };
     INFO.graded(Grade::Valid, evidence, "")
+}
+
+fn name(percentile: &StatedPercentile) -> String {
+    if percentile.quantile < 1.0 { loadstone_units::percentile(percentile.quantile) } else { "a maximum of".to_owned() }
 }
 
 fn difference(percentile: &StatedPercentile) -> f64 {

@@ -145,7 +145,7 @@ impl MessageChannel {
             Some(end) => (end.outcome, end.message),
             None => (Outcome::Closed, "the script has closed it".to_owned()),
         };
-        Failure { outcome: if outcome.is_by_generator() { outcome } else { Outcome::NotConnected }, message }
+        Failure::new(if outcome.is_by_generator() { outcome } else { Outcome::NotConnected }, message)
     }
 
     /// Why it could not be opened, or was lost.

@@ -83,7 +83,7 @@ impl MeasuredWait {
     pub(in crate::protocols) fn end_of_channel(&self) -> Failure {
         let channel = self.channel();
         match channel.end() {
-            Some(end) if !self.began_closed => Failure { outcome: end.outcome, message: end.message },
+            Some(end) if !self.began_closed => Failure::new(end.outcome, end.message),
             _ => channel.not_open(),
         }
     }
@@ -186,7 +186,7 @@ fn settle_message(
                 Err(error) => {
                     let now = wait.now();
                     wait.end(now);
-                    let failure = Failure { outcome: THREW.0, message: THREW.1.to_owned() };
+                    let failure = Failure::new(THREW.0, THREW.1);
                     record_failure(&channel, step.as_ref(), &wait.times(now, (0, 0)), &failure);
                     return ends.settle(ctx, Err(error));
                 }
@@ -201,7 +201,7 @@ fn settle_message(
         }
         Ok(WaitResult::Late) => {
             let message = format!("{} came within {}", matcher.wanted(ctx), loadstone_units::duration::format(wait.within_ns));
-            Failure { outcome: Outcome::Timeout, message }
+            Failure::new(Outcome::Timeout, message)
         }
         Ok(_) => wait.end_of_channel(),
         Err(failure) => failure,

@@ -72,7 +72,7 @@ async fn send_within(
     series: Option<SeriesId>,
 ) -> Result<SendTimes, Failure> {
     let mut sending = pin!(on.hand_over(message));
-    let late = || Err(Failure { outcome: Outcome::Timeout, message: "timed out sending the message".to_owned() });
+    let late = || Err(Failure::new(Outcome::Timeout, "timed out sending the message"));
     let sent = poll_fn(|context| match sending.as_mut().poll(context) {
         Poll::Ready(sent) => Poll::Ready(sent),
         Poll::Pending => wait.poll_late(context).map(|()| late()),

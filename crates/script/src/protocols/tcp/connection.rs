@@ -87,7 +87,7 @@ impl UserConnection {
     /// Why there is none.
     pub(super) fn connection(&self) -> Result<&RawConnection, Failure> {
         // Nothing is sent, so such a step has no time.
-        let not_open = |message| Err(Failure { outcome: Outcome::NotConnected, message });
+        let not_open = |message: String| Err(Failure::new(Outcome::NotConnected, message));
         match (&self.opened, &*self.loss.borrow()) {
             (Err(failure), _) if failure.outcome.is_by_generator() => Err(failure.clone()),
             (Err(failure), _) | (_, Some(failure)) => not_open(format!("the connection is closed: {}", failure.message)),

@@ -61,7 +61,7 @@ fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
         Ok(WaitResult::Late) => {
             lost = true;
             let message = format!("no pong arrived within {}: the connection is lost", loadstone_units::duration::format(wait.within_ns));
-            Failure { outcome: Outcome::Timeout, message }
+            Failure::new(Outcome::Timeout, message)
         }
         Ok(_) => wait.end_of_channel(),
         Err(failure) => failure,

@@ -52,11 +52,11 @@ pub(super) async fn follow(
         }
         match decode(&call.method.output, message) {
             Ok(json) => channel.keep(ArrivedMessage { payload: Payload::Text(json), at, labels: None }),
-            Err(message) => break call.broke(Failure { outcome: Outcome::Protocol, message }, at, &so_far),
+            Err(message) => break call.broke(Failure::new(Outcome::Protocol, message), at, &so_far),
         }
         if channel.is_overfull() {
             let ChannelEnd { outcome, message, .. } = ChannelEnd::overfull();
-            break call.broke(Failure { outcome, message }, at, &so_far);
+            break call.broke(Failure::new(outcome, message), at, &so_far);
         }
         items += 1;
         if items % READ_AT_ONCE_MAX == 0 {

@@ -49,8 +49,7 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'
     let is_open = channel.is_open();
     user.promise(ctx, work, move |ctx, user, sent| {
         if is_open && sent.is_none() && channel.is_open() {
-            let failure =
-                Failure { outcome: Outcome::Timeout, message: "timed out sending a message: the server accepts no more".to_owned() };
+            let failure = Failure::new(Outcome::Timeout, "timed out sending a message: the server accepts no more");
             record_failure(&channel, None, &StepTimes { began, sent: None, ended: user.now(), bytes: (0, 0) }, &failure);
         }
         Ok(Value::new_undefined(ctx.clone()))

@@ -1,7 +1,8 @@
-//! Locust: the lines of the plugin that Loadstone adds to the locustfile. Each is a JSON list.
+//! Locust, Artillery and autocannon: the lines of the plugins that Loadstone adds to them, which are in `plugins/`. Each line is a JSON list.
 //!
-//! `["r", end, milliseconds, method, name, status, bytes, error]` is a request, `["u", time, process, users]` a number of users, and
-//! `["p", [[quantile, milliseconds], …]]` what Locust states at its end. Times are seconds since 1970.
+//! `["r", end, milliseconds, method, name, status, bytes, error, stated]` is a request, where `stated` is missing, null, or its milliseconds as the tool
+//! counts them. `["u", time, process, users]` is a number of users, and `["p", [[quantile, milliseconds], …]]` what Locust states at its end.
+//! Times are seconds since 1970.
 
 use std::borrow::Cow;
 
@@ -9,10 +10,11 @@ use loadstone_metrics::Outcome;
 use loadstone_plan::LoadModel;
 use serde::Deserialize;
 
+use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
 use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
 
-pub(super) const FORMAT: RecordFormat = RecordFormat {
+pub(super) const LOCUST: RecordFormat = RecordFormat {
     name: "locust",
     tool: "Locust",
     resolution_ns: 1_000,
@@ -21,10 +23,37 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     comes_at_end: false,
     is_stream: false,
     lacks: &["connection phases", "requests in flight when Locust was killed", "iterations"],
-    make: |_| Ok(Box::new(LocustReader)),
+    make: |_| Ok(Box::new(PluginReader { has_paths: false })),
 };
 
-struct LocustReader;
+pub(super) const ARTILLERY: RecordFormat = RecordFormat {
+    name: "artillery",
+    tool: "Artillery",
+    resolution_ns: 1_000,
+    model: LoadModel::Arrivals,
+    has_iterations: false,
+    comes_at_end: false,
+    is_stream: false,
+    lacks: &["connection phases", "requests in flight when Artillery was killed", "virtual users and scenarios"],
+    make: |_| Ok(Box::new(PluginReader { has_paths: true })),
+};
+
+pub(super) const AUTOCANNON: RecordFormat = RecordFormat {
+    name: "autocannon",
+    tool: "autocannon",
+    resolution_ns: 1_000,
+    model: LoadModel::Users,
+    has_iterations: false,
+    comes_at_end: false,
+    is_stream: false,
+    lacks: &["connection phases", "requests in flight when autocannon was killed"],
+    make: |_| Ok(Box::new(PluginReader { has_paths: true })),
+};
+
+struct PluginReader {
+    /// Whether names are paths of URLs.
+    has_paths: bool,
+}
 
 #[derive(Deserialize)]
 struct RequestLine<'a>(
@@ -36,6 +65,7 @@ struct RequestLine<'a>(
     u16,
     u64,
     #[serde(borrow)] Cow<'a, str>,
+    #[serde(default)] Option<f64>,
 );
 
 #[derive(Deserialize)]
@@ -44,7 +74,7 @@ struct UsersLine<'a>(#[serde(borrow)] Cow<'a, str>, f64, u32, u64);
 #[derive(Deserialize)]
 struct StatedLine<'a>(#[serde(borrow)] Cow<'a, str>, Vec<(f64, f64)>);
 
-impl RecordReader for LocustReader {
+impl RecordReader for PluginReader {
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
         if line.starts_with(b"[\"p\"") {
             let StatedLine(_kind, stated) = serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
@@ -57,7 +87,7 @@ impl RecordReader for LocustReader {
             take(&Entry::Users { at: wall(at)?, source, count });
             return Ok(());
         }
-        let RequestLine(kind, ended, milliseconds, method, name, status, bytes, error) =
+        let RequestLine(kind, ended, milliseconds, method, name, status, bytes, error, stated) =
             serde_json::from_slice(line).map_err(|_| UnreadableLine)?;
         if kind != "r" || !milliseconds.is_finite() || milliseconds < 0.0 {
             return Err(UnreadableLine);
@@ -68,12 +98,13 @@ impl RecordReader for LocustReader {
             (false, status) if outcome_of(status) == Outcome::Passed => Outcome::Expect,
             (false, status) => outcome_of(status),
         };
-        let name = format!("{method} {name}");
+        let name = if self.has_paths { request_name::of_url(&method, &name) } else { format!("{method} {name}") };
         take(&Entry::Request(Timed {
             outcome,
             status,
             message: if outcome == Outcome::Status { "" } else { &error },
             bytes_received: bytes,
+            stated_ns: stated.filter(|ms| *ms >= 0.0).map(|ms| (ms * 1e6) as u64),
             ..Timed::new(&name, wall(ended)?, (milliseconds * 1e6).round() as u64)
         }));
         Ok(())
