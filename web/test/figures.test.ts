@@ -119,6 +119,14 @@ const CASES: Case[] = [
     run: "chain.large-bodies.gross.ramp.nothing.1", rule: "bandwidth", sentence: /took ([\d.]+) s instead of ([\d.]+) ms/,
     levels: [["under load", 1], ["before", 1e-3]], at: ["under load", "phases/body", 0.15],
   },
+  {
+    run: "rule.cpu", rule: "cpu", sentence: /the busiest thread ([\d.]+);/,
+    levels: [["one core", 1]], at: ["one core", "signal/process:8080/busiest_thread", 0.1],
+  },
+  {
+    run: "rule.lock", rule: "connection-pool", sentence: /at most ([\d.]+) at once/,
+    levels: [["at most", 1]], at: ["at most", "signal/stub:subscriber/in_flight_max", 0.1],
+  },
 ];
 
 test.each(CASES)("$rule of $run draws the numbers of its sentence", async ({ run, rule, sentence, levels, at, evidence = 0, figure = 0 }) => {

@@ -94,6 +94,6 @@ export interface WorkProgress {
   done: number;
   /** Estimated remaining time. */
   left_seconds: number;
-  /** Path of the current result, relative to the runs folder. `None`: there is none yet. */
+  /** Path of the current result, relative to the runs folder. `null`: there is none yet. */
   answer: string | null;
 }

@@ -34,7 +34,7 @@ use crate::facts::sessions::DatabaseSessions;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
-use crate::finding::{Quantity, Subject};
+use crate::finding::{Evidence, Quantity, Subject};
 use crate::instant::clock;
 
 /// Workers for each call from which a pool is too small for them.
@@ -333,7 +333,7 @@ fn ceiling_finding(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Co
         ceiling.calls_max,
         loadstone_units::share(ceiling.at_ceiling)
     );
-    let endpoint = &ceiling.endpoint;
+    let (endpoint, span) = (&ceiling.endpoint, (ceiling.from, ceiling.to));
     let series =
         [&endpoint.in_flight_max, &endpoint.in_flight, &endpoint.calls].into_iter().flatten().map(|readings| readings.name()).collect();
     let waited = if waiting.is_unstable() {
@@ -352,7 +352,10 @@ fn ceiling_finding(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Co
     };
     RankedFinding::new(standing, rule, Subject::endpoint(ceiling.endpoint.name), confidence, claim)
         .with(Quantity::count("calls_at_once_max", ceiling.calls_max))
-        .rests_on(text, series, (ceiling.from, ceiling.to))
+        .rests_on_drawn(match &endpoint.in_flight_max {
+            Some(most) => Evidence::new(text, series, span).level(&most.name(), "at most", ceiling.calls_max, span),
+            None => Evidence::new(text, series, span),
+        })
         .rests_on(waited, waiting.columns(), (waiting.from, waiting.load_to))
 }
 

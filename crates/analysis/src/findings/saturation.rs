@@ -257,6 +257,14 @@ fn levels(exhausted: &Exhausted<'_>) -> Vec<(usize, &'static str, f64)> {
         ExhaustedResource::Heap { heap_max: Some((index, bytes)), .. } | ExhaustedResource::SilentHeap { heap_max: (index, bytes), .. } => {
             vec![(*index, "limit", *bytes)]
         }
+        ExhaustedResource::ProcessCpu(ProcessCpu { limit: CpuLimit::OneThread(Some(_)), .. }) => {
+            // A process in several parts has one for each.
+            let mut threads = exhausted.series.iter().enumerate().filter(|(_, series)| series.ends_with("/busiest_thread"));
+            match (threads.next(), threads.next()) {
+                (Some((index, _)), None) => vec![(index, "one core", 1.0)],
+                _ => Vec::new(),
+            }
+        }
         // Their series are in parts or have another unit.
         ExhaustedResource::Heap { .. } | ExhaustedResource::ProcessCpu(_) => Vec::new(),
     }
