@@ -5,8 +5,8 @@ use loadstone_metrics::Snapshot;
 use loadstone_run_directory::Run;
 
 use super::model::CapacityInterval;
-use super::ramp::ceiling;
-use super::ramp_stretch::{RampSegment, overloaded, segments};
+use super::ramp::{LEVEL_RATIO_MAX, LocatedCeiling, ceiling, of_many};
+use super::ramp_stretch::{RampSegment, segments};
 use crate::statistics::{best_tenth, mean};
 
 /// Time in the system at the ceiling over that in the best tenth of the segments.
@@ -17,9 +17,6 @@ const TIME_GROWTH_MIN_S: f64 = 0.02;
 const IN_SYSTEM_MIN: f64 = 2.0;
 /// Part of the ceiling from which a segment is at it.
 const AT_CEILING_PART_MIN: f64 = 0.9;
-/// Ratio between the ends of the interval of a level at which throughput stopped. A wider one, as a queue that is near its limit for some seconds gives,
-/// is no level.
-const INTERVAL_RATIO_MAX: f64 = 1.75;
 /// Planned load of the last quarter over that of the first, from which throughput can level off.
 const LOAD_VARIED_FACTOR_MIN: f64 = 2.0;
 
@@ -40,7 +37,8 @@ pub(crate) struct ThroughputCeiling {
 
 impl ThroughputCeiling {
     /// `None`: no work waited, or the run does not show the highest throughput.
-    pub(crate) fn of(run: &Run) -> Option<Self> {
+    /// `is_known`: the times at low load show that throughput stopped, so that the count of few requests adds nothing.
+    pub(crate) fn of(run: &Run, is_known: bool) -> Option<Self> {
         let segments = segments(run);
         let time = |segment: &RampSegment| segment.block.0 / segment.block.1;
         let base = best_tenth(&segments.iter().map(time).collect::<Vec<f64>>())?;
@@ -49,17 +47,18 @@ impl ThroughputCeiling {
         if !segments.last().is_some_and(waits) {
             return None;
         }
-        let (throughput, fit) = ceiling(&segments).ok()?;
-        let is_overload = fit.is_none();
+        let LocatedCeiling { throughput, is_overload, from, .. } =
+            if is_known { of_many(&segments) } else { ceiling(run, &segments) }.ok()?;
         // Throughput of a constant random load varies without levelling off.
         if !is_overload && !load_has_varied(run) {
             return None;
         }
-        if throughput.high > INTERVAL_RATIO_MAX * throughput.low {
+        // A count of few requests has a wide interval, although they pile up beyond chance.
+        if !is_overload && throughput.high > LEVEL_RATIO_MAX * throughput.low {
             return None;
         }
-        let is_at = |segment: &RampSegment| waits(segment) && segment.block.1 >= AT_CEILING_PART_MIN * throughput.low;
-        let from = if is_overload { overloaded(&segments).first() } else { segments.iter().find(|segment| is_at(segment)) }?.from;
+        let is_at = |segment: &RampSegment| waits(segment) && segment.carried >= AT_CEILING_PART_MIN * throughput.low;
+        let from = from.or_else(|| segments.iter().find(|segment| is_at(segment)).map(|segment| segment.from))?;
         let stretch: Vec<&RampSegment> = segments.iter().filter(|segment| segment.from >= from).collect();
         let (inside, ended) = stretch.iter().fold((0.0, 0.0), |sum, segment| (sum.0 + segment.block.0, sum.1 + segment.block.1));
         let last = stretch.last()?;

@@ -8,6 +8,7 @@
 mod belief;
 mod bootstrap;
 mod ceiling;
+mod few_requests;
 mod model;
 mod ramp;
 mod ramp_stretch;

@@ -3,12 +3,13 @@
 //! throughput X.
 //!
 //! N/X is a linear combination of 1, N − 1 and N(N − 1) with non-negative coefficients, so the fit is linear. If the run ended before the
-//! throughput levelled off, any ceiling fits and none is reported: *not identified*.
+//! throughput levelled off, any ceiling fits and none is reported: *not identified*. Where a broken line fits better, its level is the ceiling.
 
 use loadstone_run_directory::Run;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::resampled;
+use super::few_requests;
 use super::model::CapacityInterval;
 use super::ramp_stretch::{RampBlock, RampSegment, carried, highest_sustained, overloaded, segments};
 use super::reading::invalidated_by;
@@ -28,6 +29,14 @@ const CEILING_RATIO_MAX: f64 = 1.5;
 const LEVELLING_OFF_EXPONENT_MAX: f64 = 0.2;
 /// Maximum ratio between an end of the interval and the observed throughput. Beyond it, the segments do not locate the ceiling.
 const INTERVAL_RATIO_MAX: f64 = 2.0;
+/// Residuals of the law over those of a broken line from which the line replaces it.
+const BROKEN_BETTER_MIN: f64 = 1.25;
+/// Corners that are tried: one in so many of the numbers of requests in the system, without the last part.
+const CORNERS_ONE_IN: usize = 2;
+const STRAIGHT_ONE_IN: usize = 8;
+/// Ratio between the ends of the interval of a level at which throughput stopped. A wider one, as a queue that is near its limit for some seconds gives,
+/// is no level.
+pub(super) const LEVEL_RATIO_MAX: f64 = 1.75;
 /// Why a run without a finding has no maximum throughput.
 const NO_LIMIT_FOUND: &str = "the throughput seems to level off, but the verdict of this run names no limit";
 
@@ -118,9 +127,9 @@ impl RampEstimate {
         if let Some(check) = invalidated_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
         }
-        let shown = ceiling(&segments).and_then(|found| if is_limited { Ok(found) } else { Err(NO_LIMIT_FOUND.to_owned()) });
+        let shown = ceiling(run, &segments).and_then(|found| if is_limited { Ok(found) } else { Err(NO_LIMIT_FOUND.to_owned()) });
         let estimate = match shown {
-            Ok((interval, fit)) => {
+            Ok(LocatedCeiling { throughput: interval, fit, .. }) => {
                 let (value, low, high) =
                     (loadstone_units::rate(interval.value), loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));
                 let remark = format!("at most about {value} ({low} to {high})");
@@ -142,24 +151,48 @@ impl RampEstimate {
     }
 }
 
-/// The maximum throughput with its interval and the fitted curve, or the reason why it is unknown. A constant load above the limit shows it without a curve.
-pub(super) fn ceiling(segments: &[RampSegment]) -> Result<(CapacityInterval, Option<Fit>), String> {
-    let blocks: Vec<RampBlock> = segments.iter().map(|segment| segment.block).collect();
+/// The maximum throughput, and how it was found.
+pub(super) struct LocatedCeiling {
+    pub(super) throughput: CapacityInterval,
+    pub(super) fit: Option<Fit>,
+    /// More arrived than ended. Otherwise throughput levelled off while the load grew.
+    pub(super) is_overload: bool,
+    /// From when on, if the method shows that. Seconds of the run.
+    pub(super) from: Option<f64>,
+}
+
+/// The maximum throughput with its interval and the fitted curve, or the reason why it is unknown. A constant load above the limit shows it without a curve,
+/// and few requests show it by what they leave in the system.
+pub(super) fn ceiling(run: &Run, segments: &[RampSegment]) -> Result<LocatedCeiling, String> {
+    let by_curve = of_many(segments);
+    if by_curve.as_ref().is_ok_and(|found| found.throughput.high <= LEVEL_RATIO_MAX * found.throughput.low) || segments.len() < BLOCKS_MIN {
+        return by_curve;
+    }
+    let few = few_requests::find(run, segments).filter(|few| few.throughput.high >= carried(segments));
+    few.map_or(by_curve, |few| {
+        Ok(LocatedCeiling { throughput: few.throughput, fit: None, is_overload: few.is_overload, from: Some(few.from) })
+    })
+}
+
+/// The same from many requests.
+pub(super) fn of_many(segments: &[RampSegment]) -> Result<LocatedCeiling, String> {
+    let blocks: Vec<RampBlock> = segments.iter().map(|segment| (segment.block.0, segment.carried)).filter(|block| block.1 > 0.0).collect();
     let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
     let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
     if let Some(interval) = all_that_ends(segments).filter(|_| blocks.len() >= BLOCKS_MIN) {
-        return Ok((interval, None));
+        let from = overloaded(segments).first().map(|segment| segment.from);
+        return Ok(LocatedCeiling { throughput: interval, fit: None, is_overload: true, from });
     }
     if blocks.len() < BLOCKS_MIN || seen < THROUGHPUT_RATIO_MIN * least {
         return Err("the load varied by less than a factor of two".to_owned());
     }
-    located(&blocks, seen).map(|(interval, fit)| (interval, Some(fit)))
+    located(&blocks, seen).map(|(throughput, fit)| LocatedCeiling { throughput, fit, is_overload: false, from: None })
 }
 
 /// While arrivals exceed completions, the completions are the maximum throughput, without any law. `None`: the system was not overloaded
 /// for long, or had a higher throughput before.
 fn all_that_ends(segments: &[RampSegment]) -> Option<CapacityInterval> {
-    let ended: Vec<f64> = overloaded(segments).iter().map(|segment| segment.block.1).collect();
+    let ended: Vec<f64> = overloaded(segments).iter().map(|segment| segment.carried).collect();
     let count = ended.len() as f64;
     let value = (count >= 2.0).then(|| mean(&ended))?;
     // The completions of a full system in one segment are independent of the next (Student 1908).
@@ -169,16 +202,47 @@ fn all_that_ends(segments: &[RampSegment]) -> Option<CapacityInterval> {
 }
 
 /// The ceiling with its interval and the curve, or the reason why it is unknown.
-fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Fit), String> {
-    let fit = Fit::of(blocks).ok_or("no curve fits the measurement")?;
-    let mut ceilings: Vec<f64> = resampled(blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
+///
+/// The broken line X = min(N · X₁, X_max) of the asymptotic bounds (Denning and Buzen, "The operational analysis of queueing network models", 1978) replaces
+/// the law where it clearly fits better: a limit with a regular service, such as a rate limit, reaches its maximum at once. The law has its maximum far beyond
+/// such a corner, and too high.
+fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Option<Fit>), String> {
+    let (fit, residuals) = Fit::with_residuals(blocks).ok_or("no curve fits the measurement")?;
+    if let Some((ceiling, _)) = broken_line(blocks).filter(|(_, broken)| BROKEN_BETTER_MIN * broken < residuals)
+        && let Ok(found) = resampled_ceiling(blocks, (seen, ceiling), |blocks| broken_line(blocks).map(|(ceiling, _)| ceiling))
+        && found.high <= LEVEL_RATIO_MAX * found.low
+    {
+        return Ok((found, None));
+    }
+    let of_law = |blocks: &[RampBlock]| Fit::with_residuals(blocks).map(|(fit, _)| fit.ceiling());
+    resampled_ceiling(blocks, (seen, fit.ceiling()), of_law).map(|interval| (interval, Some(fit)))
+}
+
+/// X_max of the broken line with the smallest residuals, and these.
+fn broken_line(blocks: &[RampBlock]) -> Option<(f64, f64)> {
+    let mut corners: Vec<f64> = blocks.iter().map(|block| block.0).filter(|inside| *inside > 0.0).collect();
+    corners.sort_by(f64::total_cmp);
+    let at_corner = |corner: &f64| {
+        let terms = || blocks.iter().map(|(n, x)| (n / corner).min(1.0) / x);
+        let (sum, squares) = terms().fold((0.0, 0.0), |sum, term| (sum.0 + term, sum.1 + term * term));
+        let ceiling = sum / squares;
+        (ceiling, terms().map(|term| (ceiling * term - 1.0).powi(2)).sum::<f64>())
+    };
+    // With its corner at the end, it is a straight line.
+    let inner = &corners[..corners.len() - corners.len() / STRAIGHT_ONE_IN];
+    inner.iter().step_by(CORNERS_ONE_IN).map(at_corner).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The interval of the ceiling, by a block bootstrap.
+fn resampled_ceiling(
+    blocks: &[RampBlock],
+    (seen, value): (f64, f64),
+    of: impl Fn(&[RampBlock]) -> Option<f64>,
+) -> Result<CapacityInterval, String> {
+    let mut ceilings: Vec<f64> = resampled(blocks).filter_map(|blocks| of(&blocks)).collect();
     ceilings.sort_by(f64::total_cmp);
     let at = |share: f64| ceilings.get((share * ceilings.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(f64::INFINITY);
-    let interval = CapacityInterval {
-        value: fit.ceiling(),
-        low: at(1.0 - UPPER_QUANTILE).min(fit.ceiling()),
-        high: at(UPPER_QUANTILE).max(fit.ceiling()),
-    };
+    let interval = CapacityInterval { value, low: at(1.0 - UPPER_QUANTILE).min(value), high: at(UPPER_QUANTILE).max(value) };
     if !interval.high.is_finite() || interval.value > CEILING_RATIO_MAX * seen || !levels_off(blocks) {
         return Err("the throughput was not levelling off when the load ended".to_owned());
     }
@@ -186,7 +250,7 @@ fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Fit), S
         let (low, high) = (loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));
         return Err(format!("segments of this run contradict each other: the ceiling may be anywhere from {low} to {high}"));
     }
-    Ok((interval, fit))
+    Ok(interval)
 }
 
 /// Whether the throughput levels off in the last quarter of the load, compared with the quarter before it. The fitted curve alone is no
@@ -217,11 +281,11 @@ pub(super) struct Fit {
 
 impl Fit {
     /// The best fit without negative coefficients: the best of the fits with subsets of the three terms.
-    fn of(blocks: &[RampBlock]) -> Option<Self> {
+    fn with_residuals(blocks: &[RampBlock]) -> Option<(Self, f64)> {
         let subsets: [&[usize]; 4] = [&[0], &[0, 1], &[0, 2], &[0, 1, 2]];
         let fits = subsets.iter().filter_map(|subset| least_squares(blocks, subset));
-        let (best, _) = fits.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(Self { constant: best[0], linear: best[1], square: best[2] })
+        let (best, squares) = fits.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((Self { constant: best[0], linear: best[1], square: best[2] }, squares))
     }
 
     /// The number of requests with the maximum throughput: √((1 − α)/β).
@@ -300,8 +364,8 @@ mod tests {
 
     fn estimate(inside: impl Fn(usize) -> f64, throughput: impl Fn(f64) -> f64) -> (Option<f64>, Vec<f64>) {
         let blocks: Vec<RampBlock> = (0..40).map(|index| (inside(index), throughput(inside(index)) * noisy(index))).collect();
-        let fit = Fit::of(&blocks).unwrap();
-        let ceilings = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
+        let (fit, _) = Fit::with_residuals(&blocks).unwrap();
+        let ceilings = resampled(&blocks).filter_map(|blocks| Fit::with_residuals(&blocks)).map(|(fit, _)| fit.ceiling()).collect();
         (Some(fit.ceiling()), ceilings)
     }
 
@@ -322,6 +386,7 @@ mod tests {
         // The drawn curve matches the reported ceiling.
         let blocks: Vec<RampBlock> = (0..40).map(|index| 1.0 + 1.5 * f64::from(index)).map(|n| (n, law(n))).collect();
         let (interval, fit) = located(&blocks, 904.0).unwrap();
+        let fit = fit.unwrap();
         let (drawn, peak) = (fit.law().unwrap(), fit.peak_at().unwrap());
         assert!((drawn.throughput(peak) / interval.value - 1.0).abs() < 1e-9 && (drawn.throughput(10.0) / law(10.0) - 1.0).abs() < 1e-3);
         assert!((drawn.gamma - 100.0).abs() < 0.1 && (drawn.alpha - 0.05).abs() < 1e-3 && (drawn.beta - 0.001).abs() < 1e-4, "{drawn:?}");

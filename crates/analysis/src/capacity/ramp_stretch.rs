@@ -1,6 +1,6 @@
 //! Segments of a run's load: the requests in the system, and the requests that ended.
 
-use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_metrics::{SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use crate::statistics::{mean, student_t, variance};
@@ -20,12 +20,24 @@ const CARRIED_ONE_IN: usize = 5;
 /// The best of many parts is biased upwards: its error is multiplied by this factor.
 const SELECTION_ERROR_FACTOR: f64 = 1.5;
 
+/// Part of the longest wait from which a request waits in the same queue. In one queue all wait about equally long.
+const WAIT_PART_MIN: f64 = 0.25;
+/// Iterations that show how many requests of each kind one has, and the unfinished ones as a part of those that ended, up to which they do.
+const ITERATIONS_MIN: f64 = 10.0;
+const UNFINISHED_PART_MAX: f64 = 0.1;
+
 /// A segment of the load, in seconds of the run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RampSegment {
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) block: RampBlock,
+    /// Requests per second that the system carries: those that wait and end, and as many of the others as belong to them. While a queue grows, more of the
+    /// requests ahead of it end, which is no throughput that could last.
+    pub(super) carried: f64,
+    /// Requests for each of those that wait.
+    each: f64,
+    pub(super) requested: RequestedLoad,
     /// Requests ended per second in the neighbouring segments: it shows the level of the load, and is independent of this segment's noise.
     pub(super) ended_in_neighbours: f64,
     /// Completions matched arrivals. The utilisation law relates the use of a resource to completions, and is only valid for requests that
@@ -33,6 +45,104 @@ pub(super) struct RampSegment {
     pub(super) is_balanced: bool,
     /// More arrived than ended.
     pub(super) piles_up: bool,
+}
+
+/// Arrivals per second, or users.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum RequestedLoad {
+    Arrivals(f64),
+    Users(f64),
+    Both,
+}
+
+impl RequestedLoad {
+    fn of(part: &[Snapshot], seconds: f64) -> Self {
+        let leaves = || part.iter().flat_map(|slice| &slice.leaves);
+        let (arrivals, users) = (leaves().map(|leaf| leaf.arrivals_due).sum::<u64>(), leaves().map(|leaf| leaf.users_asked).sum::<u64>());
+        match (arrivals, users) {
+            (_, 0) => Self::Arrivals(arrivals as f64 / seconds),
+            (0, _) => Self::Users(users as f64 / part.len() as f64),
+            _ => Self::Both,
+        }
+    }
+
+    pub(super) fn level(self) -> f64 {
+        match self {
+            Self::Arrivals(level) | Self::Users(level) => level,
+            Self::Both => 0.0,
+        }
+    }
+}
+
+impl RampSegment {
+    /// Seconds.
+    pub(super) fn length(&self) -> f64 {
+        self.to - self.from
+    }
+
+    /// Requests that ended, of those that wait.
+    pub(super) fn counted(&self) -> f64 {
+        self.carried * self.length() / self.each
+    }
+}
+
+/// The requests that wait, and how many requests of any kind there are for each of them.
+struct HeldRequests<'r> {
+    keys: Vec<&'r SeriesKey>,
+    each: f64,
+}
+
+impl<'r> HeldRequests<'r> {
+    /// `None`: all requests wait, their parts are unknown, or several scenarios may change them.
+    fn of(run: &'r Run, loaded: &'r [Snapshot]) -> Option<Self> {
+        let top = loaded.get(loaded.len() - loaded.len() / 4..)?;
+        let mut keys: Vec<&SeriesKey> = requests_of(loaded).map(|series| &series.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if keys.iter().any(|key| key.scenario != keys[0].scenario) {
+            return None;
+        }
+        let wait = |key: &&SeriesKey| {
+            let of_key = |slices: &'r [Snapshot]| requests_of(slices).filter(|series| series.key == **key && series.count > 0);
+            let shortest = of_key(loaded).map(|series| series.service.min()).min()? as f64;
+            let (count, sum) = of_key(top).fold((0.0, 0.0), |sum, of| (sum.0 + of.count as f64, sum.1 + of.service.sum() as f64));
+            (count > 0.0).then(|| sum / count - shortest)
+        };
+        let waits: Vec<Option<f64>> = keys.iter().map(wait).collect();
+        let most = waits.iter().flatten().copied().fold(0.0, f64::max);
+        let all = keys.len();
+        let held = keys.into_iter().zip(waits).filter(|(_, wait)| wait.is_some_and(|wait| wait >= WAIT_PART_MIN * most));
+        let keys: Vec<&SeriesKey> = held.map(|(key, _)| key).collect();
+        if keys.len() == all {
+            return None;
+        }
+        let each = requests_for_each(run, &keys)?;
+        Some(Self { keys, each })
+    }
+
+    fn count(&self, slices: &[Snapshot]) -> u64 {
+        requests_of(slices).filter(|series| self.keys.contains(&&series.key)).map(|series| series.count).sum()
+    }
+}
+
+fn requests_of(slices: &[Snapshot]) -> impl Iterator<Item = &SeriesSlice> {
+    slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request)
+}
+
+/// Requests of any kind for each of these, up to the instant at which the fewest iterations were unfinished. `None`: there were always too many.
+fn requests_for_each(run: &Run, keys: &[&SeriesKey]) -> Option<f64> {
+    let so_far = run.slices.iter().scan((0.0, 0.0, 0.0, 0.0), |sum, slice| {
+        let count = |is: &dyn Fn(&SeriesKey) -> bool| {
+            requests_of(std::slice::from_ref(slice)).filter(|series| is(&series.key)).map(|series| series.count).sum::<u64>() as f64
+        };
+        let (started, ended) = slice.leaves.iter().fold((0, 0), |sum, leaf| (sum.0 + leaf.started, sum.1 + leaf.ended));
+        *sum = (sum.0 + started as f64, sum.1 + ended as f64, sum.2 + count(&|_| true), sum.3 + count(&|key| keys.contains(&key)));
+        Some(*sum)
+    });
+    let unfinished = |(started, ended, ..): &(f64, f64, f64, f64)| (started - ended) / ended;
+    let enough = so_far.filter(|(_, ended, _, held)| *ended >= ITERATIONS_MIN && *held > 0.0);
+    let best = enough.min_by(|a, b| unfinished(a).total_cmp(&unfinished(b)))?;
+    (unfinished(&best) <= UNFINISHED_PART_MAX).then(|| best.2 / best.3)
 }
 
 /// Average number of requests in the system, and requests ended per second.
@@ -54,10 +164,14 @@ pub(super) fn segments(run: &Run) -> Vec<RampSegment> {
         let waiting: u64 = part.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.waiting).sum();
         (flight as f64 / time + waiting as f64 / part.len() as f64, ended as f64 / (time / 1e9))
     };
+    let held = HeldRequests::of(run, seconds);
     let segment = |part: &[Snapshot]| {
         let (first, last) = (part.first()?, part.last()?);
         let (from, to) = (first.start as f64 / 1e9, last.end as f64 / 1e9);
-        Some(RampSegment { from, to, block: block(part), ended_in_neighbours: 0.0, is_balanced: true, piles_up: false })
+        let block = block(part);
+        let carried = held.as_ref().map_or(block.1, |held| held.each * held.count(part) as f64 / (to - from));
+        let (requested, each) = (RequestedLoad::of(part, to - from), held.as_ref().map_or(1.0, |held| held.each));
+        Some(RampSegment { from, to, block, carried, each, requested, ended_in_neighbours: 0.0, is_balanced: true, piles_up: false })
     };
     let all = seconds.chunks_exact(length).filter_map(segment);
     with_neighbours(all.filter(|RampSegment { block: (inside, ended), .. }| *inside > 0.0 && *ended > 0.0).collect())
@@ -98,7 +212,7 @@ pub(super) fn overloaded(segments: &[RampSegment]) -> &[RampSegment] {
 /// chance.
 fn best_fifth(segments: &[RampSegment]) -> Option<(f64, f64, f64)> {
     let length = (segments.len() / CARRIED_ONE_IN).max(2);
-    let ended = |part: &[RampSegment]| part.iter().map(|segment| segment.block.1).collect::<Vec<f64>>();
+    let ended = |part: &[RampSegment]| part.iter().map(|segment| segment.carried).collect::<Vec<f64>>();
     let ended = segments.windows(length).map(ended).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     Some((mean(&ended), (variance(&ended) / length as f64).sqrt(), length as f64 - 1.0))
 }

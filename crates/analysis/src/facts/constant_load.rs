@@ -10,6 +10,7 @@ use loadstone_run_directory::Run;
 
 use super::load_stretches;
 use crate::RunTally;
+use crate::statistics::binomial_at_least;
 
 /// Seconds of load that the comparison needs.
 const LOADED_SECONDS_MIN: usize = 12;
@@ -29,6 +30,8 @@ const WAITING_SHARE_MIN: f64 = 0.5;
 const GROWING_WAITING_SHARE_MIN: f64 = 0.2;
 /// Below this part, requests do not wait in a common queue.
 const NO_WAIT_SHARE_MAX: f64 = 0.2;
+/// Probability that as few requests of any name are fast, from which some of them wait.
+const TOO_FEW_FAST_P_VALUE: f64 = 0.05;
 /// And the least wait. Seconds.
 const WAIT_MIN_S: f64 = 0.02;
 /// Time over the shortest one from which a request has waited.
@@ -75,6 +78,8 @@ pub(crate) struct ConstantRequest {
     pub(crate) throughput: f64,
     /// The shortest time in the run.
     pub(crate) shortest: f64,
+    /// Requests of the second half, and those that took about as long as the shortest.
+    late: (u64, u64),
     /// The time of the fast ones in the second half.
     fast: f64,
     pub(crate) mean: f64,
@@ -156,20 +161,27 @@ fn request(key: &SeriesKey, all: &Histogram, half: &[&Snapshot], seconds: f64) -
     half.iter().flat_map(|slice| &slice.series).filter(|series| series.key == *key).for_each(|series| late.merge(&series.service));
     (late.count() >= REQUESTS_MIN).then_some(())?;
     let shortest = all.min() as f64;
+    let (shortest_s, mean) = (shortest / 1e9, late.mean()? / 1e9);
     let up_to = |times: f64| all.count_at_or_below((times * shortest) as u64).saturating_sub(1);
     let around = |multiple: f64| up_to(multiple + MULTIPLE_WITHIN).saturating_sub(up_to((multiple - MULTIPLE_WITHIN).max(1.0)));
     Some(ConstantRequest {
         name: key.name.to_string(),
         throughput: late.count() as f64 / seconds,
-        shortest: shortest / 1e9,
+        shortest: shortest_s,
         fast: late.quantile(FAST_QUANTILE)? as f64 / 1e9,
-        mean: late.mean()? / 1e9,
+        mean,
+        late: (late.count(), late.count_at_or_below(((shortest_s + no_wait_max(mean)) * 1e9) as u64)),
         as_long: AS_LONG_FACTORS.map(up_to),
         few_times_as_long: (
             up_to(f64::from(MULTIPLES) + MULTIPLE_WITHIN),
             (1..=MULTIPLES).map(|multiple| around(f64::from(multiple))).sum(),
         ),
     })
+}
+
+/// The longest wait that counts as none. Seconds.
+fn no_wait_max(mean_s: f64) -> f64 {
+    f64::max(NO_WAIT_SHARE_MAX * mean_s, WAIT_MIN_S / 2.0)
 }
 
 impl ConstantRequest {
@@ -186,7 +198,7 @@ impl ConstantRequest {
         let by_chance = |(factor, count): (f64, u64)| (1.0 - 1.0 / factor).powf(count as f64);
         let (all, near) = self.few_times_as_long;
         AS_LONG_FACTORS.into_iter().zip(self.as_long).map(by_chance).any(|chance| chance <= EQUAL_BY_CHANCE_MAX)
-            || at_least(near, all, 2.0 * MULTIPLE_WITHIN) <= EQUAL_BY_CHANCE_MAX
+            || binomial_at_least(near, all, 2.0 * MULTIPLE_WITHIN) <= EQUAL_BY_CHANCE_MAX
     }
 }
 
@@ -242,8 +254,17 @@ impl ConstantLoad {
 
     /// Whether requests were as fast as the first ones again and again, so that no queue was always there.
     pub(crate) fn is_free(&self) -> bool {
-        let is_fast = |of: &ConstantRequest| of.least_wait_s() <= f64::max(NO_WAIT_SHARE_MAX * of.mean, WAIT_MIN_S / 2.0);
-        !self.requests.is_empty() && self.requests.iter().all(is_fast)
+        // As few of one name may be fast by chance: the binomial distribution, with the error divided among the names (Bonferroni).
+        let error = TOO_FEW_FAST_P_VALUE / self.requests.len().max(1) as f64;
+        let is_too_slow = |of: &ConstantRequest| {
+            let (all, fast) = of.late;
+            let is_less = (fast as f64) < FAST_QUANTILE * all as f64;
+            let is_beyond_chance = 1.0 - binomial_at_least(fast + 1, all, FAST_QUANTILE) < error;
+            // With less than one of them in progress, no queue of them is always there.
+            is_less && (is_beyond_chance || of.throughput * of.mean >= 1.0)
+        };
+        let (all, fast) = self.requests.iter().fold((0, 0), |sum, of| (sum.0 + of.late.0, sum.1 + of.late.1));
+        fast > 0 && fast as f64 >= FAST_QUANTILE * all as f64 && !self.requests.iter().any(is_too_slow)
     }
 
     /// Iterations per second that the system reaches at least, even if all of the response time were spent in a single queue: mean-value analysis (Reiser and
@@ -267,16 +288,6 @@ impl ConstantLoad {
         }
         (low > 0.0).then(|| 1.0 / low)
     }
-}
-
-/// Probability of so many successes or more, of so many trials.
-fn at_least(successes: u64, trials: u64, chance: f64) -> f64 {
-    let terms = (0..=trials).scan((1.0 - chance).powf(trials as f64), |term, count| {
-        let now = *term;
-        *term *= (trials - count) as f64 / (count as f64 + 1.0) * chance / (1.0 - chance);
-        Some((count, now))
-    });
-    terms.filter(|(count, _)| *count >= successes).map(|(_, term)| term).sum()
 }
 
 #[cfg(test)]
@@ -314,7 +325,16 @@ mod tests {
     }
 
     fn request(fast: f64, few_times_as_long: (u64, u64)) -> ConstantRequest {
-        ConstantRequest { name: "Buy".into(), throughput: 9.8, shortest: 0.1, fast, mean: 1.0, as_long: [0, 0], few_times_as_long }
+        ConstantRequest {
+            name: "Buy".into(),
+            throughput: 9.8,
+            shortest: 0.1,
+            late: (100, if fast < 0.3 { 10 } else { 0 }),
+            fast,
+            mean: 1.0,
+            as_long: [0, 0],
+            few_times_as_long,
+        }
     }
 
     /// Closed form: P(K ≥ 2) = (1/5)² of one geometric number, and 0.4⁵ of five that are all near a multiple.
@@ -328,6 +348,5 @@ mod tests {
         assert_eq!((of([0, 3], (0, 0)), of([1, 1], (0, 0))), (Some((1.0, 1.0)), Some((1.0, 1.0))), "0.8 % and 1 % by chance");
         assert_eq!((of([0, 0], (4, 4)), of([0, 0], (7, 5))), (None, None), "2.6 % and 10 % by chance");
         assert_eq!(of([0, 0], (5, 5)), Some((1.0, 1.0)), "1 % by chance");
-        assert!((at_least(4, 4, 0.4) - 0.0256).abs() < 1e-9 && (at_least(1, 2, 0.5) - 0.75).abs() < 1e-9);
     }
 }

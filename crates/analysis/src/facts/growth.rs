@@ -9,16 +9,17 @@ use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::strain::{Spans, Strain};
-use crate::statistics::student_t;
+use crate::statistics::{student_t, t_two_sided};
 
 /// Seconds with requests that each part needs.
 const SECONDS_MIN: usize = 4;
 /// Requests of all names that are needed, and of one name in each part.
 const REQUESTS_MIN: f64 = 24.0;
 const REQUESTS_OF_ONE_MIN: f64 = 5.0;
-/// LogGrowth of a single name from which it counts, if it exceeds this multiple of its error, since several names are examined.
+/// LogGrowth of a single name from which it counts, if it has this probability by chance. Several names are examined, and the probability is divided among
+/// them (Bonferroni).
 const ONE_GROWN_FACTOR_MIN: f64 = 1.2;
-const ONE_GROWN_ERRORS_MIN: f64 = 2.0;
+const ONE_GROWN_P_VALUE_MAX: f64 = 0.05;
 /// LogGrowth of a single name that counts even if it may be chance.
 const ONE_FACTOR_MAX: f64 = 1.6;
 
@@ -31,8 +32,10 @@ pub(crate) struct TimeGrowth {
     pub(crate) high: f64,
     /// Whether the load varied.
     pub(crate) is_by_load: bool,
-    /// Whether one name alone became slower, or may have: in the mean of all it may not show.
+    /// Whether one name alone became slower. In the mean of all it may not show.
     pub(crate) has_one_grown: bool,
+    /// Whether one name alone may have become slower.
+    pub(crate) may_one_have_grown: bool,
 }
 
 /// `None`: too few requests, or none at all in a part.
@@ -56,10 +59,12 @@ pub(super) fn find(run: &Run, strain: &Strain) -> Option<TimeGrowth> {
     let LogGrowth { factor, error, freedom } =
         growth(&all).filter(|_| all.values().map(|(count, _)| count).sum::<f64>() >= REQUESTS_MIN)?;
     let of_one = |(key, sum): (&&SeriesKey, &(f64, f64))| growth(&BTreeMap::from([(*key, *sum)]));
-    let has_one_grown = all.iter().filter_map(of_one).any(|one| one.is_beyond_chance() || one.factor > ONE_FACTOR_MAX);
+    let ones: Vec<LogGrowth> = all.iter().filter_map(of_one).collect();
+    let has_one_grown = ones.iter().any(|one| one.is_beyond_chance(ONE_GROWN_P_VALUE_MAX / ones.len() as f64));
+    let may_one_have_grown = has_one_grown || ones.iter().any(|one| one.factor > ONE_FACTOR_MAX);
     // On logarithms, so that both ends are positive.
     let half = student_t(freedom) * error;
-    Some(TimeGrowth { factor, low: factor * (-half).exp(), high: factor * half.exp(), is_by_load, has_one_grown })
+    Some(TimeGrowth { factor, low: factor * (-half).exp(), high: factor * half.exp(), is_by_load, has_one_grown, may_one_have_grown })
 }
 
 /// A factor, the error of its logarithm, and its degrees of freedom.
@@ -76,8 +81,8 @@ impl LogGrowth {
         factor.is_finite().then_some(Self { factor, error, freedom: before.seconds + after.seconds - 2.0 })
     }
 
-    fn is_beyond_chance(&self) -> bool {
-        self.factor > ONE_GROWN_FACTOR_MIN && self.factor.ln() > ONE_GROWN_ERRORS_MIN * self.error
+    fn is_beyond_chance(&self, p_value_max: f64) -> bool {
+        self.factor > ONE_GROWN_FACTOR_MIN && t_two_sided(self.factor.ln() / self.error.max(1e-9), self.freedom) <= p_value_max
     }
 }
 

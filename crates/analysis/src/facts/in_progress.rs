@@ -68,6 +68,11 @@ impl InProgress {
     pub(crate) fn excludes_a_backlog(&self) -> bool {
         self.excludes_a_full_resource() || self.backlog.is_none_or(|bound| bound.seen_at_most < bound.expected)
     }
+
+    /// The same from the arrivals alone, whatever the times of few requests allow.
+    pub(crate) fn counts_exclude_a_backlog(&self) -> bool {
+        self.backlog.is_some_and(|bound| bound.seen_at_most < bound.expected)
+    }
 }
 
 fn backlog(run: &Run, strain: &Strain) -> Option<BacklogBound> {

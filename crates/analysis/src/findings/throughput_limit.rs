@@ -5,7 +5,11 @@
 //! | load | highest throughput |
 //! |---|---|
 //! | more arrives than ends in 3 consecutive fortieths of the load, and in 6 or more | the completions meanwhile, with Student's *t* |
-//! | the load at least doubles, and throughput levels off | the maximum of the universal scalability law (Gunther 1993), with a block bootstrap |
+//! | the load at least doubles, and throughput levels off | the maximum of the universal scalability law (Gunther 1993), or the level of a broken line |
+//! | few requests: arrivals pile up beyond chance, as a single limit makes them | the completions since then, as a count (Garwood 1936) |
+//! | few requests: completions follow the users along a broken line | its level, with the interval of the profile likelihood (Wilks 1938) |
+//!
+//! Only requests that wait are counted, with their usual part of all: while a queue grows, more of the requests ahead of it end than the limit carries.
 //!
 //! Work must wait at the end of the load: the time in the system, which is requests in the system over throughput (Little 1961), is twice that in the best
 //! tenth of the load plus 20 ms, and two requests or more are in the system.

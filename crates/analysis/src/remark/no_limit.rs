@@ -12,6 +12,8 @@ const GROWTH_RULED_OUT: f64 = 1.6;
 const SMALL_GROWTH_MAX: f64 = 1.1;
 /// Arrivals that may be unfinished at the end, as a part of all.
 const CUT_OFF_PART_MAX: f64 = 0.02;
+/// Seconds with a far slower request from which a few requests do not explain them. The remark reports fewer as well.
+const SLOW_SECONDS_MIN: usize = 3;
 /// Threads that wait for a core at any time.
 const CORE_WAIT_MAX: f64 = 0.5;
 /// Requests in flight below which hardly one waits for another.
@@ -31,8 +33,13 @@ pub(super) struct Unlimited {
 /// `None`: times may have grown, or users may have waited all the time.
 pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
     let growth = facts.growth?;
+    // Constant users of whom none waits show that by each fast request, and arrivals by their number in the system, whatever times of few requests rule out.
+    let is_free = facts.constant_load.as_ref().is_some_and(|load| load.users.is_some() && load.is_free());
+    let is_counted = is_free || facts.in_progress.is_some_and(|now| now.counts_exclude_a_backlog());
     let has_grown = growth.has_one_grown || (growth.low > 1.0 && growth.factor > SMALL_GROWTH_MAX);
-    if is_limited(facts) || facts.slow_seconds.is_some() || has_grown || growth.high > GROWTH_RULED_OUT {
+    let may_have_grown = growth.may_one_have_grown || growth.high > GROWTH_RULED_OUT;
+    let is_often_slow = facts.slow_seconds.as_ref().is_some_and(|slow| slow.count >= SLOW_SECONDS_MIN);
+    if is_limited(facts) || is_often_slow || has_grown || (may_have_grown && !is_counted) {
         return None;
     }
     let served = if unlimited.is_open { all_served(totals)? } else { users_served(facts)? };

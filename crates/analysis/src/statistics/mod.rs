@@ -9,6 +9,7 @@
 //! | `trend`, `shift` | whether a series keeps growing, and where its level changes |
 //! | `scan` | the stretch of a series whose share of failures differs most |
 //! | `proportion`, `discovery` | the interval of a share; false discoveries among many tests |
+//! | `poisson` | intervals and tails of counts: exact for few events |
 //! | `normal`, `student` | the two distributions, χ², and degrees of freedom |
 //! | `interval` | 95 % intervals of quantiles and means whose samples depend on each other |
 //! | `tail_samples` | how many samples a percentile needs |
@@ -25,6 +26,7 @@ mod isotonic;
 mod lines;
 mod moments;
 mod normal;
+mod poisson;
 mod proportion;
 mod random;
 mod rank_sum;
@@ -41,6 +43,7 @@ pub(crate) use isotonic::isotonic_residuals;
 pub(crate) use lines::{LeastSquaresLine, instrumental_line, theil_sen};
 pub(crate) use moments::{mean, population_variance, variance};
 pub(crate) use normal::{Z_95, Z_95_ONE_SIDED, chi_squared_99};
+pub(crate) use poisson::{binomial_at_least, gamma_quantile, poisson_at_least, poisson_interval};
 #[cfg(test)]
 pub(crate) use proportion::share_in_words;
 pub(crate) use proportion::wilson_interval;

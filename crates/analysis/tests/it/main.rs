@@ -62,6 +62,7 @@ mod validity;
 mod verdict_shares;
 mod waits;
 mod weighed;
+mod worker_pools;
 
 /// How many seeds a test draws: few in the check, many in `cargo xtask nightly`.
 fn seeds(few: u64, many: u64) -> u64 {

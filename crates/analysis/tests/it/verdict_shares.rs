@@ -70,7 +70,7 @@ struct ShopSet {
     /// Places of the workers and of the pool, and how the times are distributed for which they are held.
     places: (usize, usize),
     held: fn(f64) -> Service,
-    visits: [f64; 3],
+    visits: &'static [f64],
     /// Time between two visits of a user under closed load. Seconds.
     think: Service,
     think_s: f64,
@@ -88,7 +88,7 @@ const DEVELOPED_ON: ShopSet = ShopSet {
     locked: &[3],
     places: (4, 2),
     held: Service::Fixed,
-    visits: [2.0, 6.0, 20.0],
+    visits: &[2.0, 6.0, 20.0],
     think: Service::Fixed(1.0),
     think_s: 1.0,
     beyond: (1.5, 3.0),
@@ -105,7 +105,7 @@ const SEEN: ShopSet = ShopSet {
     locked: &[3],
     places: (6, 3),
     held: Service::Exponential,
-    visits: [1.5, 4.0, 11.0],
+    visits: &[1.5, 4.0, 11.0],
     think: Service::Exponential(2.0),
     think_s: 2.0,
     beyond: (1.3, 2.0),
@@ -133,12 +133,46 @@ const HELD_OUT: ShopSet = ShopSet {
     locked: &[7],
     places: (5, 3),
     held: twofold,
-    visits: [5.0, 16.0, 50.0],
+    visits: &[5.0, 16.0, 50.0],
     think: Service::LogUniform(0.5, 4.0),
     think_s: 1.683,
     beyond: (1.4, 2.5),
     seconds: (90, 45),
     seed: 77_300,
+};
+
+/// Slow pages on a small machine: 5, 10, 20 and 50 requests per second. Rules for few requests were developed on it.
+const FEW: ShopSet = ShopSet {
+    name: "few requests, developed on",
+    alone_s: &[0.04, 0.12, 0.06],
+    alone: Service::Exponential,
+    pooled: &[1, 2],
+    locked: &[2],
+    places: (4, 2),
+    held: Service::Exponential,
+    visits: &[1.7, 3.3, 6.7, 16.7],
+    think: Service::Exponential(1.5),
+    think_s: 1.5,
+    beyond: (1.4, 2.5),
+    seconds: (60, 30),
+    seed: 120_000,
+};
+
+/// Other numbers, distributions and seeds. No rule was chosen on it.
+const FEW_HELD_OUT: ShopSet = ShopSet {
+    name: "few requests, held out",
+    alone_s: &[0.08, 0.03],
+    alone: uneven,
+    pooled: &[0],
+    locked: &[1],
+    places: (3, 2),
+    held: twofold,
+    visits: &[2.5, 5.0, 10.0, 25.0],
+    think: Service::LogUniform(0.5, 3.0),
+    think_s: 1.395,
+    beyond: (1.5, 2.2),
+    seconds: (45, 35),
+    seed: 340_000,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -366,7 +400,7 @@ fn cases(set: ShopSet) -> Vec<Case> {
     for limit in limits {
         for shape in shapes {
             for is_observed in [false, true] {
-                for visits in set.visits {
+                for visits in set.visits.iter().copied() {
                     let seconds = if visits < 10.0 { set.seconds.0 } else { set.seconds.1 };
                     all.push(Case { set, limit, visits, shape, is_observed, seconds });
                 }
@@ -440,6 +474,7 @@ fn share(counts: &BTreeMap<(bool, Shape, bool), Counts>, chosen: impl Fn(bool, S
 
 /// The least shares of a set.
 struct Floors {
+    open_ramp: f64,
     closed: f64,
     healthy: f64,
     wrong: f64,
@@ -449,16 +484,19 @@ fn check(set: ShopSet, floors: &Floors) {
     let counts = counted(set);
     let closed = |is_healthy: bool, shape: Shape, _: bool| !is_healthy && matches!(shape, Shape::ClosedRamp | Shape::ClosedConstant);
     let found = share(&counts, closed, &[Rating::Right, Rating::Partly]);
+    let open_ramp = |is_healthy: bool, shape: Shape, _: bool| !is_healthy && shape == Shape::OpenRamp;
+    let open_ramp = share(&counts, open_ramp, &[Rating::Right, Rating::Partly]);
     let straight = share(&counts, |is_healthy, _, _| is_healthy, &[Rating::Right]);
     let wrong = share(&counts, |_, _, _| true, &[Rating::Wrong]);
     let accused = share(&counts, |is_healthy, _, _| is_healthy, &[Rating::Wrong]);
     let right = |observed: bool| share(&counts, |is_healthy, _, is_observed| !is_healthy && is_observed == observed, &[Rating::Right]);
     let shares = format!(
-        "{}: closed {found:.2}, healthy {straight:.2}, wrong {wrong:.3}, right {:.2} and {:.2}",
+        "{}: open ramp {open_ramp:.2}, closed {found:.2}, healthy {straight:.2}, wrong {wrong:.3}, right {:.2} and {:.2}",
         set.name,
         right(false),
         right(true)
     );
+    assert!(open_ramp >= floors.open_ramp, "{shares}");
     assert!(found >= floors.closed && straight >= floors.healthy && wrong <= floors.wrong && accused == 0.0, "{shares}");
     // More signals never lower the share.
     assert!(right(true) >= right(false) + 0.1, "{shares}");
@@ -466,17 +504,48 @@ fn check(set: ShopSet, floors: &Floors) {
 
 #[test]
 fn shares_of_shops_that_the_rules_were_developed_on() {
-    check(DEVELOPED_ON, &Floors { closed: 0.95, healthy: 0.9, wrong: 0.01 });
+    check(DEVELOPED_ON, &Floors { open_ramp: 0.8, closed: 0.95, healthy: 0.9, wrong: 0.01 });
 }
 
 #[test]
 fn shares_of_shops_that_were_seen_later() {
-    check(SEEN, &Floors { closed: 0.8, healthy: 0.7, wrong: 0.01 });
+    check(SEEN, &Floors { open_ramp: 0.5, closed: 0.8, healthy: 0.7, wrong: 0.01 });
 }
 
 #[test]
 fn shares_of_held_out_shops() {
-    check(HELD_OUT, &Floors { closed: 0.9, healthy: 0.9, wrong: 0.03 });
+    check(HELD_OUT, &Floors { open_ramp: 0.9, closed: 0.9, healthy: 0.9, wrong: 0.03 });
+}
+
+#[test]
+fn shares_of_few_requests() {
+    check(FEW, &Floors { open_ramp: 0.8, closed: 0.9, healthy: 0.9, wrong: 0.02 });
+}
+
+#[test]
+fn shares_of_few_requests_held_out() {
+    check(FEW_HELD_OUT, &Floors { open_ramp: 0.9, closed: 0.9, healthy: 0.9, wrong: 0.03 });
+}
+
+/// The requests ahead of a queue that grows are not held back, so that more of them end than the limit carries: the maximum once was 119/s of 100/s, with an
+/// interval from 108 to 130.
+#[test]
+fn the_maximum_of_a_closed_ramp_at_a_limit_of_one_request_is_the_true_one() {
+    let (mut covered, mut errors) = (0_u32, Vec::new());
+    for limit in [Limit::Rate, Limit::Lock] {
+        for seed in 0..crate::seeds(8, 40) {
+            let (visits, shape) = (20.0, Shape::ClosedRamp);
+            let case = Case { set: DEVELOPED_ON, limit, visits, shape, is_observed: false, seconds: DEVELOPED_ON.seconds.1 };
+            let run = case.run(case.profile(), 700_000 + seed);
+            let found = RampEstimate::of(&run, &conclude(&run).verdict).throughput_max.unwrap();
+            let truth = 100.0;
+            covered += u32::from(found.low <= truth && truth <= found.high);
+            errors.push(found.value / truth - 1.0);
+        }
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    // With a coverage of 95 %, fewer than 13 of 16 occur once in a thousand.
+    assert!(mean.abs() <= 0.03 && f64::from(covered) >= 0.8 * errors.len() as f64, "{mean} {covered} {errors:?}");
 }
 
 /// `capacity --of-run` once gave the most that could pass in a run whose verdict was that it cannot tell.
