@@ -165,6 +165,24 @@ fn a_part_of_a_combined_log_is_replayed() {
     folder.run(&["try", "replay.load.ts"]).code(0).says("agent/2");
 }
 
+/// As log rotation leaves them: packed by the real programs, one after the other in a single file.
+#[test]
+fn packed_logs_are_replayed() {
+    let server = RecordingServer::start();
+    let line = |k: u64| format!("203.0.113.1 - - [28/Nov/2026:17:00:0{k} +0000] \"GET /{k} HTTP/1.1\" 200 5 \"-\" \"-\"\n");
+    let folder = Folder::new()
+        .file("a", &(line(0) + &line(1)))
+        .file("b", &line(2))
+        .file("replay.load.ts", &server.test("access.log.2.gz", "{ speed: 10 }"));
+    let shell = |script: &str| std::process::Command::new("sh").args(["-c", script]).current_dir(folder.path()).status();
+    assert!(shell("(gzip -c a; gzip -c b) > access.log.2.gz").is_ok_and(|status| status.success()));
+    folder.run(&["run", "replay.load.ts"]).code(0);
+    assert_eq!(lines(&server.take()), ["GET /0", "GET /1", "GET /2"]);
+    assert!(shell("head -c 50 access.log.2.gz > cut; mv cut access.log.2.gz").is_ok_and(|status| status.success()));
+    folder.run(&["run", "replay.load.ts"]).code(2).says("access.log.2.gz").says("gzip -t");
+    assert_eq!(server.take().len(), 0);
+}
+
 #[test]
 fn problems_are_reported_before_any_load() {
     let server = RecordingServer::start();

@@ -6,6 +6,8 @@ use loadstone_plan::ReplayStage;
 
 use loadstone_wire_formats::access_log::LogFormat;
 
+use super::unpack::plain_name;
+
 #[derive(Debug)]
 pub(super) enum ReplayFormat {
     Lines(LogFormat),
@@ -20,7 +22,7 @@ impl ReplayFormat {
     /// # Errors
     /// A format string without a time or a request.
     pub(super) fn of(stage: &ReplayStage) -> Result<Self, String> {
-        let ending = Path::new(&stage.file).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        let ending = plain_name(Path::new(&stage.file)).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match (stage.format.as_deref(), ending.as_deref()) {
             (Some("har"), _) | (None, Some("har")) => Ok(Self::Spooled),
             (Some("gor"), _) | (None, Some("gor")) => Ok(Self::Gor),

@@ -10,6 +10,7 @@ mod gor;
 mod har;
 mod index;
 mod logged;
+mod unpack;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -93,9 +94,13 @@ impl Replay {
             return Err(failed("is not a regular file".to_owned()));
         }
         let source = File::open(&path).map_err(|problem| failed(format!("cannot be read: {problem}")))?;
+        let source = unpack::unpacked(source).map_err(failed)?;
         let format = ReplayFormat::of(stage).map_err(failed)?;
         let source = match &format {
-            ReplayFormat::Spooled => har::spool(source, facts.len()).map_err(failed)?,
+            ReplayFormat::Spooled => {
+                let size = source.metadata().map_err(|problem| failed(format!("cannot be read: {problem}")))?.len();
+                har::spool(source, size).map_err(failed)?
+            }
             ReplayFormat::Lines(_) | ReplayFormat::Gor => source,
         };
         let index = RecordIndex::build(&source, &format, stage, allow_writes).map_err(failed)?;
