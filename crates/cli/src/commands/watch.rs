@@ -33,7 +33,9 @@ pub(crate) struct WatchArgs {
     /// The command that generates the load.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon or access-log.  [default: by the command or the file]
+    /// Format of the record, such as jtl or access-log.  [default: by the command or the file]
+    ///
+    /// One of k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon and access-log.
     #[arg(long, value_name = "FORMAT", help_heading = "Record")]
     record: Option<String>,
     /// Read the record from this file while it is written. A folder: Gatling's folder of results.

@@ -58,5 +58,5 @@ fn a_run_is_compared_with_the_last_run_of_its_test() {
     }
     // A missing value is undecided, with the reason.
     folder.run(&["compare", "--fail-if", "p95 of GET /a worse by 5%"]).code(4).says("is named \"GET /a\"").says("did you mean");
-    folder.run(&["compare", "--fail-if", "memory worse by 5%"]).code(4).says("`--process PORT`");
+    folder.run(&["compare", "--fail-if", "memory worse by 5%"]).code(4).says("`--process 8080`");
 }

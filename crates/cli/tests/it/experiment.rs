@@ -112,7 +112,7 @@ export default test({{ target: "{url}", load: buy.run(users(8).for("1m")) }});
         let folder = Folder::new().file("pool.load.ts", &script);
         folder.run(&["experiment", "pool.load.ts", "--block", "4s", "--markdown", "e.md"])
     });
-    ended.code(0).says("BETTER").says("mean of \"Check out\"").says("throughput");
+    ended.code(0).says("BETTER").says("mean of \"Check out\"").says("rate");
     assert!(answer(shop.address(), "/pool").ends_with("{\"size\":2}"));
 }
 
