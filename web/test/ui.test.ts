@@ -168,7 +168,8 @@ test("a search starts from its unchanged form, and can be stopped", async () => 
 });
 
 test("runs wait in the queue; two of them are overlaid, noted, and one is deleted", async () => {
-  await start({ runTime: "3s" });
+  // Its parameters are shown while it runs, which a busy machine may miss for some seconds.
+  await start({ runTime: "10s" });
   await expect.poll(() => page.getByText("apiKey = •••").count(), SLOW).toBe(1);
   await start({ runTime: "2s", rate: "40" });
   await expect.poll(() => page.locator("ol li.waiting").count(), SLOW).toBe(1);
