@@ -19,22 +19,23 @@ pub(crate) fn gamma_quantile(shape: f64, z: f64) -> f64 {
 
 /// The probability of so many events or more, where the mean is known.
 pub(crate) fn poisson_at_least(count: f64, mean: f64) -> f64 {
-    let terms = (0..count.ceil().max(0.0) as u64).scan((-mean).exp(), |term, number| {
-        let now = *term;
-        *term *= mean / (number as f64 + 1.0);
-        Some(now)
+    // On logarithms: the first term of a large mean is too small for a number.
+    let terms = (0..count.ceil().max(0.0) as u64).scan(-mean, |log, number| {
+        let now = *log;
+        *log += (mean / (number as f64 + 1.0)).ln();
+        Some(now.exp())
     });
     (1.0 - terms.sum::<f64>()).max(0.0)
 }
 
 /// The probability of so many successes or more, of so many trials.
 pub(crate) fn binomial_at_least(successes: u64, trials: u64, chance: f64) -> f64 {
-    let terms = (0..=trials).scan((1.0 - chance).powf(trials as f64), |term, count| {
-        let now = *term;
-        *term *= (trials - count) as f64 / (count as f64 + 1.0) * chance / (1.0 - chance);
-        Some((count, now))
+    let terms = (0..=trials).scan(trials as f64 * (1.0 - chance).ln(), |log, count| {
+        let now = *log;
+        *log += ((trials - count) as f64 / (count as f64 + 1.0) * chance / (1.0 - chance)).ln();
+        Some((count, now.exp()))
     });
-    terms.filter(|(count, _)| *count >= successes).map(|(_, term)| term).sum()
+    terms.filter(|(count, _)| *count >= successes).map(|(_, term)| term).sum::<f64>().min(1.0)
 }
 
 #[cfg(test)]
@@ -54,5 +55,14 @@ mod tests {
         // 1 - e⁻¹ (1 + 1 + 1/2), and 0.4⁴.
         assert!((poisson_at_least(3.0, 1.0) - 0.080_301).abs() < 1e-5 && (binomial_at_least(4, 4, 0.4) - 0.0256).abs() < 1e-9);
         assert!((binomial_at_least(1, 2, 0.5) - 0.75).abs() < 1e-9);
+    }
+
+    /// Near the mean, about half. A start at the first term alone would be 0.
+    #[test]
+    fn tails_of_large_counts_are_known() {
+        for half in [binomial_at_least(10_000, 100_000, 0.1), poisson_at_least(5_000.0, 5_000.0)] {
+            assert!((half - 0.5).abs() < 0.01, "{half}");
+        }
+        assert!(binomial_at_least(11_000, 100_000, 0.1) < 1e-6 && binomial_at_least(9_000, 100_000, 0.1) > 1.0 - 1e-6);
     }
 }
