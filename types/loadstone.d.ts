@@ -102,6 +102,11 @@ declare module "loadstone" {
     /** How long running iterations may continue after their load has ended. Then they are interrupted and counted as such. Default: "30s". */
     gracefulStop?: Duration;
     /**
+     * Open load: arrivals of one worker that are due within this time of the first one start together, with the last of them. Longer windows save CPU
+     * time of the generator at high rates. The others' wait counts as schedule lag. "0" starts each by itself; at most "10ms". Default: "70us".
+     */
+    startWindow?: Duration;
+    /**
      * Maximum number of series (request names, groups, checks). Further names are counted together as `(other)`. The same limit applies to parts by tags;
      * further parts are counted only in the whole. Default: 500.
      */

@@ -29,6 +29,8 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) seed: u64,
     pub(crate) begin: Nanos,
     pub(crate) graceful_stop_ns: u64,
+    /// [`loadstone_plan::RunOptions::start_window_ns`].
+    pub(crate) start_window_ns: u64,
     /// Woken whenever the dispatcher should check the leaf again.
     pub(crate) changed: Wakeup,
     /// No further iteration starts. Running iterations may finish.
@@ -68,6 +70,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
             begin,
             load_end: Rc::new(Cell::new(run.profile.duration_ns().filter(|ns| *ns > 0).map_or(Nanos::MAX, |ns| begin + ns))),
             graceful_stop_ns: run.graceful_stop_ns.unwrap_or(plan.options.graceful_stop_ns),
+            start_window_ns: plan.options.start_window_ns,
             run,
             changed: Wakeup::default(),
             stopping: Cell::new(false),

@@ -29,9 +29,6 @@ use crate::wakeup::Wakeup;
 
 /// Arrivals counted as due in one turn. An excessive rate must not occupy the worker so long that it starts less than it can.
 const ARRIVALS_COUNTED_PER_TURN_MAX: u32 = 256;
-/// Arrivals that come due within this time of the first one start together, when the last of them is due. One wake-up costs more CPU time than a
-/// request.
-const STARTED_TOGETHER_MAX_NS: Nanos = 70_000;
 
 /// The virtual users of an open leaf on one worker.
 struct UserPool<C: UserFactory> {
@@ -143,7 +140,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
             return;
         }
         let next_check = if is_over || !may_start { end } else { profile_end };
-        let mut until = next.map_or(next_check, |due| last_together(&arrivals, leaf.begin, due));
+        let mut until = next.map_or(next_check, |due| last_together(&arrivals, &leaf, due));
         let is_held_up = stopped_at.is_none() && may_start && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
         if is_held_up || until <= now {
             let ended = pool.ended.get();
@@ -192,9 +189,9 @@ impl Drop for HeldUp {
 }
 
 /// When the last arrival is due that starts together with the next one. `next`: when the next one is due.
-fn last_together(arrivals: &Arrivals, begin: Nanos, next: Nanos) -> Nanos {
-    let instants = arrivals.clone().map(|due| begin + due.offset_ns).take(ARRIVALS_COUNTED_PER_TURN_MAX as usize);
-    instants.take_while(|due| *due <= next + STARTED_TOGETHER_MAX_NS).last().unwrap_or(next)
+fn last_together<C: UserFactory>(arrivals: &Arrivals, leaf: &ActiveLeaf<C>, next: Nanos) -> Nanos {
+    let instants = arrivals.clone().map(|due| leaf.begin + due.offset_ns).take(ARRIVALS_COUNTED_PER_TURN_MAX as usize);
+    instants.take_while(|due| *due <= next + leaf.start_window_ns).last().unwrap_or(next)
 }
 
 impl<C: UserFactory> UserPool<C> {

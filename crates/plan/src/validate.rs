@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Aggregate, DeclaredMetric, FlowSpec, LoadProfile, Metric, OpenStage, TestPlan, Threshold};
+use crate::{Aggregate, DeclaredMetric, FlowSpec, LoadProfile, Metric, OpenStage, RunOptions, TestPlan, Threshold};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
@@ -10,6 +10,8 @@ pub enum PlanError {
     NoLoad,
     #[error("scenario \"{scenario}\": {problem}")]
     Profile { scenario: String, problem: String },
+    #[error("a start window of {} ms is too long: at most {} ms, since arrivals wait in it", *.0 as f64 / 1e6, RunOptions::START_WINDOW_MAX_NS / 1_000_000)]
+    StartWindow(u64),
     #[error("two scenarios are both named \"{0}\": results are stored by name, so rename one")]
     DuplicateScenario(String),
     #[error("threshold `{label}`: {problem}")]
@@ -29,6 +31,9 @@ impl TestPlan {
         let leaves = self.load.leaves();
         if leaves.is_empty() {
             return Err(PlanError::NoLoad);
+        }
+        if self.options.start_window_ns > RunOptions::START_WINDOW_MAX_NS {
+            return Err(PlanError::StartWindow(self.options.start_window_ns));
         }
         for (index, scenario) in self.scenarios.iter().enumerate() {
             if self.scenarios[..index].iter().any(|earlier| earlier.name == scenario.name) {

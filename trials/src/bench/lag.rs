@@ -38,17 +38,18 @@ fn run(binary: &Path, server: &Nginx) -> Result<String> {
 }
 
 fn sentence(summary: &Value) -> Result<String> {
-    let [p50, p99, p999] = percentiles(summary)?;
+    let [p50, p99, p999] = percentiles(summary)?.map(microseconds);
     Ok(format!("Schedule lag at {RATE} arrivals a second for {SECONDS} s: p50 {p50}, p99 {p99}, p99.9 {p999}."))
 }
 
-/// Schedule lag of the one request of a run, as text: p50, p99, p99.9.
-pub(super) fn percentiles(summary: &Value) -> Result<[String; 3]> {
+/// Schedule lag of the one request of a run: p50, p99, p99.9. Seconds.
+pub(super) fn percentiles(summary: &Value) -> Result<[Option<f64>; 3]> {
     let percentiles = summary["requests"][0]["lag"]["percentiles"].as_array().context("no schedule lag in the summary")?;
-    Ok([0.5, 0.99, 0.999].map(|quantile| {
-        let entry = percentiles.iter().find(|entry| entry["quantile"].as_f64() == Some(quantile));
-        entry.and_then(|entry| entry["value"].as_f64()).map_or_else(|| "–".to_owned(), |seconds| format!("{:.0} µs", seconds * 1e6))
-    }))
+    Ok([0.5, 0.99, 0.999].map(|quantile| percentiles.iter().find(|entry| entry["quantile"].as_f64() == Some(quantile))?["value"].as_f64()))
+}
+
+pub(super) fn microseconds(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0} µs", seconds * 1e6))
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Did arrivals start when they were due?
 
+use std::fmt::Write as _;
+
+use loadstone_plan::RunOptions;
+
 use super::check::{CheckInfo, CheckInput};
 use super::lateness;
 use crate::ValidityCheck;
@@ -29,8 +33,20 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     };
     let Some(lag) = lags.of_requests.or(lags.of_generator) else { return INFO.nothing(NOTHING_SCHEDULED) };
     let what = if lags.of_requests.is_some() { "schedule lag" } else { "timer lag" };
-    let evidence = lateness::evidence(what, lags.quantile, lag, lags.reported);
-    INFO.evidence(lateness::is_late(lag, lags.reported), evidence, if is_of_scenario(input) { SCENARIO_ADVICE } else { BUSY_ADVICE })
+    let mut evidence = lateness::evidence(what, lags.quantile, lag, lags.reported);
+    let window_ns = input.plan.options.start_window_ns;
+    if window_ns > RunOptions::default().start_window_ns {
+        let window = loadstone_units::seconds(window_ns as f64 / 1e9);
+        let _ = write!(evidence, "; arrivals that are due within {window} of the first start together (start window)");
+    }
+    // Otherwise the lag is mostly of another cause, whatever the window.
+    let is_of_window = lag <= 2.0 * window_ns as f64 / 1e9;
+    let advice = match (is_of_scenario(input), is_of_window) {
+        (true, _) => SCENARIO_ADVICE,
+        (false, true) => WINDOW_ADVICE,
+        (false, false) => BUSY_ADVICE,
+    };
+    INFO.evidence(lateness::is_late(lag, lags.reported), evidence, advice)
 }
 
 /// The generator started iterations on time and their first requests were late: the scenario itself took that long.
@@ -61,6 +77,8 @@ const NOTHING_SCHEDULED: &str = "no request was scheduled: the load is closed an
 
 pub(super) const BUSY_ADVICE: &str =
     "The generator started requests late. Give it more cores (--workers), move it off the target's machine, or lower the load.";
+const WINDOW_ADVICE: &str = "Arrivals wait for the end of their start window. Shorten it (`startWindow` of the test's options, `--start-window` \
+ of a URL), or accept that share.";
 pub(super) const SCENARIO_ADVICE: &str = "Iterations started on time, but their first requests did not: the scenario works or waits before \
  its first request, and that time counts in its response time. Move the work or the wait after the first request.";
 

@@ -298,6 +298,20 @@ fn schedule_lag() {
 }
 
 #[test]
+fn lag_of_a_wide_start_window_names_it() {
+    let mut plan = synthetic::plan(synthetic::open(100.0, 60));
+    plan.options.start_window_ns = 2 * MS;
+    let run = run_with(plan, |second| {
+        let slice = (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 1_500_000, 11 * MS, Outcome::Passed));
+        slice.generator(|generator| generator.timer_lag.record_n(1_500_000, 100))
+    });
+    assert_explains(&run, "schedule-lag", true);
+    let found = check_of(&run, "schedule-lag");
+    assert!(found.evidence.ends_with("within 2 ms of the first start together (start window)"), "{}", found.evidence);
+    assert!(found.advice.contains("`startWindow`"), "{}", found.advice);
+}
+
+#[test]
 fn read_lag() {
     // p99 of the response time is 11 ms; a read lag is known to one of the levels of a ladder, each √2 times the previous one.
     for (lag_us, late, grade) in

@@ -8,6 +8,10 @@ use crate::harness::{Ended, Folder, server};
 
 /// Observers, thresholds and the duration of a run against nginx.
 fn watched(observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
+    watched_with(&[], observe, thresholds, seconds)
+}
+
+fn watched_with(flags: &[&str], observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
     let target = server::nginx();
     let script = format!(
         r#"import {{ arrivals, observe, scenario, signal, test }} from "loadstone";
@@ -16,7 +20,7 @@ export default test({{ target: "{target}", load: visit.run(arrivals(20).for("{se
 "#
     );
     let folder = Folder::new().file("watched.load.ts", &script);
-    let ended = folder.run(&["run", "watched.load.ts"]);
+    let ended = folder.run(&[&["run", "watched.load.ts"], flags].concat());
     (folder, ended)
 }
 
@@ -92,4 +96,20 @@ fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
         ended.code(2).says(expected).does_not_say("hunter2");
         assert!(folder.runs().is_empty());
     }
+}
+
+#[test]
+fn brokers_that_the_test_does_not_name_are_observed_with_allow_net() {
+    // The broker reports its address as 127.0.0.1.
+    let named = server::kafka().replace("127.0.0.1", "localhost");
+    let observer = format!("observe.kafka({{ brokers: \"{named}\" }})");
+    let signals = |folder: &Folder| fs::read_to_string(folder.runs().remove(0).join("signals.jsonl")).expect("signals.jsonl");
+
+    let (folder, refused) = watched(&observer, "", 4);
+    refused.says("the cluster reports brokers that the test may not connect to: 127.0.0.1").says("`--allow-net HOST`");
+    assert!(!signals(&folder).contains("lag{"), "{}", signals(&folder));
+
+    let (folder, permitted) = watched_with(&["--allow-net", "127.0.0.1"], &observer, "", 4);
+    permitted.does_not_say("may not connect to");
+    assert!(signals(&folder).contains("lag{"), "{}", signals(&folder));
 }

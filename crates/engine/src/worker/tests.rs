@@ -13,7 +13,7 @@ use crate::messages::{CoordinatorInput, IterationNumbers};
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use futures_util::future::join_all;
 use loadstone_metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
-use loadstone_plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
+use loadstone_plan::{ClosedStage, Load, OpenStage, RunOptions, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -99,6 +99,7 @@ struct LoadCase {
     profile: LoadProfile,
     users_max: Option<u64>,
     graceful_stop_ns: u64,
+    options: RunOptions,
     response_ns: fn(Nanos) -> u64,
     iterations: u64,
     /// Numbers of the iterations that began, grouped by worker.
@@ -123,6 +124,7 @@ impl LoadCase {
             profile,
             users_max: None,
             graceful_stop_ns: 30 * S,
+            options: RunOptions::default(),
             response_ns,
             iterations: u64::MAX,
             numbers: Rc::default(),
@@ -149,7 +151,8 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     };
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
     let leaf_count = leaves.len() as u32;
-    let plan = Arc::new(TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)));
+    let plan = TestPlan { options: asked.options.clone(), ..TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)) };
+    let plan = Arc::new(plan);
     let (clock, turns) = (Clock::virtual_time(), Turns::default());
     let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize, IterationNumbers::all()))).collect();
     let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
@@ -233,6 +236,22 @@ fn close_arrivals_start_together_and_others_on_time() {
     // An arrival that starts on time has no lag.
     assert!((all / 3).abs_diff(all - lag.count()) <= 1, "one of three is on time, but {} of {all} were late", lag.count());
     assert!(close_to(lag.max(), 60_000), "the first of three waits for the third, not {} ns", lag.max());
+}
+
+#[test]
+fn the_start_window_is_an_option_of_the_test() {
+    let with_window = |start_window_ns| {
+        let mut case = LoadCase::new(rate(10_000.0, 1), |_| MS);
+        case.options.start_window_ns = start_window_ns;
+        measured(&case, 1).0
+    };
+    // 100 µs apart: three share the window, the first waits for the third.
+    let wide = with_window(200_000);
+    let (all, lag) = (iterations(&wide).count, &iterations(&wide).lag);
+    assert_eq!(wide.leaves[0].arrivals_due, 10_000);
+    assert!((all / 3).abs_diff(all - lag.count()) <= 1, "one of three is on time, but {} of {all} were late", lag.count());
+    assert!(close_to(lag.max(), 200_000), "{} ns", lag.max());
+    assert_eq!(iterations(&with_window(0)).lag.max(), 0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ import { Threshold, withImplied } from "loadstone:thresholds";
 import { known, knownIn, members, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
-const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
+const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "startWindow", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
   "retryIdleClose", "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy", "retry",
   "connectionsPerSecond", "traceparent", "grpcReflection"];
 
@@ -160,6 +160,7 @@ export function test(definition: any): Test {
     seed: whole(options.seed ?? 1, "seed"),
     graceful_stop_ns: nanoseconds(options.gracefulStop ?? "30s", "gracefulStop"),
     request_timeout_ns: nanoseconds(options.requestTimeout ?? "30s", "requestTimeout"),
+    start_window_ns: nanoseconds(options.startWindow ?? "70us", "startWindow"),
     series_max: whole(options.seriesMax ?? 500, "seriesMax", 1),
     body_bytes_max: whole(options.bodyBytesMax ?? 64 * 1024 * 1024, "bodyBytesMax", 1),
   };

@@ -79,3 +79,11 @@ fn late_sends_of_vegeta_count_from_the_schedule() {
     assert_eq!(slices[0].leaves[0].arrivals_due, 6);
     assert_eq!(longest(&read(None).unwrap()), 10);
 }
+
+/// A record in another unit of time than its format's has entries centuries ahead, which must not open each second up to them.
+#[test]
+fn entries_in_the_future_open_no_seconds() {
+    let slices = read(LoadModel::Arrivals, &(line(1_000, 5) + &line(500 * 365 * 86_400_000, 5) + &line(2_000, 5)));
+    let found = record(&slices);
+    assert_eq!((found.entries, found.outside, slices.len()), (2, 1, 3));
+}

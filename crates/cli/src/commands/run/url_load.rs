@@ -49,6 +49,9 @@ pub(crate) struct UrlArgs {
     /// How long requests may continue after the load has ended.  [default: 30s]
     #[arg(long, value_name = "DURATION")]
     graceful_stop: Option<String>,
+    /// Arrivals due within this time of the first start together, with the last: less CPU time, more lag; at most 10ms.  [default: 70us]
+    #[arg(long, value_name = "DURATION", requires = "rate")]
+    start_window: Option<String>,
     /// Status that counts as passed, such as 204, or a class such as 2xx.  [default: any below 400]
     #[arg(long, value_name = "STATUS", value_parser = status)]
     expect_status: Option<RangeInclusive<u16>>,
@@ -82,6 +85,7 @@ impl UrlArgs {
             (!self.headers.is_empty(), "--header"),
             (self.timeout.is_some(), "--timeout"),
             (self.graceful_stop.is_some(), "--graceful-stop"),
+            (self.start_window.is_some(), "--start-window"),
             (self.expect_status.is_some(), "--expect-status"),
             (!self.thresholds.is_empty(), "--threshold"),
             (self.no_keep_alive, "--no-keep-alive"),
@@ -137,6 +141,7 @@ impl UrlArgs {
                 seed,
                 graceful_stop_ns: duration("graceful-stop", self.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,
                 request_timeout_ns: duration("timeout", self.timeout.as_deref(), defaults.request_timeout_ns)?,
+                start_window_ns: duration("start-window", self.start_window.as_deref(), defaults.start_window_ns)?,
                 ..defaults
             },
             secrets: request.secrets(),
