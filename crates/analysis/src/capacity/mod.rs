@@ -27,6 +27,7 @@ pub use model::{
     Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
 };
 pub use ramp::{RampEstimate, RampPoint, ScalabilityLaw};
+pub(crate) use ramp_stretch::sustained;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
 pub use utilisation::{ResourceCeiling, UnknownCeiling};

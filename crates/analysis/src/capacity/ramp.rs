@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::bootstrap::resampled;
 use super::few_requests;
 use super::model::CapacityInterval;
-use super::ramp_stretch::{RampBlock, RampSegment, carried, highest_sustained, overloaded, segments};
+use super::ramp_stretch::{RampBlock, RampSegment, carried, highest_ended, highest_sustained, overloaded, segments};
 use super::reading::invalidated_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;
@@ -115,7 +115,7 @@ impl RampEstimate {
             throughput_max: None,
             retrograde_from: None,
             law: None,
-            seen: highest_sustained(&segments),
+            seen: if is_limited { highest_sustained(&segments) } else { highest_ended(&segments) },
             remark: format!("not identified: {why}"),
             unknown_because: Some(why),
             grade: validity.grade,

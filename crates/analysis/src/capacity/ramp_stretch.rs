@@ -210,18 +210,29 @@ pub(super) fn overloaded(segments: &[RampSegment]) -> &[RampSegment] {
 
 /// The highest throughput that lasted for a fifth of the load, its standard error and its degrees of freedom. A single segment would be
 /// chance.
-fn best_fifth(segments: &[RampSegment]) -> Option<(f64, f64, f64)> {
+fn best_fifth(segments: &[RampSegment], rate: fn(&RampSegment) -> f64) -> Option<(f64, f64, f64)> {
     let length = (segments.len() / CARRIED_ONE_IN).max(2);
-    let ended = |part: &[RampSegment]| part.iter().map(|segment| segment.carried).collect::<Vec<f64>>();
+    let ended = |part: &[RampSegment]| part.iter().map(rate).collect::<Vec<f64>>();
     let ended = segments.windows(length).map(ended).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     Some((mean(&ended), (variance(&ended) / length as f64).sqrt(), length as f64 - 1.0))
 }
 
 pub(super) fn highest_sustained(segments: &[RampSegment]) -> f64 {
-    best_fifth(segments).map_or(0.0, |(mean, _, _)| mean)
+    best_fifth(segments, |segment| segment.carried).map_or(0.0, |(mean, _, _)| mean)
+}
+
+/// The same of a run without a limit: nothing waits, so all requests that ended count.
+pub(super) fn highest_ended(segments: &[RampSegment]) -> f64 {
+    best_fifth(segments, |segment| segment.block.1).map_or(0.0, |(mean, _, _)| mean)
+}
+
+/// The throughput that a run without a limit sustained for a fifth of its load, as its capacity reports it. Requests per second.
+pub(crate) fn sustained(run: &Run) -> Option<f64> {
+    Some(highest_ended(&segments(run))).filter(|rate| *rate > 0.0)
 }
 
 /// The throughput that the system sustained for at least a fifth of the load, as the lower end of its 95 % interval.
 pub(super) fn carried(segments: &[RampSegment]) -> f64 {
-    best_fifth(segments).map_or(0.0, |(mean, error, freedom)| mean - SELECTION_ERROR_FACTOR * student_t(freedom) * error)
+    best_fifth(segments, |segment| segment.carried)
+        .map_or(0.0, |(mean, error, freedom)| mean - SELECTION_ERROR_FACTOR * student_t(freedom) * error)
 }

@@ -22,11 +22,13 @@ pub(super) struct Estimate {
     pub(super) freedom: f64,
     /// The value is a lower bound: the percentile lies among requests that had not ended.
     pub(super) is_bound: bool,
+    /// A single stretch of the run with nearly all samples beyond it, for which it has no upper end. Seconds since the run began.
+    pub(super) event: Option<(f64, f64)>,
 }
 
 impl Estimate {
     pub(super) fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
-        Self { value, low, high, uncertainty: 0.0, freedom: FREEDOM, is_bound: false }
+        Self { value, low, high, uncertainty: 0.0, freedom: FREEDOM, is_bound: false, event: None }
     }
 
     /// A percentile with the interval computed from this many seconds. Rounding may have put the value outside its interval.
@@ -151,6 +153,7 @@ pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate, paired: Option<
             uncertainty: -(1.0 - (estimate.uncertainty / estimate.value).min(0.999)).ln(),
             freedom: estimate.freedom,
             is_bound: estimate.is_bound,
+            event: estimate.event,
         })
     };
     Some(difference(log(baseline)?, log(candidate)?, paired))

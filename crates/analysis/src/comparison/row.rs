@@ -2,6 +2,7 @@
 
 use super::change::{self, ChangeErrors, Estimate, NumberChange};
 use super::model::{ComparedMetric, ComparedRow, RowVerdict, Side};
+use crate::instant::clock;
 
 /// Smallest change that matters for the share of failures: a tenth of a percentage point. With a ratio, one more failure in a million would
 /// count as a doubling.
@@ -60,10 +61,10 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     let bounded = paired.map_or(width(old) && width(new), |errors| errors.below.is_some() && errors.above.is_some());
     let is_uncertain = old.uncertainty > 0.0 || new.uncertainty > 0.0;
     let why = match (bounded, is_uncertain) {
-        (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval",
-        (false, _) => "too few samples, or too many requests that were cut off, for an interval",
-        (true, true) => "the generator was late and may have caused the difference",
-        (true, false) => "",
+        (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval".to_owned(),
+        (false, _) => without_interval(sides),
+        (true, true) => "the generator was late and may have caused the difference".to_owned(),
+        (true, false) => String::new(),
     };
     ComparedRow {
         change: Some(shown(found.value)),
@@ -71,9 +72,23 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         high: found.high.map(shown),
         p: Some(found.p),
         minutes_needed: minutes_needed(&found, limit(metric, effect), seconds).filter(|_| !is_uncertain),
-        why: why.to_owned(),
+        why,
         ..empty
     }
+}
+
+/// Why a number has no interval.
+fn without_interval(sides: [(Side, Option<Estimate>); 2]) -> String {
+    let event = sides.iter().find_map(|(side, of)| Some((side, of.as_ref()?.event?)));
+    if let Some((side, (from, to))) = event {
+        let run = if *side == Side::Baseline { "the baseline" } else { "the candidate" };
+        let (from, to) = (clock(from), clock(to));
+        return format!("nearly all slow requests of {run} ended between {from} and {to}, and one event does not show how often it recurs");
+    }
+    let is_cut_off = sides.iter().any(|(_, of)| of.is_some_and(|of| of.is_bound));
+    let why =
+        if is_cut_off { "too many requests were cut off for an interval" } else { "too few slow requests, or too rarely, for an interval" };
+    why.to_owned()
 }
 
 /// Both numbers without a comparison, because they measure different things.

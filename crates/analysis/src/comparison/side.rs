@@ -8,6 +8,10 @@ use loadstone_run_directory::Run;
 use crate::Summary;
 use crate::facts::load_stretches;
 
+/// Part of the time beyond a percentile that a single event must have, and the longest part of the run in which it has it.
+const EVENT_TIME_SHARE_MIN: f64 = 0.9;
+const EVENT_LENGTH_PART_MAX: f64 = 0.25;
+
 /// One of the two runs.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedInput<'a> {
@@ -62,6 +66,31 @@ impl<'a> TimesHistory<'a> {
 
     pub(super) fn by_slice(&self) -> impl Iterator<Item = (usize, Vec<&'a Histogram>)> {
         self.slices.iter().copied().zip(self.seconds.iter().cloned())
+    }
+
+    /// The shortest stretch with nearly all of the time that samples took beyond a value, if it is short: a single event. Slices.
+    pub(super) fn event(&self, value_s: f64) -> Option<(usize, usize)> {
+        let beyond = |times: &[&Histogram]| {
+            let bars = times.iter().flat_map(|times| times.bars());
+            bars.map(|(low, high, count)| (low.midpoint(high) as f64 / 1e9 - value_s).max(0.0) * count as f64).sum::<f64>()
+        };
+        let counts: Vec<f64> = self.seconds.iter().map(|times| beyond(times)).collect();
+        let wanted = EVENT_TIME_SHARE_MIN * counts.iter().sum::<f64>();
+        let length = |from: usize, to: usize| self.slices[to] - self.slices[from] + 1;
+        let (mut shortest, mut from, mut inside) = (None, 0, 0.0);
+        for (to, count) in counts.iter().enumerate() {
+            inside += count;
+            while inside - counts[from] >= wanted && from < to {
+                inside -= counts[from];
+                from += 1;
+            }
+            if inside >= wanted && shortest.is_none_or(|(a, b)| length(from, to) < length(a, b)) {
+                shortest = Some((from, to));
+            }
+        }
+        let (from, to) = shortest.filter(|_| wanted > 0.0)?;
+        let is_short = length(from, to) as f64 <= EVENT_LENGTH_PART_MAX * length(0, counts.len() - 1) as f64;
+        is_short.then(|| (self.slices[from], self.slices[to]))
     }
 
     pub(super) fn of_flow(run: &'a Run, name: &str) -> Self {

@@ -1,6 +1,7 @@
 //! Requests, groups, scenarios and flows: rates, failures and response times.
 
 use loadstone_metrics::{Histogram, SeriesKey};
+use loadstone_run_directory::Run;
 
 use super::change::{self, Estimate};
 use super::model::{ComparedSubject, PERCENTILES, ShiftPoint, Side, SubjectKind};
@@ -66,7 +67,7 @@ fn all(baseline: &RunSide<'_>, candidate: &RunSide<'_>, pairing: &Pairing<'_>, e
     let histories = (baseline.history_of_all(), candidate.history_of_all());
     let of = |side: &RunSide<'_>, history: &TimesHistory<'_>| {
         let (loaded, times) = (side.loaded(), &side.summary.response);
-        let percentiles = percentiles(times, loaded.seconds.len(), &history.seconds);
+        let percentiles = percentiles(side.run, times, loaded.seconds.len(), history);
         SeriesNumbers::of(loaded, side.summary.totals.request_rate, times, percentiles, &history.seconds)
     };
     let numbers = (of(baseline, &histories.0), of(candidate, &histories.1));
@@ -91,7 +92,7 @@ fn of_series(
 ) -> ComparedSubject {
     let numbers = |side: &RunSide<'_>, row: &RequestRow, history: &TimesHistory<'_>| {
         let seconds = side.seconds.get(&row.key).cloned().unwrap_or_default();
-        let percentiles = percentiles(&row.response, seconds.seconds.len(), &history.seconds);
+        let percentiles = percentiles(side.run, &row.response, seconds.seconds.len(), history);
         SeriesNumbers::of(seconds, row.rate, &row.response, percentiles, &history.seconds)
     };
     let none = TimesHistory::default();
@@ -105,8 +106,13 @@ fn of_series(
     }
 }
 
-/// `ended`: the times of all requests that ended, by second. A request that was given up counts with its time limit.
-fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> Vec<Option<Estimate>> {
+/// `history`: the times of all requests that ended, by second. A request that was given up counts with its time limit.
+fn percentiles(run: &Run, times: &TimeStats, seconds: usize, history: &TimesHistory<'_>) -> Vec<Option<Estimate>> {
+    let ended = &history.seconds;
+    let event = |value: f64| {
+        let (from, to) = history.event(value)?;
+        Some((run.slices.get(from)?.start as f64 / 1e9, run.slices.get(to)?.end as f64 / 1e9))
+    };
     let of = |quantile: f64| {
         let shown = shown_at(times, quantile)?;
         let Some(value) = shown.value else {
@@ -114,7 +120,8 @@ fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> 
             return Some(Estimate::at_least(bound, Intervals::of(ended, &merged).at(quantile).0, ended.len()));
         };
         let bounded = Estimate::percentile(value, (shown.low, shown.high), seconds);
-        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), ..bounded })
+        let event = if shown.high.is_none() { event(value) } else { None };
+        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), event, ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
 }

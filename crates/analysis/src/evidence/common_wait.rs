@@ -1,7 +1,10 @@
 //! A queue before any work: every request waits about as long, also one that takes next to no time itself. Request threads, an event loop and the accept queue
-//! are such queues. A pool or a lock delays only the requests that need it.
+//! are such queues. A pool or a lock delays only the requests that need it. If the service's own metrics endpoint stops answering meanwhile, its readings wait in
+//! the same queue.
 
 use std::collections::BTreeMap;
+
+use loadstone_metrics::NoticeKind;
 
 use crate::facts::Facts;
 use crate::statistics::quantile;
@@ -18,6 +21,8 @@ const UNLIKE_FACTOR_MIN: f64 = 2.0;
 const SILENT_PART_MAX: f64 = 0.5;
 /// Readings before that show the usual number.
 const READINGS_MIN: usize = 5;
+/// Seconds from the last reading on in which requests need not wait yet.
+const SILENT_BEFORE_MAX_S: f64 = 5.0;
 
 /// Seconds.
 pub(crate) struct CommonWait {
@@ -25,15 +30,29 @@ pub(crate) struct CommonWait {
     pub(crate) most_s: f64,
     pub(crate) quickest: String,
     pub(crate) quickest_s: f64,
-    /// Observers that got no answer meanwhile: they may wait in the same queue.
-    pub(crate) silent: Vec<String>,
+    /// Observers that got no answer meanwhile, quoted: they may wait in the same queue.
+    silent: Vec<String>,
 }
 
 impl CommonWait {
+    /// Whether an endpoint that does none of the requests' work waits, too.
+    pub(crate) fn reaches_an_observer(&self) -> bool {
+        !self.silent.is_empty()
+    }
+
+    /// Who waits with the requests, as a part of a claim.
+    pub(crate) fn also(&self) -> String {
+        let quickest = format!("also \"{}\", which takes {}", self.quickest, loadstone_units::seconds(self.quickest_s));
+        match self.silent.as_slice() {
+            [] => quickest,
+            names => format!("{quickest}, and the endpoint that {} reads", names.join(" and ")),
+        }
+    }
+
     pub(crate) fn sentence(&self) -> String {
         let silent = match self.silent.as_slice() {
             [] => String::new(),
-            names => format!(". The observer {} got no answer meanwhile, as if it waited in the same queue", names.join(" and ")),
+            names => format!(". The observer {} got few or no answers meanwhile, as if it waited in the same queue", names.join(" and ")),
         };
         format!(
             "every request waited for {} to {}, also \"{}\", which takes {} without waiting: they queue before any work{silent}",
@@ -64,20 +83,27 @@ pub(crate) fn find(facts: &Facts<'_>, span: (f64, f64)) -> Option<CommonWait> {
     is_common.then(|| CommonWait { least_s, most_s, quickest: quickest.clone(), quickest_s: shortest_s, silent: silent(facts, span) })
 }
 
-/// Observers that read at their interval before the stretch, and hardly in it.
+/// Observers that read at their interval before the stretch, until requests waited, and hardly in it. One that was refused waits for nothing. If all are silent, so is the machine.
 fn silent(facts: &Facts<'_>, (from, to): (f64, f64)) -> Vec<String> {
     let mut readings: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for series in &facts.run.signals {
         let all = readings.entry(&series.signal.observer).or_default();
         all.extend(series.points.iter().map(|point| point.at as f64 / 1e9));
     }
+    let (free, _) = facts.strain.free_and_held();
     let is_silent = |all: &mut Vec<f64>| {
         all.sort_by(f64::total_cmp);
         all.dedup_by(|a, b| (*a - *b).abs() < 0.1);
         let before: Vec<f64> = all.iter().copied().filter(|at| *at < from).collect();
         let intervals: Vec<f64> = before.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let interval = quantile(&intervals, 0.5).max(1e-9);
         let inside = all.iter().filter(|at| (from..to).contains(*at)).count() as f64;
-        before.len() >= READINGS_MIN && inside < SILENT_PART_MAX * (to - from) / quantile(&intervals, 0.5).max(1e-9)
+        let silent_from = before.last().copied().unwrap_or(0.0) + f64::max(SILENT_BEFORE_MAX_S, 2.0 * interval);
+        let was_silent_before = free.iter().any(|(at, _)| *at >= silent_from && *at < from);
+        before.len() >= READINGS_MIN && !was_silent_before && inside < SILENT_PART_MAX * (to - from) / interval
     };
-    readings.into_iter().filter_map(|(observer, mut all)| is_silent(&mut all).then(|| format!("\"{observer}\""))).collect()
+    let was_refused = |name: &str| facts.run.notices.iter().any(|notice| &*notice.observer == name && notice.kind == NoticeKind::Failed);
+    let (silent, reading): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(_, all)| is_silent(&mut all.clone()));
+    let is_machine = reading.is_empty() && silent.len() > 1;
+    silent.into_iter().filter(|(name, _)| !is_machine && !was_refused(name)).map(|(name, _)| format!("\"{name}\"")).collect()
 }

@@ -17,12 +17,14 @@
 //! - **CPU**: requests that remained fast (within a factor of {plateau::UNAFFECTED_INFLATION_MAX}) or an idle process rule it out. Otherwise, confidence is
 //!   low.
 //! - **Rate limit**: an uneven pace rules it out, or a k that is whole by chance in {WHOLE_UNDER_RATE_LIMIT_MAX:%} of cases at most.
+//! - **Request threads**: every request waits equally long, also one that takes a tenth of that at most, the process is idle, and an endpoint of the service
+//!   that an observer reads stops answering meanwhile. That rules out a pool or lock behind the threads.
 //!
 //! Fewer places that are held for part of the request allow the same throughput. The claim names both, unless k would be whole by chance in
 //! {WHOLE_UNDER_PARTIAL_HOLD_MAX:%} of cases at most.
 
-use crate::evidence::examined;
-use crate::evidence::next_limit;
+use crate::evidence::common_wait::{self, CommonWait};
+use crate::evidence::{examined, next_limit};
 use crate::facts::Facts;
 use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
@@ -32,6 +34,7 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::remark::load_target::LoadTarget;
 use crate::{Confidence, Evidence, Grade, ResourceKind};
 
 /// Half of the interval, as a part of the places, up to which their number is well known.
@@ -85,10 +88,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let Some(whole) = whole else {
         return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced().is_none())?, cpu);
     };
+    let common = common_wait::find(facts, span).filter(|common| cpu.ruled_out && common.reaches_an_observer());
     // Where most requests grew together, a shared processor explains it equally well, unless it was observed to be idle.
-    let is_alone = if unaffected == 0 { limited + grown == 1 || (cpu.ruled_out && grown == 0) } else { grown <= unaffected };
+    let are_explained = grown == 0 || common.is_some();
+    let is_alone = if unaffected == 0 { limited + grown == 1 || (cpu.ruled_out && are_explained) } else { grown <= unaffected };
     let unaffected: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
-    let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, unaffected), (cpu, sessions));
+    let mut found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, unaffected), (cpu, sessions));
+    if let Some(common) = common {
+        found.finding.claim = claim_before_any_work(&common, whole);
+        found = found.try_next(next_before_any_work(facts, whole));
+    }
     Some(next_limit::add_evidence(facts, found, span, &|_| false))
 }
 
@@ -153,7 +162,7 @@ fn finding(
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     // The interval is no narrower than the numbers of the claim.
     let interval = ((slots - half).max(0.0).min(whole.0), (slots + half).max(whole.1));
-    let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
+    let whole = places_text(whole);
     let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", loadstone_units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{cause}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), confidence, claim)
@@ -197,6 +206,30 @@ fn finding(
          Raise it by half and run again: throughput should rise by half as well, to about {}.",
         loadstone_units::rate(rate * 1.5)
     ))
+}
+
+fn places_text((low, high): (f64, f64)) -> String {
+    if low < high { format!("{low:.0} to {high:.0}") } else { format!("{low:.0}") }
+}
+
+/// Every request waits for a place, before any work is done for it, and so does an endpoint that does none of this work.
+fn claim_before_any_work(common: &CommonWait, whole: (f64, f64)) -> String {
+    let places = if whole.1 > 1.0 {
+        "as many request threads or workers are all busy"
+    } else {
+        "the only request thread or worker, or the event loop, is always busy"
+    };
+    format!("All requests are served about {} at a time, {}: {places}", places_text(whole), common.also())
+}
+
+fn next_before_any_work(facts: &Facts<'_>, whole: (f64, f64)) -> String {
+    let observe = LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan, &facts.terms());
+    let observe = observe.map_or_else(String::new, |observe| format!(" {observe}"));
+    format!(
+        "Look for a setting of {} request threads, workers or processes, and find out what keeps them busy. Double it and run again: \
+         all requests should wait for less time.{observe}",
+        places_text(whole)
+    )
 }
 
 /// Each place holds a database session: a connection, or a worker or place that limits the access to connections.

@@ -23,13 +23,14 @@
 //! show it: several are as short, or they are whole multiples of the shortest one. Exponential times would show that by chance in 5 % of cases.
 //!
 //! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
-//! thread, an event loop or the accept queue.
+//! thread, an event loop or the accept queue. If the process is idle meanwhile, and an endpoint of the service that an observer reads stops answering, this is
+//! the cause.
 //!
-//! This is a symptom. If another rule reports the cause, it becomes evidence of that finding.
+//! Otherwise, this is a symptom. If another rule reports the cause, it becomes evidence of that finding.
 
 use crate::capacity::ThroughputCeiling;
 use crate::evidence::common_wait::{self, CommonWait};
-use crate::evidence::next_limit;
+use crate::evidence::{examined, next_limit};
 use crate::facts::Facts;
 use crate::facts::constant_load::{ConstantLoad, ConstantQueue};
 use crate::finding::ranked::{RankedFinding, Standing};
@@ -72,18 +73,26 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let runtime = common.as_ref().and_then(|_| LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan, &facts.terms()));
     let found = found.outlining(1 + usize::from(common.is_some())).try_next(runtime.unwrap_or_else(|| next(facts)));
     let found = match common {
-        Some(common) => before_any_work(found, &common, span),
+        Some(common) => before_any_work(facts, found, &common, span),
         None => found,
     };
     Some(next_limit::add_evidence(facts, found, span, &|_| false))
 }
 
-/// The queue is before any work.
-fn before_any_work(mut found: RankedFinding, common: &CommonWait, span: (f64, f64)) -> RankedFinding {
-    found.finding.claim += ". All requests wait equally long: for a request thread, an event loop, a core or the accept queue";
+/// The queue is before any work. An idle process whose own endpoint does not answer leaves no other cause.
+fn before_any_work(facts: &Facts<'_>, mut found: RankedFinding, common: &CommonWait, span: (f64, f64)) -> RankedFinding {
+    let cpu = examined::cpu(facts, span.0, span.1);
+    let core = if cpu.ruled_out { "" } else { ", a core" };
+    found.finding.claim += &format!(
+        ". All requests wait equally long, {}: for a request thread, an event loop{core} or the accept queue",
+        common.also()
+    );
     let evidence = Evidence::new(common.sentence(), vec!["response/p50".to_owned()], span);
     found.finding.evidence.insert(1, evidence);
-    found
+    if cpu.ruled_out && common.reaches_an_observer() {
+        found.standing = Standing::Cause;
+    }
+    found.weigh(cpu)
 }
 
 /// The missing observer. After a load of one level, a ramp to it would show the time of a request without waiting, and with it the number of places.

@@ -9,6 +9,7 @@ use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
 
 use crate::advice_terms::WantedObserver;
+use crate::capacity;
 use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
@@ -147,7 +148,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     }
     let unlimited = Unlimited {
         failed: failed(facts, totals),
-        top_rate: top_rate(facts),
+        top_rate: top_rate(facts, totals),
         is_open: is_open(facts),
         next: slow_seconds(facts).unwrap_or_else(|| headroom_and_next(facts)),
     };
@@ -164,7 +165,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         let text = format!(
             "No limit was reached at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.{}",
-            loadstone_units::number(top_rate(facts)),
+            loadstone_units::number(top_rate(facts, totals)),
             failed(facts, totals),
             headroom_and_next(facts)
         );
@@ -465,14 +466,9 @@ fn crowd(facts: &Facts<'_>) -> Option<u64> {
     (first >= CROWD_USERS_MIN && 10 * first >= 9 * most).then_some(first)
 }
 
-/// Highest requests per second over five seconds; of a long run, over five steps.
-fn top_rate(facts: &Facts<'_>) -> f64 {
-    let windows = facts.tally.seconds().windows(5);
-    let rate = |window: &[crate::SliceTotals]| {
-        let length: u32 = window.iter().map(|second| second.seconds).sum();
-        window.iter().map(|second| second.requests).sum::<u64>() as f64 / f64::from(length)
-    };
-    windows.map(rate).fold(0.0, f64::max)
+/// The throughput that the run sustained; of a short run, its mean.
+fn top_rate(facts: &Facts<'_>, totals: &RunTotals) -> f64 {
+    capacity::sustained(facts.run).unwrap_or(totals.request_rate)
 }
 
 /// The target's observed state, and the observer to add next. If none is missing, a load that shows more.

@@ -23,7 +23,7 @@ const IN_FLIGHT_FEW: f64 = 1.0;
 pub(super) struct Unlimited {
     /// `nothing failed`, or what did.
     pub(super) failed: String,
-    /// Requests per second.
+    /// The throughput that the run sustained. Requests per second.
     pub(super) top_rate: f64,
     pub(super) is_open: bool,
     /// Further sentences.
@@ -50,7 +50,7 @@ pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -
         loadstone_units::number(growth.low),
         loadstone_units::number(growth.high)
     );
-    Some(remark(facts, unlimited, &served, &times, least_ceiling(facts)))
+    Some(remark(facts, unlimited, &served, &times, least_ceiling(facts, unlimited.top_rate)))
 }
 
 /// So few requests were in progress at any time that none waited for another. Their times may vary for other reasons. `None`: there were more.
@@ -66,14 +66,15 @@ pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &U
         loadstone_units::number(now.most)
     );
     let (from, to) = facts.strain.top_span();
-    let least = (now.top > 0.0).then(|| {
+    let ceiling = facts.strain.throughput(from, to) / now.top;
+    let least = (now.top > 0.0 && ceiling > unlimited.top_rate).then(|| {
         format!(
-            " Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the throughput at high load).",
-            loadstone_units::rate(facts.strain.throughput(from, to) / now.top),
-            loadstone_units::number(1.0 / now.top)
+            " Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the sustained throughput).",
+            loadstone_units::rate(ceiling),
+            loadstone_units::number(ceiling / unlimited.top_rate)
         )
     });
-    Some(remark(facts, unlimited, &served, &times, least.filter(|_| now.top < 1.0)))
+    Some(remark(facts, unlimited, &served, &times, least))
 }
 
 fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, least_ceiling: Option<String>) -> Remark {
@@ -121,17 +122,16 @@ fn users_served(facts: &Facts<'_>) -> Option<String> {
     }
 }
 
-/// What constant users show about the limit without any more load.
-fn least_ceiling(facts: &Facts<'_>) -> Option<String> {
+/// What constant users show about the limit without any more load. A bound below the throughput that was sustained says nothing.
+fn least_ceiling(facts: &Facts<'_>, sustained: f64) -> Option<String> {
     let users = facts.constant_load.as_ref()?;
     let each = users.requests.iter().map(|request| request.throughput).sum::<f64>() / users.iterations.max(1e-9);
     let ceiling = users.least_ceiling()? * each;
-    let now = users.iterations * each;
-    (ceiling > now).then(|| {
+    (ceiling > sustained).then(|| {
         format!(
-            " Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times this load).",
+            " Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times the sustained throughput).",
             loadstone_units::rate(ceiling),
-            loadstone_units::number(ceiling / now)
+            loadstone_units::number(ceiling / sustained)
         )
     })
 }

@@ -48,6 +48,7 @@ mod queue_workers;
 mod ranking;
 mod recorded;
 mod refusals;
+mod request_threads;
 mod runtimes;
 mod services;
 mod simulation;
