@@ -37,9 +37,9 @@ fn position<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     if let Some(scenario) = turn.vu().scenario() {
         position.set("scenario", scenario.name.as_str())?;
         position.set("executor", scenario.executor.as_str())?;
-        position.set("startAfter", scenario.run.start_after_ns as f64 / 1e6)?;
+        position.set("startAfter", (scenario.run.start_after_ns - scenario.first_arrival_ns) as f64 / 1e6)?;
         if let Some(duration_ns) = scenario.run.profile.duration_ns() {
-            position.set("duration", duration_ns as f64 / 1e6)?;
+            position.set("duration", (duration_ns + scenario.first_arrival_ns) as f64 / 1e6)?;
         }
     }
     Ok(position)

@@ -21,6 +21,8 @@ pub(crate) struct K6Scenario {
     pub(crate) users_prepared: u64,
     /// The iterations of an execution segment, among those of all instances.
     pub(crate) stripe: Option<Stripe>,
+    /// From the scenario's start to the first arrival of an execution segment, which `run` begins with.
+    pub(crate) first_arrival_ns: u64,
     /// False if the execution segment has no part of it.
     pub(crate) has_work: bool,
     pub(crate) notes: Vec<String>,
@@ -182,6 +184,7 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         run,
         users_prepared,
         stripe: None,
+        first_arrival_ns: 0,
         has_work: true,
         notes,
     })

@@ -21,9 +21,10 @@ impl K6Scenario {
         self.run.users_max = self.run.users_max.map(|users| whole.count(users));
         self.users_prepared = whole.count(self.users_prepared);
         self.has_work = match &stripe {
-            Some(stripe) => limit(&mut self.run.profile, whole, stripe, &mut self.run.start_after_ns),
+            Some(stripe) => limit(&mut self.run.profile, whole, stripe, &mut self.first_arrival_ns),
             None => false,
         };
+        self.run.start_after_ns += self.first_arrival_ns;
         if !self.has_work {
             self.notes.push(format!("scenario {} has no work in this execution segment", self.name));
         }
@@ -33,7 +34,7 @@ impl K6Scenario {
 }
 
 /// Returns whether anything is left.
-fn limit(profile: &mut LoadProfile, whole: &Stripe, stripe: &Stripe, start_after_ns: &mut u64) -> bool {
+fn limit(profile: &mut LoadProfile, whole: &Stripe, stripe: &Stripe, first_arrival_ns: &mut u64) -> bool {
     match profile {
         LoadProfile::Iterations { users, count, split, .. } => {
             *users = whole.count(*users);
@@ -53,9 +54,8 @@ fn limit(profile: &mut LoadProfile, whole: &Stripe, stripe: &Stripe, start_after
             if let [OpenStage::Rate { from, to, duration_ns, .. }] = &mut stages[..]
                 && from == to
             {
-                let first_ns = (stripe.positions[0] as f64 / *from * 1e9) as u64;
-                *start_after_ns += first_ns;
-                *duration_ns = duration_ns.saturating_sub(first_ns);
+                *first_arrival_ns = (stripe.positions[0] as f64 / *from * 1e9) as u64;
+                *duration_ns = duration_ns.saturating_sub(*first_arrival_ns);
             }
             for stage in stages.iter_mut() {
                 if let OpenStage::Rate { from, to, .. } = stage {
