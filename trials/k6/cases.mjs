@@ -162,6 +162,10 @@ export const CASES = [
     sorted: true,
   }),
   it("constant-arrival-rate", "http.get(B + '/x');", { top: "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 5, duration: '2s', preAllocatedVUs: 3 } }, thresholds: { iterations: ['count>=9', 'count<=11'] } };" }),
+  it("executionSegment of shared iterations", "http.get(B + '/' + exec.scenario.iterationInTest);", { sorted: true, top: "export const options = { executionSegment: '1/3:1', executionSegmentSequence: '0,1/3,1', vus: 5, iterations: 11 };" }),
+  it("executionSegment of VUs", "http.get(B + '/vu/' + exec.vu.idInTest + '/' + exec.vu.idInInstance); http.get(B + '/iteration/' + exec.scenario.iterationInTest);", { sorted: true, top: "export const options = { executionSegment: '20%:70%', scenarios: { a: { executor: 'per-vu-iterations', vus: 3, iterations: 2 } } };" }),
+  it("executionSegment of a constant rate", "http.get(B + '/' + exec.scenario.iterationInTest);", { sorted: true, top: "export const options = { executionSegment: '1/4:1/2', executionSegmentSequence: '0,1/4,1/2,3/4,1', scenarios: { a: { executor: 'constant-arrival-rate', rate: 10, duration: '1s', preAllocatedVUs: 4 } } };" }),
+  it("executionSegment outside its sequence", "http.get(B + '/x');", { top: "export const options = { executionSegment: '0:1/2', executionSegmentSequence: '0,1/3,1' };" }),
   it("threshold that fails", "http.get(B + '/status/500');", { top: "export const options = { thresholds: { http_req_failed: ['rate<0.5'], http_reqs: ['count<5'] } };" }),
   it("threshold without data", "http.get(B + '/x');", { top: "export const options = { thresholds: { 'http_reqs{kind:none}': ['count>0'], 'http_req_duration{kind:none}': ['p(95)<1'] } };" }),
   it("threshold of unknown metric", "http.get(B + '/x');", { top: "export const options = { thresholds: { nothing: ['count>0'] } };" }),
@@ -175,9 +179,16 @@ export const CASES = [
   it("k6-utils-like closures", "const make = (n) => () => n++; const next = make(3); next(); row(next());"),
 ];
 
+const MASKED = "the same request; Loadstone masks cookies and credentials in what scripts print";
+
 /** Differences that are intended, by member. */
 export const EXPLAINED = {
   "http.CookieJar": "not supported: a VU has one jar, and `new CookieJar()` fails with a message",
+  "params.cookies": MASKED,
+  "params.cookies replace": MASKED,
+  "credentials encoded in URL": MASKED,
+  "cookie jar of the VU": MASKED,
+  noCookiesReset: MASKED,
   "params.cookies and jar": "Loadstone sends a cookie of the call in place of one with the same name in the jar; k6 sends both",
   "params.compression": "the same data; the compressors differ by a few bytes",
   "response members": "methods are on the prototype, and `remote_ip`, `remote_port`, `tls_version`, `tls_cipher_suite` are not supported",

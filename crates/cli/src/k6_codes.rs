@@ -1,7 +1,8 @@
 //! Exit codes of k6 for `--k6-exit-codes`.
 
-use loadstone_analysis::Summary;
+use loadstone_analysis::{Summary, ThresholdState};
 use loadstone_engine::{LoadEnding, StopReason};
+use loadstone_plan::Threshold;
 
 use crate::exit::Exit;
 
@@ -14,16 +15,15 @@ pub(crate) struct ScriptActions {
     pub(crate) marked_failed: bool,
 }
 
-/// The code of a run. As in k6, an invalid measurement and an unreachable target are no failures.
-pub(crate) fn of_run(exit: Exit, ending: &LoadEnding, summary: &Summary, script: ScriptActions) -> Exit {
+/// The code of a run. As in k6, an invalid measurement and an unreachable target are no failures, and only `declared` thresholds can fail.
+pub(crate) fn of_run(exit: Exit, ending: &LoadEnding, summary: &Summary, declared: &[Threshold], script: ScriptActions) -> Exit {
+    let mut of_test = summary.verdict.thresholds.iter().filter(|result| declared.contains(&result.threshold));
     match ending {
         _ if script.aborted => Exit::K6ScriptAborted,
         LoadEnding::Stopped(StopReason::User) => Exit::K6ExternalAbort,
         LoadEnding::Stopped(StopReason::SetUp(_) | StopReason::Script(_)) => Exit::K6ScriptException,
         // k6 has no undecided threshold: one that does not hold has failed.
-        _ if !summary.verdict.thresholds.iter().all(|result| result.state == loadstone_analysis::ThresholdState::Passed) => {
-            Exit::K6ThresholdsFailed
-        }
+        _ if of_test.any(|result| result.state != ThresholdState::Passed) => Exit::K6ThresholdsFailed,
         _ if script.marked_failed => Exit::K6MarkedAsFailed,
         _ if matches!(exit, Exit::Invalid | Exit::Unreachable | Exit::ThresholdsFailed) => Exit::Passed,
         _ => exit,

@@ -41,6 +41,12 @@ pub(crate) struct K6Args {
     /// A stage such as 30s:10; replaces the script's load. Can be repeated.
     #[arg(short = 's', long = "stage", value_name = "DURATION:TARGET")]
     stages: Vec<String>,
+    /// Generate only this part of the load, such as 1/4:1/2 or 25%. The other parts run on other machines.
+    #[arg(long, value_name = "FROM:TO")]
+    execution_segment: Option<String>,
+    /// The parts of all machines, such as 0,1/4,1/2,1.
+    #[arg(long, value_name = "POINTS")]
+    execution_segment_sequence: Option<String>,
     /// Write k6's summary of metrics, checks and groups to this file as JSON.
     #[arg(long, value_name = "FILE")]
     summary_export: Option<PathBuf>,
@@ -58,6 +64,8 @@ impl K6Args {
             (self.iterations.is_some(), "--iterations"),
             (self.k6_duration.is_some(), "--duration"),
             (!self.stages.is_empty(), "--stage"),
+            (self.execution_segment.is_some(), "--execution-segment"),
+            (self.execution_segment_sequence.is_some(), "--execution-segment-sequence"),
             (self.summary_export.is_some(), "--summary-export"),
             (self.k6_exit_codes, "--k6-exit-codes"),
         ]
@@ -85,6 +93,8 @@ impl K6Args {
         flags.extend(self.vus.map(|vus| ("vus".to_owned(), Value::from(vus))));
         flags.extend(self.iterations.map(|iterations| ("iterations".to_owned(), Value::from(iterations))));
         flags.extend(duration.map(|duration| ("duration".to_owned(), Value::from(duration))));
+        let segment = [("executionSegment", &self.execution_segment), ("executionSegmentSequence", &self.execution_segment_sequence)];
+        flags.extend(segment.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?)))));
         if !self.stages.is_empty() {
             flags.insert("stages".to_owned(), stages(&self.stages).map_err(|problem| UsageError(format!("--stage: {problem}")))?);
         }
@@ -113,12 +123,13 @@ impl K6Run<'_> {
         let PreparedK6 { test, mut session, sender, aborted } = self.source.prepare(test, output.runs.clone())?;
         session.finds_early = output.live;
         let limits = &self.source.network.limits;
+        let declared = session.plan.thresholds.clone();
         limits.check_plan(&session.plan)?;
         let summarize = |run: &Run, summary: &Summary| self.summarize(&test, run, summary);
         let codes = |exit: Exit, ending: &LoadEnding, summary: &Summary| {
             let script = ScriptActions { aborted: aborted.load(Ordering::Relaxed), marked_failed: test.is_marked_failed() };
             match (self.k6.k6_exit_codes, exit) {
-                (true, exit) => k6_codes::of_run(exit, ending, summary, script),
+                (true, exit) => k6_codes::of_run(exit, ending, summary, &declared, script),
                 (false, Exit::Passed) if script.marked_failed => Exit::ThresholdsFailed,
                 (false, exit) => exit,
             }

@@ -70,6 +70,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         console: Rc::new(|_| {}),
         access: access.clone(),
         id: 0,
+        id_in_test: 0,
         declared: Rc::clone(&declared),
         opened_hosts: Rc::clone(&opened_hosts),
     };
@@ -78,7 +79,8 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let at = |error| option_error(&program, error);
     let options = options::merged(exports.options, &inputs.tiers);
     let settings = K6Settings::read(&options).map_err(at)?;
-    let scenarios = options::scenarios(&options).map_err(at)?;
+    let segment = options::Segment::of(&options).map_err(at)?;
+    let scenarios = options::scenarios(&options, segment.as_ref()).map_err(at)?;
     check_functions(&program, &scenarios, &exports.functions)?;
     let mut planned = options::thresholds(&options, &declared.borrow()).map_err(at)?;
     let handles_summary = settings.runs_summary && exports.functions.iter().any(|function| function == "handleSummary");
@@ -87,15 +89,8 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         planned.add_summary_metrics();
     }
     let runs = |name: &str, wanted: bool| wanted && exports.functions.iter().any(|function| function == name);
-    let plan = plan(
-        &program,
-        &settings,
-        &scenarios,
-        &planned,
-        runs("setup", settings.runs_setup),
-        runs("teardown", settings.runs_teardown),
-        inputs,
-    );
+    let around = (runs("setup", settings.runs_setup), runs("teardown", settings.runs_teardown));
+    let plan = plan(&program, &settings, &scenarios, &planned, around, inputs);
     plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
     let of_scenarios = scenarios.iter().flat_map(|scenario| scenario.notes.clone());
     let of_environment = environment_notes(&inputs.variables, |name| program.contains_word(name));
@@ -119,6 +114,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         plan,
         program,
         scenarios,
+        stripe: segment.map(|segment| segment.stripe().clone()),
         settings,
     })
 }
@@ -176,8 +172,7 @@ fn plan(
     settings: &K6Settings,
     scenarios: &[options::K6Scenario],
     planned: &Planned,
-    sets_up: bool,
-    tears_down: bool,
+    (sets_up, tears_down): (bool, bool),
     inputs: &K6Inputs,
 ) -> TestPlan {
     let mut names: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
@@ -186,7 +181,8 @@ fn plan(
         let run = ScenarioRun::new(ScenarioId(names.len() as u32 - 1), LoadProfile::burst(1));
         ScenarioRun { role, graceful_stop_ns: Some(graceful_stop_ns), ..run }
     };
-    let parallel = Load::Parallel(scenarios.iter().map(|scenario| Load::Run(scenario.run.clone())).collect());
+    let with_work = scenarios.iter().filter(|scenario| scenario.has_work);
+    let parallel = Load::Parallel(with_work.map(|scenario| Load::Run(scenario.run.clone())).collect());
     let load = match sets_up {
         true => Load::Sequence(vec![Load::Run(once(SET_UP, RunRole::SetUp, settings.setup_timeout_ns)), parallel]),
         false => parallel,

@@ -27,6 +27,8 @@ pub(crate) struct RealmInputs {
     pub(crate) access: FileAccess,
     /// `__VU`.
     pub(crate) id: u64,
+    /// `exec.vu.idInTest`. It differs from `__VU` in an execution segment.
+    pub(crate) id_in_test: u64,
     /// Metrics that the script declares while it is planned.
     pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
     /// Hosts that files name which the script opens while it is planned.

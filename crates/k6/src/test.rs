@@ -10,7 +10,7 @@ use loadstone_protocol::NetworkOptions;
 use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
-use crate::options::{K6Scenario, K6Settings, PlannedMetric, SubMetric};
+use crate::options::{K6Scenario, K6Settings, PlannedMetric, Stripe, SubMetric};
 use crate::rate_limit::RequestRateLimit;
 use crate::script_part::ScriptPart;
 use crate::secret_sources::SecretSource;
@@ -28,6 +28,8 @@ pub struct K6Test {
     pub(crate) program: Arc<Program>,
     pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
     pub(crate) scenarios: Vec<K6Scenario>,
+    /// The VUs of the execution segment, among those of all instances.
+    pub(crate) stripe: Option<Stripe>,
     pub(crate) settings: K6Settings,
     pub(crate) metrics: Vec<PlannedMetric>,
     pub(crate) sub_metrics: Vec<SubMetric>,

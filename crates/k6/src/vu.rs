@@ -85,6 +85,7 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         console: console.unwrap_or_else(|| Rc::new(|_| {})),
         access: test.access.clone(),
         id,
+        id_in_test: test.stripe.as_ref().filter(|_| id > 0).map_or(id, |stripe| stripe.number(id - 1) + 1),
         declared: Rc::default(),
         opened_hosts: Rc::default(),
     };

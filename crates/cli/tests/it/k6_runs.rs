@@ -95,6 +95,13 @@ fn k6s_exit_codes_are_used_on_request() {
     let get = "http.get(`${__ENV.BASE}/get`);";
     for (script, code) in [
         (body(&format!("export default function () {{ {get} }}")), 0),
+        (body("export default function () { http.get(`${__ENV.BASE}/status/500`); }"), 0),
+        (
+            body(
+                "export const options = { thresholds: { http_req_failed: ['rate<1'] } }; export default function () { http.get(`${__ENV.BASE}/status/500`); }",
+            ),
+            99,
+        ),
         (body(&format!("export default function () {{ {get} exec.test.fail('bad'); }}")), 110),
         (body(&format!("export default function () {{ {get} exec.test.abort('stop'); }}")), 108),
         (body("export const options = { scenarios: { a: { executor: 'none' } } }; export default function () {}"), 104),
@@ -106,6 +113,25 @@ fn k6s_exit_codes_are_used_on_request() {
     }
     let (_, ended) = run(&body(&format!("export default function () {{ {get} exec.test.fail('bad'); }}")), &[]);
     ended.code(3).says("bad");
+}
+
+#[test]
+fn execution_segments_together_run_each_iteration_once() {
+    let script = "import http from 'k6/http'; import exec from 'k6/execution';\n\
+                  export const options = { vus: 5, iterations: 20 };\n\
+                  export default function () { http.get(`${__ENV.BASE}/get`); console.log('row', exec.scenario.iterationInTest); }";
+    let sequence = ["--execution-segment-sequence", "0,1/5,40%,1"];
+    let mut all: Vec<u64> = ["0:1/5", "1/5:2/5", "0.4:1"]
+        .into_iter()
+        .flat_map(|segment| {
+            let (_, ended) = run(script, &["--execution-segment", segment, sequence[0], sequence[1]]);
+            ended.passes().printed().iter().map(|row| row.parse().unwrap()).collect::<Vec<u64>>()
+        })
+        .collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..20).collect::<Vec<u64>>());
+    let (_, ended) = run(script, &["--execution-segment", "1/5:1/2", sequence[0], sequence[1]]);
+    ended.code(2).says("is not a segment of the sequence");
 }
 
 #[test]

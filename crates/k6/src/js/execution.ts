@@ -26,7 +26,7 @@ const missing = (name: string): never => {
 
 export const vu = {
   get idInInstance() { return k6.vu; },
-  get idInTest() { return k6.vu; },
+  get idInTest() { return k6.vuInTest; },
   get iterationInInstance() { return k6.position().iterationInInstance; },
   get iterationInScenario() { return k6.position().iterationInScenario; },
   tags,
@@ -42,7 +42,7 @@ export const scenario = {
     return duration ? Math.min(1, Math.max(0, (sinceStart - startAfter) / duration)) : missing("scenario.progress without a duration");
   },
   get iterationInTest() { return k6.position().iterationInTest; },
-  get iterationInInstance() { return k6.position().iterationInTest; },
+  get iterationInInstance() { return k6.position().iterationOfScenarioHere; },
 };
 
 export const instance = {

@@ -10,6 +10,7 @@ use crate::turn::{Turn, uncatchable};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     native.set("vu", world.id as f64)?;
+    native.set("vuInTest", world.id_in_test as f64)?;
     native.set("options", world.options.as_str())?;
     native.set("position", Function::new(ctx.clone(), position)?)?;
     native.set("tags", Function::new(ctx.clone(), tags)?)?;
@@ -26,7 +27,9 @@ fn position<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let (sequence, number, in_scenario, began) = turn
         .running_iteration(|running| (running.iteration.arrival.sequence, running.number, running.number_in_scenario, running.began))
         .unwrap_or_default();
-    position.set("iterationInTest", sequence as f64)?;
+    let stripe = turn.vu().scenario().and_then(|scenario| scenario.stripe.as_ref());
+    position.set("iterationInTest", stripe.map_or(sequence, |stripe| stripe.number(sequence)) as f64)?;
+    position.set("iterationOfScenarioHere", sequence as f64)?;
     position.set("iterationInInstance", number as f64)?;
     position.set("iterationInScenario", in_scenario as f64)?;
     position.set("sinceStart", now as f64 / 1e6)?;
@@ -34,9 +37,9 @@ fn position<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     if let Some(scenario) = turn.vu().scenario() {
         position.set("scenario", scenario.name.as_str())?;
         position.set("executor", scenario.executor.as_str())?;
-        position.set("startAfter", scenario.run.start_after_ns as f64 / 1e6)?;
+        position.set("startAfter", (scenario.run.start_after_ns - scenario.first_arrival_ns) as f64 / 1e6)?;
         if let Some(duration_ns) = scenario.run.profile.duration_ns() {
-            position.set("duration", duration_ns as f64 / 1e6)?;
+            position.set("duration", (duration_ns + scenario.first_arrival_ns) as f64 / 1e6)?;
         }
     }
     Ok(position)

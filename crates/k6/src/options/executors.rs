@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use loadstone_plan::{ClosedStage, IterationSplit, LoadProfile, OpenStage, ScenarioId, ScenarioRun, Timing};
 use serde_json::{Map, Value, json};
 
-use super::{OptionError, count, duration, strings, wrong};
+use super::{OptionError, Segment, Stripe, count, duration, strings, wrong};
 
 /// One scenario of the script.
 #[derive(Debug, Clone)]
@@ -19,6 +19,12 @@ pub(crate) struct K6Scenario {
     pub(crate) run: ScenarioRun,
     /// VUs to create before the load.
     pub(crate) users_prepared: u64,
+    /// The iterations of an execution segment, among those of all instances.
+    pub(crate) stripe: Option<Stripe>,
+    /// From the scenario's start to the first arrival of an execution segment, which `run` begins with.
+    pub(crate) first_arrival_ns: u64,
+    /// False if the execution segment has no part of it.
+    pub(crate) has_work: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -27,8 +33,20 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The time limit of an executor that counts iterations.
 const MAX_DURATION: &str = "10m";
 
-/// The scenarios of the merged options.
-pub(crate) fn scenarios(options: &Map<String, Value>) -> Result<Vec<K6Scenario>, OptionError> {
+/// The scenarios of the merged options, reduced to the segment.
+pub(crate) fn scenarios(options: &Map<String, Value>, segment: Option<&Segment>) -> Result<Vec<K6Scenario>, OptionError> {
+    let mut scenarios = whole(options)?;
+    if let Some(segment) = segment {
+        scenarios.iter_mut().try_for_each(|scenario| scenario.limit_to(segment))?;
+        if !scenarios.iter().any(|scenario| scenario.has_work) {
+            let help = "use a larger segment, or more VUs";
+            return Err(wrong("executionSegment", "executionSegment: no scenario has a VU or an iteration in this segment", help));
+        }
+    }
+    Ok(scenarios)
+}
+
+fn whole(options: &Map<String, Value>) -> Result<Vec<K6Scenario>, OptionError> {
     let ways: Vec<&str> =
         ["iterations", "duration", "stages", "scenarios"].into_iter().filter(|name| options.contains_key(*name)).collect();
     let conflict = match ways.as_slice() {
@@ -165,6 +183,9 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         tags: fields.get("tags").map_or(Ok(BTreeMap::new()), |tags| strings("tags", tags))?,
         run,
         users_prepared,
+        stripe: None,
+        first_arrival_ns: 0,
+        has_work: true,
         notes,
     })
 }
@@ -303,7 +324,7 @@ mod tests {
     use super::*;
 
     fn read(options: Value) -> Result<Vec<K6Scenario>, OptionError> {
-        scenarios(options.as_object().unwrap())
+        scenarios(options.as_object().unwrap(), None)
     }
 
     fn profile_of(options: Value) -> LoadProfile {
@@ -311,6 +332,27 @@ mod tests {
     }
 
     const S: u64 = SECOND_NS;
+
+    /// Of the constant rate, a run of k6 1.4.2 in this segment had the iterations 1, 5, 9, … up to 77, each 500 ms after the one before.
+    #[test]
+    fn a_segment_has_its_part_of_each_executor() {
+        let segment = json!({ "executionSegment": "1/2:3/4", "executionSegmentSequence": "0,1/2,3/4,1" });
+        let segment = Segment::of(segment.as_object().unwrap()).unwrap().unwrap();
+        let read = |scenario: Value| scenarios(json!({ "scenarios": { "s": scenario } }).as_object().unwrap(), Some(&segment));
+        let profile_of = |scenario: Value| read(scenario).map(|mut scenarios| scenarios.remove(0).run);
+        let ramp = json!({ "executor": "ramping-vus", "startVUs": 2, "stages": [{ "duration": "4s", "target": 14 }, { "duration": "2s", "target": 1 }] });
+        let stages = vec![ClosedStage { from: 1, to: 4, duration_ns: 4 * S }, ClosedStage { from: 4, to: 0, duration_ns: 2 * S }];
+        assert_eq!(profile_of(ramp).unwrap().profile, LoadProfile::Closed { stages });
+        let constant = profile_of(json!({ "executor": "constant-vus", "vus": 7, "duration": "3s" })).unwrap();
+        assert_eq!(constant.profile, LoadProfile::users(2, 3 * S));
+        // Of the arrivals 0, 1, 2, … of the whole, it has 1, 5, 9, …
+        let rate = json!({ "executor": "constant-arrival-rate", "rate": 8, "duration": "10s", "preAllocatedVUs": 8, "maxVUs": 16 });
+        let rate = profile_of(rate).unwrap();
+        assert_eq!((rate.users_max, rate.start_after_ns), (Some(4), S / 8));
+        assert_eq!(rate.profile, LoadProfile::rate(2.0, 10 * S - S / 8));
+        let nothing = read(json!({ "executor": "constant-vus", "vus": 1, "duration": "3s" })).unwrap_err();
+        assert_eq!(nothing.option, "executionSegment");
+    }
 
     #[test]
     fn shortcuts_are_executors() {

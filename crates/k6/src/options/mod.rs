@@ -5,6 +5,8 @@
 mod addresses;
 mod executors;
 mod option_error;
+mod segment;
+mod segmented;
 mod thresholds;
 mod tls;
 
@@ -16,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use executors::{K6Scenario, scenarios};
 pub(crate) use option_error::{OptionError, wrong};
+pub(crate) use segment::{Segment, Stripe};
 pub(crate) use thresholds::{Planned, PlannedMetric, SubMetric, thresholds};
 
 /// Everything except load and thresholds.
@@ -52,7 +55,8 @@ pub(crate) struct K6Settings {
 }
 
 /// Options of the load.
-const OF_LOAD: [&str; 6] = ["vus", "duration", "iterations", "stages", "scenarios", "thresholds"];
+const OF_LOAD: [&str; 8] =
+    ["vus", "duration", "iterations", "stages", "scenarios", "thresholds", "executionSegment", "executionSegmentSequence"];
 /// Options that configure outputs or services of k6, and change neither load nor verdict.
 const WITHOUT_EFFECT: [(&str, &str); 9] = [
     ("dns", "Loadstone resolves names by their TTL, and tries all addresses of a name, IPv6 and IPv4"),
@@ -66,11 +70,7 @@ const WITHOUT_EFFECT: [(&str, &str); 9] = [
     ("summaryExport", "use the flag --summary-export"),
 ];
 /// Options that Loadstone does not support, with the remedy.
-const REFUSED: [(&str, &str); 3] = [
-    ("tlsAuth", "remove it, and use the flags --cert and --key, or set them for one host after the other"),
-    ("executionSegment", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
-    ("executionSegmentSequence", "remove it, and use a test of Loadstone with --fleet, or start k6 on each machine"),
-];
+const REFUSED: [(&str, &str); 1] = [("tlsAuth", "remove it, and use the flags --cert and --key, or set them for one host after the other")];
 
 /// Merges the tiers over the script's options, as k6 does: a tier with any of the load's options replaces all of those below it.
 pub(crate) fn merged(script: Map<String, Value>, tiers: &[Map<String, Value>]) -> Map<String, Value> {
