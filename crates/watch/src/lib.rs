@@ -2,9 +2,9 @@
 //! its own load.
 //!
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
-//! `plugins` the files that it adds to some of them, `formats` one file for each format, `summaries` what the tools state about all their requests,
-//! `line_source` pipes and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times. Deliberately absent: findings and validity (`analysis`, which reads what
-//! `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
+//! `plugins` the files that it adds to some of them, `formats` the formats, `summaries` what the tools state about all their requests, `line_source` pipes
+//! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times. Deliberately absent: findings and validity
+//! (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
 
 mod entry;
 mod error;

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::LocalSet;
 
 use super::message::{MessageError, OtlpSignal};
-use super::server::{MessageSink, accept};
+use super::server::{OtlpMessageSink, accept};
 
 /// Places in the queue. While none is free, exporters wait for their answer, and send again later.
 const PLACES: usize = 4096;
@@ -82,7 +82,7 @@ struct MessageQueue {
     free: Arc<Semaphore>,
 }
 
-impl MessageSink for MessageQueue {
+impl OtlpMessageSink for MessageQueue {
     async fn take(&self, signal: OtlpSignal, message: Bytes) -> Result<(), MessageError> {
         if signal == OtlpSignal::Traces {
             let places = (message.len() / PLACE_BYTES + 1).min(PLACES) as u32;

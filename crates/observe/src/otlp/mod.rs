@@ -10,4 +10,4 @@ mod server;
 pub use message::MessageError;
 pub(crate) use message::OtlpSignal;
 pub use messages::OtlpMessages;
-pub(crate) use server::{MessageSink, accept};
+pub(crate) use server::{OtlpMessageSink, accept};

@@ -19,7 +19,7 @@ use super::message::{self, AnswerBody, MessageError, OtlpSignal};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Receives the messages of all connections.
-pub(crate) trait MessageSink {
+pub(crate) trait OtlpMessageSink {
     /// Takes a message. The exporter waits for its end, so a full queue slows exporters down.
     fn take(&self, signal: OtlpSignal, message: Bytes) -> impl Future<Output = Result<(), MessageError>>;
 
@@ -28,7 +28,7 @@ pub(crate) trait MessageSink {
 }
 
 /// Accepts connections until it is dropped. Connections then remain as long as the caller's set of local tasks.
-pub(crate) async fn accept<S: MessageSink + 'static>(listener: TcpListener, sink: Rc<S>) -> Infallible {
+pub(crate) async fn accept<S: OtlpMessageSink + 'static>(listener: TcpListener, sink: Rc<S>) -> Infallible {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::task::spawn_local(converse(stream, Rc::clone(&sink)))),
@@ -38,7 +38,7 @@ pub(crate) async fn accept<S: MessageSink + 'static>(listener: TcpListener, sink
 }
 
 /// Serves one connection until either side ends it. Its errors do not affect other connections.
-async fn converse<S: MessageSink + 'static>(stream: TcpStream, sink: Rc<S>) {
+async fn converse<S: OtlpMessageSink + 'static>(stream: TcpStream, sink: Rc<S>) {
     // A missing TCP_NODELAY costs time, not correctness.
     let _ = stream.set_nodelay(true);
     let is_http2 = opens_http2(&stream).await;
@@ -63,7 +63,7 @@ async fn opens_http2(stream: &TcpStream) -> bool {
     }
 }
 
-async fn respond<S: MessageSink>(sink: Rc<S>, request: Request<Incoming>) -> Result<Response<AnswerBody>, Infallible> {
+async fn respond<S: OtlpMessageSink>(sink: Rc<S>, request: Request<Incoming>) -> Result<Response<AnswerBody>, Infallible> {
     let is_grpc = message::is_grpc(request.headers());
     let taken = match message::read(request).await {
         Ok((signal, message)) => sink.take(signal, message).await,

@@ -39,7 +39,7 @@ fn read(spans: Vec<Span>) -> Vec<Snapshot> {
     let scope_spans = vec![ScopeSpans { spans, ..ScopeSpans::default() }];
     let resource_spans = vec![ResourceSpans { scope_spans, ..ResourceSpans::default() }];
     let message = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
-    read_all("otlp", ReaderChoices::default(), LoadModel::Arrivals, ZERO_NS, &message).unwrap()
+    read_all("otlp", ReaderChoices::default(), LoadModel::Arrivals, ZERO_NS, &message).expect("the format exists")
 }
 
 fn http(path: &str, status: i64) -> Vec<(&'static str, Value)> {

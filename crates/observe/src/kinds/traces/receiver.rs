@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use super::book::{SpanBook, SpanCounts};
 use super::forward::ForwardTarget;
 use super::proto;
-use crate::otlp::{MessageError, MessageSink, OtlpSignal, accept};
+use crate::otlp::{MessageError, OtlpMessageSink, OtlpSignal, accept};
 
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
 
@@ -120,7 +120,7 @@ async fn serve(bound: BoundListener, state: Rc<ReceiverState>, mut asked: mpsc::
     }
 }
 
-impl MessageSink for ReceiverState {
+impl OtlpMessageSink for ReceiverState {
     async fn take(&self, signal: OtlpSignal, message: Bytes) -> Result<(), MessageError> {
         if signal == OtlpSignal::Traces {
             let export = proto::decode(&message).ok_or(MessageError::Unreadable)?;

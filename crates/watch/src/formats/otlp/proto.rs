@@ -9,40 +9,40 @@ use prost::Message;
 /// Memory that one message may take. The largest message that gRPC accepts by default has 4 MiB. Bytes.
 const DECODED_BYTES_MAX: usize = 128 << 20;
 
-const FIELDS: &[CountedField] = &[CountedField::message::<ResourceSpans>(
+const FIELDS: &[CountedField] = &[CountedField::message::<RecordedResource>(
     1,
-    &[CountedField::message::<ScopeSpans>(
+    &[CountedField::message::<RecordedScope>(
         2,
         &[CountedField::message::<RecordedSpan>(2, &[CountedField::message::<SpanAttribute>(9, &[])])],
     )],
 )];
 
 /// Decodes a message, unless it is malformed or would take too much memory.
-pub(super) fn decode(message: &[u8]) -> Option<ExportTraces> {
+pub(super) fn decode(message: &[u8]) -> Option<RecordedExport> {
     decoded::check(message, FIELDS, DECODED_BYTES_MAX).ok()?;
-    ExportTraces::decode(Bytes::copy_from_slice(message)).ok()
+    RecordedExport::decode(Bytes::copy_from_slice(message)).ok()
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct ExportTraces {
+pub(super) struct RecordedExport {
     #[prost(message, repeated, tag = "1")]
-    resource_spans: Vec<ResourceSpans>,
+    resource_spans: Vec<RecordedResource>,
 }
 
-impl ExportTraces {
+impl RecordedExport {
     pub(super) fn spans(&self) -> impl Iterator<Item = &RecordedSpan> {
         self.resource_spans.iter().flat_map(|resource| &resource.scope_spans).flat_map(|scope| &scope.spans)
     }
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct ResourceSpans {
+struct RecordedResource {
     #[prost(message, repeated, tag = "2")]
-    scope_spans: Vec<ScopeSpans>,
+    scope_spans: Vec<RecordedScope>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct ScopeSpans {
+struct RecordedScope {
     #[prost(message, repeated, tag = "2")]
     spans: Vec<RecordedSpan>,
 }
@@ -68,7 +68,7 @@ pub(super) struct RecordedSpan {
     #[prost(message, repeated, tag = "9")]
     attributes: Vec<SpanAttribute>,
     #[prost(message, optional, tag = "15")]
-    status: Option<SpanStatus>,
+    status: Option<RecordedStatus>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -88,7 +88,7 @@ struct AttributeValue {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct SpanStatus {
+struct RecordedStatus {
     #[prost(bytes = "bytes", tag = "2")]
     message: Bytes,
     #[prost(int32, tag = "3")]

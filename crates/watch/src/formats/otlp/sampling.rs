@@ -33,7 +33,7 @@ fn word(bytes: &[u8]) -> u64 {
 
 /// The numbers of one kind so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Positions {
+struct TracePositions {
     sum: f64,
     largest: f64,
 }
@@ -42,7 +42,7 @@ struct Positions {
 #[derive(Debug, Default)]
 pub(super) struct SamplingEstimate {
     traces: u64,
-    positions: [Positions; POSITIONS.len()],
+    positions: [TracePositions; POSITIONS.len()],
     /// The sum of the shares that trace states name, and how many do.
     stated: (f64, u64),
 }
@@ -71,7 +71,7 @@ impl SamplingEstimate {
         by_state.or_else(|| self.positions.iter().find_map(|position| self.share_by(position)))
     }
 
-    fn share_by(&self, Positions { sum, largest }: &Positions) -> Option<f64> {
+    fn share_by(&self, TracePositions { sum, largest }: &TracePositions) -> Option<f64> {
         let count = self.traces as f64;
         let is_uniform = (sum / count / largest.max(f64::MIN_POSITIVE) - 0.5).abs() < MEAN_DISTANCE_MAX;
         // Of n uniform numbers, all lie below x with probability x^n. Their bound is about (n + 1)/n times the largest one.
