@@ -26,6 +26,9 @@ pub struct RecordSlice {
     /// Iterations that the tool dropped because it had no free user.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
+    /// The record has only this share of the requests, as far as was known at the end of this second. `None`: nothing shows that any is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_share: Option<f64>,
     /// How often the record was rotated or truncated.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rotated: u64,
@@ -83,6 +86,7 @@ impl RecordSlice {
         self.ended_early += other.ended_early;
         self.outside += other.outside;
         self.dropped += other.dropped;
+        self.sampled_share = other.sampled_share.or(self.sampled_share);
         self.rotated += other.rotated;
         self.clock_step_ns += other.clock_step_ns;
         self.thread_busy_ns += other.thread_busy_ns;

@@ -91,6 +91,10 @@ pub(crate) enum Entry<'a> {
         metric: &'a str,
         percentiles: &'a [(f64, u64)],
     },
+    /// The record has only this share of all requests.
+    Sampled {
+        share: f64,
+    },
     /// A part of a stream that its reader does not understand, or why.
     Unreadable(&'a [u8]),
 }

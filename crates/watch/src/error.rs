@@ -1,6 +1,7 @@
 //! Why a tool or a record cannot be watched.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Found before anything is started, unless a message says otherwise.
@@ -13,7 +14,10 @@ pub enum WatchError {
          --record jtl --follow result.jtl"
     )]
     UnknownTool { program: String },
-    #[error("{program} writes no record of its requests: follow the access log of the server with --follow access.log and --log-format")]
+    #[error(
+        "{program} writes no record of its requests: follow the access log of the server with --follow access.log and --log-format, or receive its spans \
+         with --record otlp"
+    )]
     NoRecord { program: String },
     #[error("nothing to watch: add `-- COMMAND`, or follow a record with --follow FILE")]
     Nothing,
@@ -23,6 +27,10 @@ pub enum WatchError {
     Command { what: String, problem: String },
     #[error("cannot start {program}: {problem}; check that it is installed and on the PATH")]
     Start { program: String, problem: io::Error },
+    #[error(
+        "--record otlp: cannot listen on {address}: {problem}; another program listens there, or `observe.traces()`: give a free port with --listen"
+    )]
+    Listen { address: SocketAddr, problem: io::Error },
     #[error("cannot read {}: {problem}", path.display())]
     Read { path: PathBuf, problem: io::Error },
     #[error("cannot prepare the record of the tool: {0}")]

@@ -2,9 +2,9 @@
 //! its own load.
 //!
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
-//! `plugins` the files that it adds to some of them, `formats` one file for each format, `summaries` what the tools state about all their requests,
-//! `line_source` pipes and files that grow, `wall_clock` the mapping of times. Deliberately absent: findings and validity (`analysis`, which reads what
-//! `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
+//! `plugins` the files that it adds to some of them, `formats` the formats, `summaries` what the tools state about all their requests, `line_source` pipes
+//! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times. Deliberately absent: findings and validity
+//! (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
 
 mod entry;
 mod error;
@@ -12,6 +12,7 @@ mod formats;
 mod line_source;
 mod reading;
 mod record_format;
+mod record_source;
 mod seconds;
 mod summaries;
 mod tool_process;
@@ -24,8 +25,9 @@ use loadstone_plan::LoadModel;
 
 pub use error::WatchError;
 pub use record_format::ReaderChoices;
+use record_format::RecordParts;
 pub use seconds::HELD_SECONDS;
-pub use tools::WatchChoices;
+pub use tools::{OTLP_ADDRESS, WatchChoices};
 pub use watch::{Watch, WatchEnd, WatchLimits};
 
 /// The names of all formats, for tests.
@@ -64,9 +66,12 @@ pub fn read_all(
     };
     let mut open = seconds::RecordedSeconds::new(counting, wall_clock::WallClock::new((0, started_wall_ns)), 0);
     let mut complete: Vec<Snapshot> = Vec::new();
-    // Parts of a stream end anywhere.
-    let is_end = |byte: &u8| *byte == b'\n';
-    let parts: Vec<&[u8]> = if format.is_stream { record.chunks(97).collect() } else { record.split(is_end).collect() };
+    let parts: Vec<&[u8]> = match format.parts {
+        RecordParts::Lines => record.split(|byte| *byte == b'\n').collect(),
+        // Parts of a stream end anywhere.
+        RecordParts::Stream => record.chunks(97).collect(),
+        RecordParts::Messages => vec![record],
+    };
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         let read = reader.line(part, &mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));
         if read.is_err() {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use loadstone_metrics::Snapshot;
 use loadstone_metrics::clock::Monotonic;
 
-use crate::line_source::{LineSource, LineSourceState};
-use crate::record_format::{RecordReader, UnreadableLine};
+use crate::line_source::LineSourceState;
+use crate::record_format::RecordReader;
+use crate::record_source::{RecordPart, RecordSource};
 use crate::seconds::{Counting, RecordedSeconds};
 use crate::summaries::SummaryPlace;
 use crate::wall_clock::{self, WallClock};
@@ -42,7 +43,7 @@ pub(crate) struct RecordReading {
 
 /// The inputs of the reader.
 pub(crate) struct RecordInput {
-    pub(crate) source: LineSource,
+    pub(crate) source: RecordSource,
     pub(crate) reader: Box<dyn RecordReader>,
     pub(crate) counting: Counting,
     pub(crate) zero: Monotonic,
@@ -77,22 +78,33 @@ impl RecordInput {
         let RecordInput { mut source, mut reader, counting, zero, comes_at_end, tool, summaries } = self;
         let started_at = zero.now();
         let mut seconds = RecordedSeconds::new(counting, WallClock::new(wall_clock::read(zero)), started_at);
-        let mut clock_due = 0;
+        let (mut clock_due, mut ended_at) = (0, None);
         // If the main thread has gone, nobody needs the rest.
         let mut complete = |snapshot: Snapshot| _ = sender.send(ReadSecond::Complete(Box::new(snapshot)));
         loop {
-            let was_ending = ending.load(Ordering::Acquire);
             let now = zero.now();
+            if ended_at.is_none() && ending.load(Ordering::Acquire) {
+                ended_at = Some(now);
+                if source.patience_ns() > 0 {
+                    // Requests that end while the last ones of the run arrive do not count.
+                    seconds.end_at(now);
+                }
+            }
+            let is_over = ended_at.is_some_and(|at| now >= at + source.patience_ns());
             if now >= clock_due {
                 clock_due = now + CLOCK_EVERY_NS;
                 seconds.observe(wall_clock::read(zero));
+                reader.pass_time(now, &mut |entry| seconds.take(entry, now, &mut complete));
             }
-            let read = source.read(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
+            let read = source.read(&mut |part| parse(part, &mut *reader, &mut seconds, now, &mut complete));
+            if is_over && source.patience_ns() > 0 {
+                break;
+            }
             match read {
                 Ok(LineSourceState::Lines) => {}
                 Ok(LineSourceState::Rotated) => seconds.record().rotated += 1,
                 Ok(LineSourceState::Rotating) => thread::sleep(LOOK_EVERY),
-                Ok(LineSourceState::Nothing) if was_ending => break,
+                Ok(LineSourceState::Nothing) if is_over => break,
                 Ok(LineSourceState::Nothing) => {
                     if !comes_at_end {
                         seconds.pass(now, SILENT_SECONDS_MAX, &mut complete);
@@ -106,23 +118,25 @@ impl RecordInput {
             }
         }
         let now = zero.now();
-        source.finish(&mut |line| parse(line, &mut *reader, &mut seconds, now, &mut complete));
+        source.finish(&mut |part| parse(part, &mut *reader, &mut seconds, now, &mut complete));
         reader.end(&mut |entry| seconds.take(entry, now, &mut complete));
         if let Some(summary) = summaries.iter().find_map(SummaryPlace::read) {
             let other = (summary.tool != tool).then_some(summary.tool);
             seconds.stated(other, summary.metric, &summary.percentiles);
         }
-        let last = seconds.finish(now, &mut complete);
+        let end = ended_at.filter(|_| source.patience_ns() > 0).unwrap_or(now);
+        let last = seconds.finish(end, &mut complete);
         let _ = sender.send(ReadSecond::Last(Box::new(last)));
     }
 }
 
-fn parse(line: Option<&[u8]>, reader: &mut dyn RecordReader, seconds: &mut RecordedSeconds, now: u64, complete: &mut dyn FnMut(Snapshot)) {
-    let read = match line {
-        Some(line) => reader.line(line, &mut |entry| seconds.take(entry, now, complete)),
-        None => Err(UnreadableLine),
-    };
-    if read.is_err() {
-        seconds.unreadable(line.unwrap_or(b"a line of more than 4 MiB"));
+fn parse(part: RecordPart<'_>, reader: &mut dyn RecordReader, seconds: &mut RecordedSeconds, now: u64, complete: &mut dyn FnMut(Snapshot)) {
+    match part.content {
+        Ok(part) => {
+            if reader.line(part, &mut |entry| seconds.take(entry, now, complete)).is_err() {
+                seconds.unreadable(part);
+            }
+        }
+        Err(why) => seconds.unreadable(why.as_bytes()),
     }
 }

@@ -1,5 +1,6 @@
 //! A format of records as one value: its name, what it shows and lacks, and its reader.
 
+use loadstone_metrics::Nanos;
 use loadstone_plan::LoadModel;
 
 use crate::entry::Entry;
@@ -12,6 +13,9 @@ pub(crate) trait RecordReader: Send {
     /// # Errors
     /// The line is not one of this format.
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine>;
+
+    /// The time of the run's clock, several times a second. Passes on entries that have waited long enough.
+    fn pass_time(&mut self, _now: Nanos, _take: &mut dyn FnMut(&Entry<'_>)) {}
 
     /// The record has ended. Passes on entries that waited for more.
     fn end(&mut self, _take: &mut dyn FnMut(&Entry<'_>)) {}
@@ -31,6 +35,16 @@ pub(crate) trait RecordReader: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnreadableLine;
 
+/// What a reader takes at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordParts {
+    Lines,
+    /// Bytes as they come: the record has no lines.
+    Stream,
+    /// Messages that are sent to Loadstone.
+    Messages,
+}
+
 /// One format.
 pub(crate) struct RecordFormat {
     /// The value of `--record`.
@@ -45,8 +59,7 @@ pub(crate) struct RecordFormat {
     pub(crate) has_iterations: bool,
     /// Whether the tool writes it only at its end.
     pub(crate) comes_at_end: bool,
-    /// Its reader takes bytes as they come: the record has no lines.
-    pub(crate) is_stream: bool,
+    pub(crate) parts: RecordParts,
     /// What it does not contain, apart from the schedule: [`RecordReader::knows_schedule`].
     pub(crate) lacks: &'static [&'static str],
     pub(crate) make: MakeReader,

@@ -61,6 +61,7 @@ pub(crate) struct RecordedSeconds {
     times_of_tool: Histogram,
     /// The latest end of an entry.
     reached: Nanos,
+    ends_at: Option<Nanos>,
     has_begun: bool,
 }
 
@@ -119,6 +120,7 @@ impl RecordedSeconds {
             record: RecordSlice::default(),
             times_of_tool: Histogram::new(),
             reached: 0,
+            ends_at: None,
             has_begun: false,
         }
     }
@@ -128,6 +130,11 @@ impl RecordedSeconds {
         let step = self.clock.observe(reading);
         self.record.clock_step_ns += step.unwrap_or(0);
         step
+    }
+
+    /// Entries that end after this instant are not part of the run.
+    pub(crate) fn end_at(&mut self, at: Nanos) {
+        self.ends_at = Some(at);
     }
 
     /// The facts about the record that the next completed second will carry.
@@ -151,6 +158,10 @@ impl RecordedSeconds {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
             Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } => *at,
             Entry::Stated { metric, percentiles } => return self.stated(None, metric, percentiles),
+            Entry::Sampled { share } => {
+                self.record.sampled_share = Some(*share);
+                return;
+            }
             Entry::Unreadable(part) => return self.unreadable(part),
         };
         let at = match at {
@@ -164,6 +175,9 @@ impl RecordedSeconds {
             return;
         }
         let at = at as Nanos;
+        if self.ends_at.is_some_and(|end| at > end) {
+            return;
+        }
         self.record.entries += 1;
         self.reached = self.reached.max(at);
         while self.reached / S > u64::from(self.first + HELD_SECONDS) {
@@ -195,7 +209,7 @@ impl RecordedSeconds {
                 self.record.dropped += count;
                 self.second(at).dropped += count;
             }
-            Entry::Stated { .. } | Entry::Unreadable(_) => {}
+            Entry::Stated { .. } | Entry::Sampled { .. } | Entry::Unreadable(_) => {}
         }
     }
 

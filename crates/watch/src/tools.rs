@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -12,13 +13,16 @@ use tempfile::TempDir;
 use crate::error::WatchError;
 use crate::formats;
 use crate::line_source::RecordPlace;
-use crate::record_format::RecordFormat;
+use crate::record_format::{RecordFormat, RecordParts};
 use crate::summaries::{self, SummaryPlace};
 
 const LOCUST_PLUGIN: &str = include_str!("plugins/locust.py");
 const NODE_PLUGIN: &str = include_str!("plugins/node.cjs");
 /// Tools that write no record of single requests.
 const WITHOUT_RECORD: [&str; 5] = ["wrk", "wrk2", "ab", "siege", "bombardier"];
+
+/// Where exporters send OTLP unless they are configured otherwise.
+pub const OTLP_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4318);
 
 /// What to watch, as the user says it.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +33,8 @@ pub struct WatchChoices {
     pub record: Option<String>,
     /// The file of the record. `None`: Loadstone makes the command write it to a pipe.
     pub follow: Option<PathBuf>,
+    /// Where to receive a record that is sent.
+    pub listen: Option<SocketAddr>,
     /// The pattern of an access log.
     pub log_format: Option<String>,
     pub model: Option<LoadModel>,
@@ -39,6 +45,8 @@ pub(crate) struct PreparedTool {
     pub(crate) format: &'static RecordFormat,
     pub(crate) model: LoadModel,
     pub(crate) place: RecordPlace,
+    /// Exporters send the record to this address, in place of `place`.
+    pub(crate) listen: Option<SocketAddr>,
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The command prints its record.
@@ -123,7 +131,12 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
     };
     let format = formats::find(name)?;
     let mut prepared = PreparedTool::new(format, choices.model.unwrap_or(format.model), &choices.command);
+    let is_sent = format.parts == RecordParts::Messages;
+    if let Some((flag, problem)) = misplaced(choices, is_sent) {
+        return Err(WatchError::Command { what: flag.to_owned(), problem: problem.to_owned() });
+    }
     match (&choices.follow, known.filter(|tool| tool.format == name)) {
+        (None, _) if is_sent => prepared.listen = Some(choices.listen.unwrap_or(OTLP_ADDRESS)),
         (Some(path), _) => prepared.place = place_of(path, format),
         (None, Some(tool)) => {
             let scratch = TempDir::with_prefix("loadstone-watch-").map_err(WatchError::Prepare)?;
@@ -142,6 +155,17 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         prepared.model = LoadModel::Arrivals;
     }
     Ok(prepared)
+}
+
+/// A flag that the format does not use, and what to do.
+fn misplaced(choices: &WatchChoices, is_sent: bool) -> Option<(&'static str, &'static str)> {
+    match (is_sent, &choices.follow, choices.listen) {
+        (true, Some(_), _) => {
+            Some(("--follow", "spans are sent to Loadstone, not read from a file: leave it out, or set the address with --listen"))
+        }
+        (false, _, Some(_)) => Some(("--listen", "only --record otlp is sent to Loadstone: add it, or leave --listen out")),
+        _ => None,
+    }
 }
 
 fn place_of(path: &Path, format: &RecordFormat) -> RecordPlace {
@@ -188,6 +212,7 @@ impl PreparedTool {
             format,
             model,
             place: RecordPlace::Pipe(PathBuf::new()),
+            listen: None,
             command: command.iter().map(OsString::from).collect(),
             environment: Vec::new(),
             stdout: None,

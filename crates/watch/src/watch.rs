@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::TryRecvError;
 use std::sync::{Arc, Mutex};
@@ -10,12 +11,14 @@ use std::time::Duration;
 use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, StopReason, WorkerError};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{CommandEnd, Nanos, Snapshot};
+use loadstone_observe::OtlpMessages;
 use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, TestPlan};
 
 use crate::error::WatchError;
-use crate::line_source::LineSource;
+use crate::line_source::{LineSource, RecordPlace};
 use crate::reading::{ReadSecond, RecordInput, RecordReading};
-use crate::record_format::{ReaderChoices, RecordReader};
+use crate::record_format::{ReaderChoices, RecordParts, RecordReader};
+use crate::record_source::RecordSource;
 use crate::seconds::Counting;
 use crate::summaries::{OutputCopy, PrintedTail, SummaryPlace};
 use crate::tool_process::{CpuUse, ToolProcess};
@@ -52,7 +55,7 @@ pub struct WatchEnd {
 pub struct Watch {
     tool: PreparedTool,
     reader: Box<dyn RecordReader>,
-    source: LineSource,
+    source: RecordSource,
     limits: WatchLimits,
     /// Where the command's output goes: to standard error instead of standard output.
     quiet_stdout: bool,
@@ -78,9 +81,17 @@ impl Watch {
             let problem = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no such file");
             return Err(WatchError::Read { path: path.clone(), problem });
         }
-        let place = std::mem::replace(&mut tool.place, crate::line_source::RecordPlace::Pipe("".into()));
-        let shown = choices.follow.clone().unwrap_or_default();
-        let source = LineSource::open(place, tool.format.is_stream).map_err(|problem| WatchError::Read { path: shown, problem })?;
+        let source = match tool.listen {
+            Some(address) => {
+                RecordSource::Messages(OtlpMessages::listen(address).map_err(|problem| WatchError::Listen { address, problem })?)
+            }
+            None => {
+                let place = std::mem::replace(&mut tool.place, RecordPlace::Pipe("".into()));
+                let shown = choices.follow.clone().unwrap_or_default();
+                let source = LineSource::open(place, tool.format.parts == RecordParts::Stream);
+                RecordSource::Lines(source.map_err(|problem| WatchError::Read { path: shown, problem })?)
+            }
+        };
         Ok(Self { tool, reader, source, limits, quiet_stdout: false })
     }
 
@@ -93,6 +104,14 @@ impl Watch {
     /// The tool, as users name it.
     pub fn tool(&self) -> &'static str {
         self.tool.format.tool
+    }
+
+    /// Where it listens for the record.
+    pub fn listens_on(&self) -> Option<SocketAddr> {
+        match &self.source {
+            RecordSource::Messages(messages) => Some(messages.address()),
+            RecordSource::Lines(_) => None,
+        }
     }
 
     /// The plan of a run with this load, and nothing else. `command`: as it may be shown.

@@ -1,6 +1,8 @@
 //! `loadstone watch`: observes a system while another tool generates the load.
 
 use std::cell::Cell;
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +13,7 @@ use loadstone_secrets::{MASK, is_credential, is_password};
 use loadstone_session::{PrintedLines, Session};
 use loadstone_watch::{Watch, WatchChoices, WatchEnd, WatchLimits};
 
+use crate::argument;
 use crate::command_run::CommandRun;
 use crate::context::CommandContext;
 use crate::exit::{Exit, ProcessExit, UsageError};
@@ -25,7 +28,8 @@ Examples:
   loadstone watch shop.watch.ts -- jmeter -n -t plan.jmx
   loadstone watch --process 8080 --postgres postgres://app@127.0.0.1/shop -- locust --headless -u 50 -r 10 -t 2m --host http://127.0.0.1:8080
   loadstone watch --process 8080 --follow access.log --for 5m \\
-    --log-format '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time'")]
+    --log-format '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time'
+  loadstone watch --process 8080 --record otlp --for 5m")]
 pub(crate) struct WatchArgs {
     /// A file with observers and thresholds: `export default watch({ observe, thresholds })`.
     #[arg(value_name = "FILE")]
@@ -35,12 +39,15 @@ pub(crate) struct WatchArgs {
     command: Vec<String>,
     /// Format of the record, such as jtl or access-log.  [default: by the command or the file]
     ///
-    /// One of k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon and access-log.
+    /// One of k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon, access-log and otlp.
     #[arg(long, value_name = "FORMAT", help_heading = "Record")]
     record: Option<String>,
     /// Read the record from this file while it is written. A folder: Gatling's folder of results.
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     follow: Option<PathBuf>,
+    /// With --record otlp: receive server spans over HTTP and gRPC on this address.  [default: 127.0.0.1:4318]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = argument::listen, help_heading = "Record")]
+    listen: Option<SocketAddr>,
     /// The log_format of nginx, the LogFormat of Apache, `envoy` or `istio`. A pattern needs a time of day, a request time, a status and a path.
     #[arg(long, value_name = "PATTERN", help_heading = "Record")]
     log_format: Option<String>,
@@ -82,6 +89,10 @@ enum LoadArgument {
 impl WatchArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<ProcessExit> {
         let watch = Watch::prepare(&self.choices(), self.limits()?)?.with_quiet_stdout(self.output.json);
+        if let Some(address) = watch.listens_on().filter(|_| !self.output.quiet) {
+            let what = "Spans are requests: start the services with OTEL_EXPORTER_OTLP_ENDPOINT";
+            let _ = writeln!(std::io::stderr(), "{what}=http://{address}");
+        }
         let name = self.name.clone().unwrap_or_else(|| watch.tool().to_owned());
         let mut plan = watch.plan(&name, self.shown_command());
         self.observers.apply(&mut plan);
@@ -118,6 +129,7 @@ impl WatchArgs {
             command: self.command.clone(),
             record: self.record.clone(),
             follow: self.follow.clone(),
+            listen: self.listen,
             log_format: self.log_format.clone(),
             model: self.load.map(|load| match load {
                 LoadArgument::Arrivals => LoadModel::Arrivals,

@@ -47,5 +47,6 @@ mod tutorial;
 mod ui;
 mod url;
 mod watch;
+mod watch_spans;
 mod wire;
 mod workers;

@@ -6,7 +6,7 @@ use loadstone_wire_formats::access_log::{LogFormat, RecordedTime, TimeReader, un
 use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
 use crate::error::WatchError;
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 /// nginx's `combined` with the request time.
 const EXAMPLE: &str =
@@ -27,7 +27,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &[
         "the client's view: times begin when the server read the request, so waiting in its accept queue is missing",
         "requests that never reached the server",

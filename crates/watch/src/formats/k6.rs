@@ -10,7 +10,7 @@ use loadstone_plan::LoadModel;
 use serde::Deserialize;
 
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "k6-json",
@@ -19,7 +19,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: true,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["requests in flight when k6 was killed", "name resolution times"],
     make: |_| Ok(Box::<K6Reader>::default()),
 };

@@ -7,6 +7,7 @@ mod hey;
 mod jtl;
 mod k6;
 mod oha;
+pub(crate) mod otlp;
 mod plugin_lines;
 mod request_name;
 mod vegeta;
@@ -26,6 +27,7 @@ pub(crate) const FORMATS: &[RecordFormat] = &[
     plugin_lines::ARTILLERY,
     plugin_lines::AUTOCANNON,
     access_log::FORMAT,
+    otlp::FORMAT,
 ];
 
 /// The format of this name.

@@ -7,7 +7,7 @@ use loadstone_plan::LoadModel;
 
 use super::fields;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of};
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "oha-csv",
@@ -16,7 +16,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: false,
     comes_at_end: true,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["requests without a response: oha leaves them out", "users", "the wall clock: times count from oha's start"],
     make: |_| Ok(Box::new(OhaReader)),
 };

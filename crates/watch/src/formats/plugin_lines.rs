@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::request_name;
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const LOCUST: RecordFormat = RecordFormat {
     name: "locust",
@@ -21,7 +21,7 @@ pub(super) const LOCUST: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when Locust was killed", "iterations"],
     make: |_| Ok(Box::new(PluginReader { has_paths: false })),
 };
@@ -33,7 +33,7 @@ pub(super) const ARTILLERY: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when Artillery was killed", "virtual users and scenarios"],
     make: |_| Ok(Box::new(PluginReader { has_paths: true })),
 };
@@ -45,7 +45,7 @@ pub(super) const AUTOCANNON: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when autocannon was killed"],
     make: |_| Ok(Box::new(PluginReader { has_paths: true })),
 };

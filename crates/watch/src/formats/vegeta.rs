@@ -10,7 +10,7 @@ use loadstone_plan::LoadModel;
 
 use super::{fields, request_name};
 use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "vegeta-csv",
@@ -19,7 +19,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["connection phases", "users", "requests in flight when vegeta was killed"],
     make: |choices| Ok(Box::new(VegetaReader { rate: choices.rate, first_due: None })),
 };

@@ -2,6 +2,7 @@
 
 mod damaged;
 mod gatling;
+mod otlp;
 mod recordings;
 mod seconds;
 mod summaries;

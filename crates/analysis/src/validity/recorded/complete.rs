@@ -27,6 +27,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         0 => String::new(),
         times => format!("; the file was rotated or truncated {}", if times == 1 { "once".to_owned() } else { format!("{times} times") }),
     };
+    if record.entries + record.outside + record.unreadable == 0 && input.stage != RunStage::Running {
+        return INFO.graded(Grade::Invalid, format!("nothing was recorded{ended}"), absence(input));
+    }
     let lines = record.entries + record.unreadable;
     let share = record.unreadable as f64 / lines.max(1) as f64;
     if record.unreadable > 0 {
@@ -54,4 +57,14 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let failed = matches!(record.command_end, Some(CommandEnd::Exited(code)) if code != 0);
     let advice = if failed { "Its output says why. Many tools end like this when their own thresholds fail." } else { "" };
     INFO.with(Some(Grade::Valid), format!("{entries} were read without a gap{rotated}{ended}"), advice)
+}
+
+/// What to do if there is no entry.
+fn absence(input: &CheckInput<'_>) -> &'static str {
+    if input.plan.recorded.as_ref().is_some_and(|recorded| recorded.format == "otlp") {
+        "No server span arrived. Start the services with OTEL_EXPORTER_OTLP_ENDPOINT set to the address that `loadstone watch` prints and \
+         OTEL_TRACES_EXPORTER=otlp, or let your Collector export there, too. Spans of other kinds are no requests."
+    } else {
+        "Check that the tool writes the record that --record and --follow name, and that it sent requests."
+    }
 }

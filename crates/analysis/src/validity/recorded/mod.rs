@@ -7,6 +7,7 @@ pub(super) mod lacks;
 pub(super) mod late;
 pub(super) mod omission;
 pub(super) mod planned;
+pub(super) mod sampled;
 pub(super) mod stated;
 pub(super) mod tool_cpu;
 

@@ -170,24 +170,28 @@ pub(crate) struct Traced {
 
 pub(crate) fn traced() -> &'static Traced {
     static SERVER: OnceLock<Traced> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced");
-        let spans_to = format!("127.0.0.1:{}", free_port("127.0.0.1"));
-        let service = |name: &str, protocol: &str, asks: &[&str]| {
-            let mut command = Command::new("node");
-            command.current_dir(&folder).args(["--require", "@opentelemetry/auto-instrumentations-node/register", "shop.cjs"]).args(asks);
-            command.env("OTEL_SERVICE_NAME", name).env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
-            command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{spans_to}")).env("OTEL_BSP_SCHEDULE_DELAY", "500");
-            // Other detectors query the metadata services of cloud providers.
-            command
-                .env("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
-                .env("OTEL_METRICS_EXPORTER", "none")
-                .env("OTEL_LOGS_EXPORTER", "none");
-            start(command, &["listening: "]).remove(0)
-        };
-        let prices = service("prices", "grpc", &[]);
-        Traced { address: service("shop", "http/protobuf", &[&prices]), spans_to }
-    })
+    SERVER.get_or_init(|| traced_with(&[]))
+}
+
+/// New services with these variables in their environment.
+pub(crate) fn traced_with(environment: &[(&str, &str)]) -> Traced {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced");
+    let spans_to = format!("127.0.0.1:{}", free_port("127.0.0.1"));
+    let service = |name: &str, protocol: &str, asks: &[&str]| {
+        let mut command = Command::new("node");
+        command.current_dir(&folder).args(["--require", "@opentelemetry/auto-instrumentations-node/register", "shop.cjs"]).args(asks);
+        command.env("OTEL_SERVICE_NAME", name).env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{spans_to}")).env("OTEL_BSP_SCHEDULE_DELAY", "500");
+        // Other detectors query the metadata services of cloud providers.
+        command
+            .env("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
+            .env("OTEL_METRICS_EXPORTER", "none")
+            .env("OTEL_LOGS_EXPORTER", "none")
+            .envs(environment.iter().copied());
+        start(command, &["listening: "]).remove(0)
+    };
+    let prices = service("prices", "grpc", &[]);
+    Traced { address: service("shop", "http/protobuf", &[&prices]), spans_to }
 }
 
 /// nginx over TLS that requires a client certificate, with the files needed.

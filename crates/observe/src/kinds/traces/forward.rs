@@ -8,7 +8,7 @@ use loadstone_http_client::{HttpTarget, HttpTargetError, Method, header, within}
 use prost::bytes::Bytes;
 use url::Url;
 
-use super::message::OtlpSignal;
+use crate::otlp::OtlpSignal;
 
 /// Maximum number of messages in transit; further ones are counted and not forwarded.
 const UNDER_WAY_MAX: usize = 32;

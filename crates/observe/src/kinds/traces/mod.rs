@@ -1,8 +1,8 @@
 //! A receiver of OpenTelemetry spans, to which the exporters of the system's services send.
 //!
 //! Read [`book`] first: it joins spans to the traces of the load's requests, in bounded memory. [`assemble`] builds a tree of each trace and computes its
-//! critical path, [`aggregate`] sums traces, [`receiver`] and [`message`] implement OTLP. Deliberately absent: attributes of spans, so that no secret in
-//! them is ever read; JSON; sampling of forwarded messages.
+//! critical path, [`aggregate`] sums traces, [`receiver`] receives messages by [`crate::otlp`]. Deliberately absent: attributes of spans, so that no secret
+//! in them is ever read; JSON; sampling of forwarded messages.
 
 mod aggregate;
 mod assemble;
@@ -27,7 +27,6 @@ pub(super) mod fuzzing {
         book.last_batch();
     }
 }
-mod message;
 mod names;
 mod proto;
 mod receiver;

@@ -1,33 +1,25 @@
 //! Receives spans on a separate thread, so that a flood of them does not delay other observers.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener as BoundListener};
 use std::rc::Rc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use loadstone_metrics::clock::{Monotonic, thread_cpu_ns, wall_ns};
 use loadstone_metrics::span::TraceBatch;
 use prost::bytes::Bytes;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
 use super::book::{SpanBook, SpanCounts};
 use super::forward::ForwardTarget;
-use super::message::{self, AnswerBody, MessageError, OtlpSignal};
 use super::proto;
+use crate::otlp::{MessageError, OtlpMessageSink, OtlpSignal, accept};
 
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
-/// Pause after a failed accept, for example without free descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A request to the receiver.
 pub(super) struct ReportRequest {
@@ -115,12 +107,10 @@ impl Drop for SpanReceiver {
 async fn serve(bound: BoundListener, state: Rc<ReceiverState>, mut asked: mpsc::Receiver<ReportRequest>) {
     let Ok(listener) = TcpListener::from_std(bound) else { return };
     let mut ticks = tokio::time::interval(SETTLE_EVERY);
+    let mut accepting = std::pin::pin!(accept(listener, Rc::clone(&state)));
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(tokio::task::spawn_local(converse(stream, Rc::clone(&state)))),
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-            },
+            never = &mut accepting => match never {},
             _ = ticks.tick() => state.book.borrow_mut().settle(state.clock.now()),
             request = asked.recv() => match request {
                 Some(request) => state.report(request),
@@ -130,47 +120,8 @@ async fn serve(bound: BoundListener, state: Rc<ReceiverState>, mut asked: mpsc::
     }
 }
 
-/// Serves one connection until either side ends it. Its errors do not affect other connections.
-async fn converse(stream: TcpStream, state: Rc<ReceiverState>) {
-    // A missing TCP_NODELAY costs time, not correctness.
-    let _ = stream.set_nodelay(true);
-    let is_http2 = opens_http2(&stream).await;
-    let service = service_fn(move |request| respond(Rc::clone(&state), request));
-    let io = TokioIo::new(stream);
-    if is_http2 {
-        let _ = http2::Builder::new(ReceiverExecutor).serve_connection(io, service).await;
-    } else {
-        let _ = http1::Builder::new().serve_connection(io, service).await;
-    }
-}
-
-/// gRPC opens with `PRI * HTTP/2.0`; no method of HTTP/1.1 that is answered here begins with these two letters.
-async fn opens_http2(stream: &TcpStream) -> bool {
-    let mut seen = [0; 2];
-    loop {
-        match stream.peek(&mut seen).await {
-            Ok(2) => return seen == *b"PR",
-            Ok(1) if seen[0] == b'P' => tokio::time::sleep(Duration::from_millis(1)).await,
-            _ => return false,
-        }
-    }
-}
-
-async fn respond(state: Rc<ReceiverState>, request: Request<Incoming>) -> Result<Response<AnswerBody>, std::convert::Infallible> {
-    let is_grpc = message::is_grpc(request.headers());
-    let taken = match message::read(request).await {
-        Ok((signal, message)) => state.take(signal, message),
-        Err(problem) => Err(problem),
-    };
-    if let Err(problem) = &taken {
-        state.refused.set(state.refused.get() + 1);
-        state.refusal.replace(Some(problem.clone()));
-    }
-    Ok(message::answer(is_grpc, &taken))
-}
-
-impl ReceiverState {
-    fn take(&self, signal: OtlpSignal, message: Bytes) -> Result<(), MessageError> {
+impl OtlpMessageSink for ReceiverState {
+    async fn take(&self, signal: OtlpSignal, message: Bytes) -> Result<(), MessageError> {
         if signal == OtlpSignal::Traces {
             let export = proto::decode(&message).ok_or(MessageError::Unreadable)?;
             self.book.borrow_mut().take(&export, self.clock.now(), wall_ns());
@@ -181,6 +132,13 @@ impl ReceiverState {
         Ok(())
     }
 
+    fn refused(&self, problem: MessageError) {
+        self.refused.set(self.refused.get() + 1);
+        self.refusal.replace(Some(problem));
+    }
+}
+
+impl ReceiverState {
     fn report(&self, request: ReportRequest) {
         let mut book = self.book.borrow_mut();
         let mut batch = self.undelivered.take();
@@ -197,18 +155,5 @@ impl ReceiverState {
         if let Err(report) = request.reply.send(report) {
             self.undelivered.replace(report.batch);
         }
-    }
-}
-
-#[derive(Clone)]
-struct ReceiverExecutor;
-
-impl<F> hyper::rt::Executor<F> for ReceiverExecutor
-where
-    F: Future + 'static,
-    F::Output: 'static,
-{
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
     }
 }

@@ -7,7 +7,7 @@ mod text;
 use loadstone_plan::LoadModel;
 
 use crate::entry::Entry;
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 use binary::BinaryLog;
 
 /// Longest line of a text log. Bytes.
@@ -20,7 +20,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Arrivals,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: true,
+    parts: RecordParts::Stream,
     lacks: &["connection phases", "statuses, except in messages", "requests in flight when Gatling was killed"],
     make: |_| Ok(Box::new(GatlingReader { open: Vec::new(), log: GatlingLog::Unknown })),
 };

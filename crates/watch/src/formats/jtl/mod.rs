@@ -7,7 +7,7 @@ mod xml;
 use loadstone_plan::LoadModel;
 
 use crate::entry::Entry;
-use crate::record_format::{RecordFormat, RecordReader, UnreadableLine};
+use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "jtl",
@@ -16,7 +16,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     model: LoadModel::Users,
     has_iterations: false,
     comes_at_end: false,
-    is_stream: false,
+    parts: RecordParts::Lines,
     lacks: &["requests in flight when JMeter was killed", "TLS and name resolution times"],
     make: |_| Ok(Box::new(JtlReader::Unknown)),
 };

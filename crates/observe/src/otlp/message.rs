@@ -24,11 +24,11 @@ const OK: &str = "0";
 const INVALID_ARGUMENT: &str = "3";
 const UNIMPLEMENTED: &str = "12";
 
-pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
+pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The signal type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OtlpSignal {
+pub(crate) enum OtlpSignal {
     Traces,
     /// Accepted and not read, so that exporters which send all signal types to one address do not fail.
     Metrics,
@@ -43,14 +43,14 @@ impl OtlpSignal {
     ];
 
     /// Its path over HTTP.
-    pub(super) fn path(self) -> &'static str {
+    pub(crate) fn path(self) -> &'static str {
         Self::ALL.iter().find(|(signal, _, _)| *signal == self).map_or("/", |(_, path, _)| path)
     }
 }
 
 /// Reasons to refuse a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum MessageError {
+pub enum MessageError {
     #[error("there is nothing at {0}")]
     Path(String),
     #[error("OTLP as JSON is not supported: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc")]
@@ -65,7 +65,7 @@ pub(super) enum MessageError {
 ///
 /// # Errors
 /// Why the message is refused.
-pub(super) async fn read(request: Request<Incoming>) -> Result<(OtlpSignal, Bytes), MessageError> {
+pub(crate) async fn read(request: Request<Incoming>) -> Result<(OtlpSignal, Bytes), MessageError> {
     let path = request.uri().path().to_owned();
     let is_grpc = is_grpc(request.headers());
     let known = OtlpSignal::ALL.iter().find(|(_, http, grpc)| path == if is_grpc { *grpc } else { *http });
@@ -77,7 +77,7 @@ pub(super) async fn read(request: Request<Incoming>) -> Result<(OtlpSignal, Byte
     Ok((*signal, message))
 }
 
-pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     text(headers, &CONTENT_TYPE).starts_with(GRPC)
 }
 
@@ -121,7 +121,7 @@ fn unzipped(packed: &[u8]) -> Result<Bytes, MessageError> {
 }
 
 /// The response to a message: accepted, or the reason for the refusal.
-pub(super) fn answer(is_grpc: bool, taken: &Result<(), MessageError>) -> Response<AnswerBody> {
+pub(crate) fn answer(is_grpc: bool, taken: &Result<(), MessageError>) -> Response<AnswerBody> {
     if is_grpc { answer_to_call(taken) } else { answer_to_post(taken) }
 }
 

@@ -1,0 +1,67 @@
+//! Where the parts of a record come from: a pipe or file, or exporters that send them.
+
+use std::io;
+
+use loadstone_metrics::Nanos;
+use loadstone_observe::OtlpMessages;
+
+use crate::formats::otlp::PARENT_WAIT_NS;
+use crate::line_source::{LineSource, LineSourceState};
+
+/// Messages that are read before the loop of the reader continues.
+const MESSAGES_MAX: usize = 32;
+
+/// A line, a message or some bytes of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordPart<'a> {
+    /// Or why it cannot be read.
+    pub(crate) content: Result<&'a [u8], &'a str>,
+}
+
+pub(crate) enum RecordSource {
+    Lines(LineSource),
+    Messages(OtlpMessages),
+}
+
+impl RecordSource {
+    /// Reads what is there, and passes on its complete parts, or why one cannot be read.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) -> io::Result<LineSourceState> {
+        match self {
+            Self::Lines(source) => source.read(&mut |line| part(whole(line))),
+            Self::Messages(source) => {
+                let mut state = LineSourceState::Nothing;
+                for _ in 0..MESSAGES_MAX {
+                    match source.next_waiting() {
+                        Some(Ok(message)) => part(RecordPart { content: Ok(&message) }),
+                        Some(Err(problem)) => part(RecordPart { content: Err(&format!("a message was refused: {problem}")) }),
+                        None => break,
+                    }
+                    state = LineSourceState::Lines;
+                }
+                Ok(state)
+            }
+        }
+    }
+
+    /// Passes on what remains at the end.
+    pub(crate) fn finish(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) {
+        if let Self::Lines(source) = self {
+            source.finish(&mut |line| part(whole(line)));
+        }
+    }
+
+    /// How long after the end of the run its last requests may arrive. 0: everything has been written, and the source ends. Nanoseconds.
+    pub(crate) fn patience_ns(&self) -> Nanos {
+        match self {
+            Self::Lines(_) => 0,
+            Self::Messages(_) => PARENT_WAIT_NS,
+        }
+    }
+}
+
+fn whole(line: Option<&[u8]>) -> RecordPart<'_> {
+    RecordPart { content: line.ok_or("a line of more than 4 MiB") }
+}
