@@ -307,7 +307,7 @@ fn lag_of_a_wide_start_window_names_it() {
     });
     assert_explains(&run, "schedule-lag", true);
     let found = check_of(&run, "schedule-lag");
-    assert!(found.evidence.ends_with("within 2 ms of the first start together (start window)"), "{}", found.evidence);
+    assert!(found.evidence.ends_with("within 2.00 ms of the first start together (start window)"), "{}", found.evidence);
     assert!(found.advice.contains("`startWindow`"), "{}", found.advice);
 }
 
