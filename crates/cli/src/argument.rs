@@ -1,5 +1,6 @@
 //! Checks a test, URL or address argument, and suggests what the user probably meant.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -10,10 +11,10 @@ use crate::exit::UsageError;
 /// Maximum number of tests to list from a folder.
 const LISTED_TESTS_MAX: usize = 3;
 
-/// Checks whether the argument can be a test. A missing or invalid file is reported when it is read, in more detail.
+/// Checks whether the argument can be a test. An invalid file is reported when it is read, in more detail.
 ///
 /// # Errors
-/// The argument is a URL, a host or a folder. The error suggests what to use instead.
+/// The argument is a URL, a host, a folder or no file. The error suggests what to use instead.
 pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
     let shown = given.display().to_string();
     if shown.contains("://") {
@@ -27,16 +28,92 @@ pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
     if !given.exists() && is_host_and_port(&shown) {
         return Err(UsageError(format!("there is no file {shown}; if it is a URL, add its scheme: http://{shown}")));
     }
+    if given.try_exists().is_ok_and(|exists| !exists) {
+        return Err(UsageError(missing_test(given, &shown)));
+    }
     Ok(())
 }
 
+fn missing_test(given: &Path, shown: &str) -> String {
+    let folder = folder_of(given);
+    let tests: Vec<String> = files_in(folder).into_iter().filter(|name| is_test(name)).collect();
+    if let Some(similar) = similar_in(&tests, given) {
+        return there_is_no_file(given, Some(&similar));
+    }
+    let problem = missing_file(given);
+    // The folder is missing, or a file that is no test has a similar name.
+    if !folder.is_dir() || problem.contains("did you mean") {
+        return problem;
+    }
+    match tests.len() {
+        0 => format!("{problem}, and no test (*.load.ts) in its folder: check the path; `loadstone init` creates a first test"),
+        count => {
+            let more = if count > LISTED_TESTS_MAX { ", …" } else { "" };
+            format!("{problem}; the tests in {} are {}{more}", place(folder, shown), tests[..count.min(LISTED_TESTS_MAX)].join(", "))
+        }
+    }
+}
+
+fn place(folder: &Path, shown: &str) -> String {
+    if shown.contains('/') { folder.display().to_string() } else { "this folder".to_owned() }
+}
+
+/// Why a file that the user named cannot be read, and what to do.
+pub(crate) fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => missing_file(path),
+        ErrorKind::IsADirectory => format!("{} is a folder: name a file", path.display()),
+        ErrorKind::PermissionDenied => format!("cannot read {}: permission denied", path.display()),
+        _ => format!("cannot read {}: {error}", path.display()),
+    }
+}
+
+/// Names what is missing: the file, with a similar one in its folder, or the folder.
+fn missing_file(path: &Path) -> String {
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return format!("there is no folder {}: check the path {}", folder.display(), path.display());
+    }
+    let extension = |name: &str| name.split_once('.').map(|(_, rest)| rest.to_owned());
+    let own = path.file_name().and_then(|name| extension(&name.to_string_lossy()));
+    let alike: Vec<String> = files_in(folder).into_iter().filter(|name| extension(name) == own).collect();
+    there_is_no_file(path, similar_in(&alike, path).as_deref())
+}
+
+fn there_is_no_file(path: &Path, similar: Option<&str>) -> String {
+    let hint = similar.map(|name| format!(" (did you mean `{}`?)", path.with_file_name(name).display())).unwrap_or_default();
+    format!("there is no file {}{hint}", path.display())
+}
+
+/// The file whose name before the extension is most similar.
+fn similar_in(names: &[String], path: &Path) -> Option<String> {
+    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
+    let written = stem(&path.file_name()?.to_string_lossy());
+    let found = loadstone_units::nearest(&written, &stems.iter().map(String::as_str).collect::<Vec<_>>())?.to_owned();
+    names.iter().find(|name| stem(name) == found).cloned()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Names of the files of a folder, sorted.
+fn files_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.filter(|entry| entry.path().is_file()).filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+fn is_test(name: &str) -> bool {
+    name.ends_with(".load.ts") || name.ends_with(".load.js")
+}
+
 fn folder(given: &Path, shown: &str) -> String {
-    let entries = std::fs::read_dir(given).into_iter().flatten().flatten();
-    let mut tests: Vec<String> = entries
-        .map(|entry| entry.path().display().to_string())
-        .filter(|path| path.ends_with(".load.ts") || path.ends_with(".load.js"))
-        .collect();
-    tests.sort();
+    let tests: Vec<String> =
+        files_in(given).into_iter().filter(|name| is_test(name)).map(|name| given.join(name).display().to_string()).collect();
     match tests.len() {
         0 => format!("{shown} is a folder without tests (*.load.ts): `loadstone init {shown}` creates one"),
         1 => format!("{shown} is a folder: give the test in it, {}", tests[0]),
@@ -78,7 +155,7 @@ pub(crate) fn url(what: &str, text: &str) -> Result<Url, UsageError> {
 /// The first flag whose file has no parent folder.
 pub(crate) fn check_files(runs: &Path, files: &[(&str, Option<&Path>)]) -> Result<(), UsageError> {
     for (flag, file) in files.iter().filter_map(|(flag, file)| file.map(|file| (flag, file))) {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(file);
         if !folder.is_dir() && folder != runs {
             return Err(UsageError(format!("{flag}: there is no folder {}: create it, or choose a different path", folder.display())));
         }

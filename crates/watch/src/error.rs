@@ -25,7 +25,11 @@ pub enum WatchError {
     LogFormat { problem: String, example: &'static str },
     #[error("{what}: {problem}")]
     Command { what: String, problem: String },
-    #[error("cannot start {program}: {problem}; check that it is installed and on the PATH")]
+    #[error("there is no program {program} on the PATH: install it, or give the path of its file")]
+    NotOnPath { program: String },
+    #[error("there is no program {}: check its path", path.display())]
+    NoProgram { path: PathBuf },
+    #[error("cannot start {program}: {problem}")]
     Start { program: String, problem: io::Error },
     #[error(
         "--record otlp: cannot listen on {address}: {problem}; another program listens there, or `observe.traces()`: give a free port with --listen"

@@ -1,7 +1,6 @@
 //! The tools that Loadstone knows: which record each writes, and which arguments make it write there.
 
 use std::ffi::OsString;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -114,9 +113,7 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
         let name = Path::new(program).file_name().map_or(program.as_str(), |name| name.to_str().unwrap_or(program));
         TOOLS.iter().find(|tool| (tool.is)(name, arguments))
     });
-    if let Some(program) = choices.command.first().filter(|program| !is_on_path(program)) {
-        return Err(WatchError::Start { program: program.clone(), problem: io::ErrorKind::NotFound.into() });
-    }
+    choices.command.first().map_or(Ok(()), |program| find(program))?;
     let name = match (&choices.record, known, &choices.follow) {
         (Some(name), ..) => name.as_str(),
         (None, Some(tool), None) => tool.format,
@@ -193,11 +190,13 @@ fn uses_arrivals(command: &[String]) -> bool {
     scripts.filter_map(|path| std::fs::read_to_string(path).ok()).any(|text| text.contains("arrival-rate"))
 }
 
-fn is_on_path(program: &str) -> bool {
+/// Finds a program as the system would.
+fn find(program: &str) -> Result<(), WatchError> {
     if program.contains('/') {
-        return Path::new(program).is_file();
+        return if Path::new(program).is_file() { Ok(()) } else { Err(WatchError::NoProgram { path: program.into() }) };
     }
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    let is_on_path = std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()));
+    if is_on_path { Ok(()) } else { Err(WatchError::NotOnPath { program: program.to_owned() }) }
 }
 
 fn make_pipe(path: &Path) -> Result<(), WatchError> {

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use loadstone_import::{Choices, Format, ImportedTest, Input, NoteKind};
 
+use crate::argument;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 
@@ -108,7 +109,7 @@ impl ImportArgs {
             std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
             return Ok(text);
         }
-        std::fs::read_to_string(&self.file).map_err(|error| UsageError(format!("cannot read {}: {error}", self.file.display())).into())
+        std::fs::read_to_string(&self.file).map_err(|error| UsageError(argument::cannot_read(&self.file, &error)).into())
     }
 
     fn output(&self) -> PathBuf {

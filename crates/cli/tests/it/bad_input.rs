@@ -23,10 +23,27 @@ fn refused(script: &str, arguments: &[&str]) -> Ended {
 const HEAD: &str = "import { test, scenario, once, param, csv, users } from \"loadstone\";\n";
 
 #[test]
-fn a_missing_file_is_named() {
-    Folder::new().run(&["run", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
-    Folder::new().run(&["try", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
-    Folder::new().run(&["inspect", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
+fn a_missing_file_is_named_with_its_remedy() {
+    let empty = Folder::new();
+    for command in ["run", "try", "inspect", "capacity"] {
+        empty
+            .run(&[command, "nowhere.load.ts"])
+            .code(USAGE)
+            .says("there is no file nowhere.load.ts")
+            .says("`loadstone init` creates a first test");
+    }
+    empty.run(&["run", "tests/shop.load.ts"]).code(USAGE).says("there is no folder tests");
+    let shop = Folder::new().file("shop.load.ts", "").file("tests/pay.load.ts", "").file("shop.har", "{}").file("notes.md", "");
+    for (written, meant) in
+        [("shp.load.ts", "shop.load.ts"), ("shop.ts", "shop.load.ts"), ("shop", "shop.load.ts"), ("tests/pya.load.ts", "tests/pay.load.ts")]
+    {
+        shop.run(&["run", written]).code(USAGE).says(&format!("there is no file {written} (did you mean `{meant}`?)"));
+    }
+    shop.run(&["run", "checkout.load.ts"]).code(USAGE).says("there is no file checkout.load.ts; the tests in this folder are shop.load.ts");
+    shop.run(&["run", "tests/checkout.load.ts"]).code(USAGE).says("the tests in tests are pay.load.ts");
+    shop.run(&["import", "har", "shp.har"]).code(USAGE).says("there is no file shp.har (did you mean `shop.har`?)");
+    shop.run(&["import", "har", "tests"]).code(USAGE).says("tests is a folder: name a file");
+    shop.run(&["run", "http://127.0.0.1:9/", "-d", "@body.json"]).code(USAGE).says("--body: there is no file body.json");
 }
 
 #[test]

@@ -129,7 +129,8 @@ fn wrong_flags_name_the_remedy_and_leave_no_run() {
     let folder = Folder::new();
     folder.run(&["watch", "--quiet", "--", "sh", "-c", "true"]).code(2).says("--record jtl --follow result.jtl");
     folder.run(&["watch", "--quiet"]).code(2).says("add `-- COMMAND`");
-    folder.run(&["watch", "--", "no-such-tool"]).code(2).says("check that it is installed");
+    folder.run(&["watch", "--", "no-such-tool"]).code(2).says("there is no program no-such-tool on the PATH: install it");
+    folder.run(&["watch", "--", "./no-such-tool"]).code(2).says("there is no program ./no-such-tool: check its path");
     folder.run(&["watch", "--follow", "missing.log"]).code(2).says("missing.log");
     folder.run(&["watch", "--record", "k6", "--", "true"]).code(2).says("k6-json");
     assert!(!folder.path().join("runs").exists());

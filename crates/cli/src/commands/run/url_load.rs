@@ -1,6 +1,7 @@
 //! Load on one URL without a script: its flags, and the request and plan that they describe.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use bytes::Bytes;
 use clap::Args;
@@ -109,7 +110,7 @@ impl UrlArgs {
         let body = match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
             None => Bytes::new(),
             Some((_, Some(path))) => {
-                std::fs::read(path).map_err(|problem| FlagError::new("body", format!("cannot read {path}: {problem}")))?.into()
+                std::fs::read(path).map_err(|problem| FlagError::new("body", argument::cannot_read(Path::new(path), &problem)))?.into()
             }
             Some((text, None)) => Bytes::copy_from_slice(text.as_bytes()),
         };

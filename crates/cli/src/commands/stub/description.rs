@@ -6,6 +6,7 @@ use clap::Args;
 use loadstone_stub::StubSpec;
 use serde_json::{Map, Value, json};
 
+use crate::argument;
 use crate::exit::UsageError;
 
 #[derive(Debug, Args)]
@@ -93,7 +94,7 @@ impl StubArgs {
         let mut fields = match &self.spec {
             None => Map::new(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
+                let text = std::fs::read_to_string(path).map_err(|error| wrong(argument::cannot_read(path, &error)))?;
                 match serde_json::from_str(&text).map_err(|error| wrong(format!("{}: {error}", path.display())))? {
                     Value::Object(fields) => fields,
                     _ => return Err(wrong(format!("{}: a stub is described by an object", path.display()))),
@@ -141,7 +142,7 @@ impl StubArgs {
         let folder = self.spec.as_deref().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
         let read = |file: &str| {
             let path = if self.delays_from.as_deref() == Some(file) { file.into() } else { folder.join(file) };
-            std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+            std::fs::read_to_string(&path).map_err(|error| argument::cannot_read(&path, &error))
         };
         spec.read_files(read).map_err(|problem| wrong(problem.to_string()))?;
         Ok(spec)
