@@ -17,7 +17,7 @@ use crate::usage;
 
 /// Arrivals per second. The last is more than a core can make.
 const RATES: [u32; 5] = [1_000, 10_000, 30_000, 100_000, 200_000];
-/// The start window beside the default one.
+/// The start window that takes turns with the default one.
 const WIDE_WINDOW: &str = "200us";
 
 /// One run.

@@ -1,5 +1,6 @@
 //! A queue before any work: every request waits about as long, also one that takes next to no time itself. Request threads, an event loop and the accept queue
-//! are such queues. A pool or a lock delays only the requests that need it. If the service's own metrics endpoint stops answering meanwhile, its readings wait in
+//! are such queues. A pool or a lock delays only the requests that need it. If the service's own metrics endpoint stops answering meanwhile, its readings wait
+//! in
 //! the same queue.
 
 use std::collections::BTreeMap;
@@ -83,7 +84,8 @@ pub(crate) fn find(facts: &Facts<'_>, span: (f64, f64)) -> Option<CommonWait> {
     is_common.then(|| CommonWait { least_s, most_s, quickest: quickest.clone(), quickest_s: shortest_s, silent: silent(facts, span) })
 }
 
-/// Observers that read at their interval before the stretch, until requests waited, and hardly in it. One that was refused waits for nothing. If all are silent, so is the machine.
+/// Observers that read at their interval before the stretch, until requests waited, and hardly in it. One that was refused waits for nothing. If all are
+/// silent, so is the machine.
 fn silent(facts: &Facts<'_>, (from, to): (f64, f64)) -> Vec<String> {
     let mut readings: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for series in &facts.run.signals {
