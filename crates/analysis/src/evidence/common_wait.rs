@@ -1,7 +1,6 @@
 //! A queue before any work: every request waits about as long, also one that takes next to no time itself. Request threads, an event loop and the accept queue
 //! are such queues. A pool or a lock delays only the requests that need it. If the service's own metrics endpoint stops answering meanwhile, its readings wait
-//! in
-//! the same queue.
+//! in the same queue.
 
 use std::collections::BTreeMap;
 
