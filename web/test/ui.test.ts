@@ -217,20 +217,36 @@ test("a URL is loaded without a test, and an empty folder gets a first test", SL
   // Wrong values are refused in words.
   await page.getByText("Load a URL without a test").click();
   const form = page.getByRole("form", { name: "Load a URL" });
-  await form.getByLabel("URL").fill("ftp://127.0.0.1/");
+  const url = form.getByLabel("URL", { exact: true });
+  const observe = form.getByLabel("Database, cache or metrics");
+  await url.fill("ftp://127.0.0.1/");
   await form.getByRole("button", { name: "Run" }).click();
   await form.getByRole("alert").filter({ hasText: "only http:// and https://" }).waitFor();
-  await form.getByLabel("URL").fill(address);
+  await url.fill(address);
+  await observe.fill("oracle://127.0.0.1/");
+  await form.getByRole("button", { name: "Run" }).click();
+  await form.getByRole("alert").filter({ hasText: "begins with postgres://" }).waitFor();
+  expect(await observe.getAttribute("aria-invalid")).toBe("true");
+  await observe.fill("");
+  await form.getByLabel("Process").fill(new URL(address).port);
+  await form.getByLabel("The machine").check();
+  await shot("url");
   // Long enough for its live page to open by itself.
   await form.getByLabel("Duration").fill("6s");
   await form.getByRole("button", { name: "Run" }).click();
   await page.waitForURL(/\/live\//, SLOW);
   await expect.poll(() => keys.has(undefined), { timeout: 20_000 }).toBe(true);
+  const signals = () => {
+    const files = readdirSync(join(folder, "runs")).map((run) => join(folder, "runs", run, "signals.jsonl"));
+    return files.filter((file) => existsSync(file)).map((file) => readFileSync(file, "utf8")).join("");
+  };
+  await expect.poll(signals, { timeout: 20_000 }).toContain(`process:${new URL(address).port}/cpu`);
+  expect(signals()).toContain("host/runnable");
   await page.goBack();
   // Without tests, the same form creates one.
   for (const file of ["shop.load.ts", "broken.load.ts"]) rmSync(join(folder, file));
   await page.getByRole("button", { name: "Create a first test" }).waitFor();
-  await form.getByLabel("URL").fill(address);
+  await url.fill(address);
   await page.getByRole("button", { name: "Create a first test" }).click();
   await page.getByText("first.load.ts").waitFor();
   expect(readFileSync(join(folder, "first.load.ts"), "utf8")).toContain(address.slice(0, -1));

@@ -27,7 +27,7 @@ export interface KnobField {
 /** The request of the page. An empty string selects the default. */
 export type OrderedWork =
   | { "kind": "run" }
-  | { "kind": "url", rate: string, duration: string }
+  | { "kind": "url", rate: string, duration: string, process: string, observe: string, machine: boolean }
   | { "kind": "experiment", knob: string, block: string, rounds: string, effect: string, measure: string, finding: string, run: string }
   | { "kind": "capacity", objectives: Array<string>, first: string, most: string, precision: string, probe: string, budget: string };
 

@@ -2,12 +2,14 @@
 
 use clap::{Args, Parser};
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::test_to_start::TestToStart;
 use crate::commands::capacity::CapacityArgs;
 use crate::commands::experiment::ExperimentArgs;
 use crate::commands::run::UrlArgs;
 use crate::exit::FlagError;
+use crate::flags::{ObserverArgs, observers_of};
 
 /// The request of the page. An empty string selects the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,14 @@ pub(crate) enum OrderedWork {
         rate: String,
         #[serde(default)]
         duration: String,
+        // Ports or names, with spaces between them.
+        #[serde(default)]
+        process: String,
+        // URLs, with spaces between them.
+        #[serde(default)]
+        observe: String,
+        #[serde(default)]
+        machine: bool,
     },
     Experiment {
         knob: String,
@@ -75,9 +85,14 @@ impl OrderedWork {
         };
         match self {
             OrderedWork::Run => {}
-            OrderedWork::Url { rate, duration } => {
+            OrderedWork::Url { rate, duration, process, observe, machine } => {
                 give("rate", rate);
                 give("for", duration);
+                process.split_whitespace().for_each(|process| give("process", process));
+                observe.split_whitespace().for_each(|url| give(observer_of(url).unwrap_or_default(), url));
+                if *machine {
+                    flags.push("--host".to_owned());
+                }
             }
             OrderedWork::Experiment { knob, block, rounds, effect, measure, finding, run } => {
                 let fields = [("knob", knob), ("block", block), ("rounds", rounds), ("effect", effect), ("measure", measure)];
@@ -90,6 +105,17 @@ impl OrderedWork {
             }
         }
         flags
+    }
+}
+
+/// The flag that observes what is at this URL, by its scheme. `None`: no observer has this scheme.
+fn observer_of(url: &str) -> Option<&'static str> {
+    match url.split_once("://")?.0 {
+        "postgres" | "postgresql" => Some("postgres"),
+        "mysql" => Some("mysql"),
+        "redis" | "rediss" => Some("redis"),
+        "http" | "https" => Some("prometheus"),
+        _ => None,
     }
 }
 
@@ -122,14 +148,26 @@ impl OrderedWork {
         }
     }
 
-    /// Checks whether the URL can be loaded. A password would be visible to other users of the machine.
+    /// Checks whether the URL can be loaded and the others observed. A password would be visible to other users of the machine.
     pub(crate) fn check_url(&self, url: &str) -> Result<(), RefusedWork> {
-        let load = self.read::<UrlArgs>(&[])?;
+        const CREDENTIALS: &str = "credentials belong in a test, as a secret parameter";
+        let wrong = |field, why: String| RefusedWork { field: Some(field), why };
+        let observe = if let OrderedWork::Url { observe, .. } = self { observe } else { "" };
+        for observed in observe.split_whitespace() {
+            let known = "write a URL that begins with postgres://, mysql://, redis://, or with http:// for metrics of Prometheus";
+            observer_of(observed).ok_or_else(|| wrong("observe", format!("{observed}: {known}")))?;
+            if Url::parse(observed).is_ok_and(|observed| observed.password().is_some()) {
+                return Err(wrong("observe", CREDENTIALS.to_owned()));
+            }
+        }
+        let UrlWork { load, observers } = self.read(&[])?;
         let request = load.request(url).map_err(|problem| RefusedWork { field: Some("url"), ..problem.into() })?;
         if !request.url.username().is_empty() || request.url.password().is_some() {
-            return Err(RefusedWork { field: Some("url"), why: "credentials belong in a test, as a secret parameter".to_owned() });
+            return Err(wrong("url", CREDENTIALS.to_owned()));
         }
-        Ok(load.plan(&request, 1).map(drop)?)
+        let mut plan = load.plan(&request, 1)?;
+        observers.apply(&mut plan);
+        observers_of(&plan).map(drop).map_err(|problem| wrong("observe", problem.to_string()))
     }
 
     /// The command checks the values itself, so the parser accepts every flag of a form.
@@ -137,6 +175,15 @@ impl OrderedWork {
         let words = file.iter().map(|file| (*file).to_owned()).chain(self.flags());
         Ok(CommandWords::try_parse_from(words)?.arguments)
     }
+}
+
+/// The arguments of a run of a URL.
+#[derive(Args)]
+struct UrlWork {
+    #[command(flatten)]
+    load: UrlArgs,
+    #[command(flatten)]
+    observers: ObserverArgs,
 }
 
 /// The command-line arguments of one command.
@@ -177,14 +224,35 @@ mod tests {
         let capacity =
             OrderedWork::Capacity { objectives: vec![any()], first: any(), most: any(), precision: any(), probe: any(), budget: any() };
         capacity.read::<CapacityArgs>(&["a.load.ts"]).unwrap();
-        OrderedWork::Url { rate: any(), duration: any() }.read::<UrlArgs>(&[]).unwrap();
+        let url =
+            OrderedWork::Url { rate: any(), duration: any(), process: any(), observe: "redis://a\" http://b=".to_owned(), machine: true };
+        url.read::<UrlWork>(&[]).unwrap();
     }
 
     #[test]
     fn a_url_is_checked_before_it_is_queued() {
-        let work = |rate: &str| OrderedWork::Url { rate: rate.to_owned(), duration: "30s".to_owned() };
+        let observed = |rate: &str, process: &str, observe: &str, machine| OrderedWork::Url {
+            rate: rate.to_owned(),
+            duration: "30s".to_owned(),
+            process: process.to_owned(),
+            observe: observe.to_owned(),
+            machine,
+        };
+        let work = |rate: &str| observed(rate, "", "", false);
         assert_eq!((work("50").command(), work("50").flags()), ("run", vec!["--rate=50".to_owned(), "--for=30s".to_owned()]));
-        assert_eq!(work("50").check_url("http://127.0.0.1:8080/"), Ok(()));
+        let all = observed("50", "8080 worker", "postgres://app@127.0.0.1/shop  http://127.0.0.1:9090/metrics", true);
+        let flags = all.flags();
+        assert_eq!(flags[2..4], ["--process=8080", "--process=worker"]);
+        assert_eq!(flags[4..], ["--postgres=postgres://app@127.0.0.1/shop", "--prometheus=http://127.0.0.1:9090/metrics", "--host"]);
+        for right in [work("50"), all] {
+            assert_eq!(right.check_url("http://127.0.0.1:8080/"), Ok(()));
+        }
+        for (observe, why) in
+            [("oracle://a/", "begins with postgres://"), ("shop", "shop: write"), ("redis://:word@a/", "credentials belong in a test")]
+        {
+            let refused = observed("50", "", observe, false).check_url("http://127.0.0.1/").unwrap_err();
+            assert!(refused.field == Some("observe") && refused.why.contains(why), "{refused:?}");
+        }
         for (rate, url, field, why) in [
             ("many", "http://127.0.0.1/", "rate", "many"),
             ("0", "http://127.0.0.1/", "rate", "generates no load"),

@@ -8,11 +8,10 @@ use crate::harness::{Ended, Folder, server};
 
 /// Observers, thresholds and the duration of a run against nginx.
 fn watched(observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
-    watched_with(&[], observe, thresholds, seconds)
+    watched_with(&[], server::nginx(), observe, thresholds, seconds)
 }
 
-fn watched_with(flags: &[&str], observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
-    let target = server::nginx();
+fn watched_with(flags: &[&str], target: &str, observe: &str, thresholds: &str, seconds: u32) -> (Folder, Ended) {
     let script = format!(
         r#"import {{ arrivals, observe, scenario, signal, test }} from "loadstone";
 const visit = scenario("Visit", (user) => user.get("/data.json"));
@@ -100,16 +99,16 @@ fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
 
 #[test]
 fn brokers_that_the_test_does_not_name_are_observed_with_allow_net() {
-    // The broker reports its address as 127.0.0.1.
-    let named = server::kafka().replace("127.0.0.1", "localhost");
-    let observer = format!("observe.kafka({{ brokers: \"{named}\" }})");
-    let signals = |folder: &Folder| fs::read_to_string(folder.runs().remove(0).join("signals.jsonl")).expect("signals.jsonl");
+    // The broker reports its address as 127.0.0.1, which neither the target nor the observer names.
+    let by_name = |address: &str| address.replace("127.0.0.1", "localhost");
+    let (target, observer) = (by_name(server::nginx()), format!("observe.kafka({{ brokers: \"{}\" }})", by_name(server::kafka())));
+    let signals = |folder: &Folder| fs::read_to_string(folder.runs().remove(0).join("signals.jsonl")).unwrap_or_default();
 
-    let (folder, refused) = watched(&observer, "", 4);
+    let (folder, refused) = watched_with(&[], &target, &observer, "", 4);
     refused.says("the cluster reports brokers that the test may not connect to: 127.0.0.1").says("`--allow-net HOST`");
     assert!(!signals(&folder).contains("lag{"), "{}", signals(&folder));
 
-    let (folder, permitted) = watched_with(&["--allow-net", "127.0.0.1"], &observer, "", 4);
+    let (folder, permitted) = watched_with(&["--allow-net", "127.0.0.1"], &target, &observer, "", 4);
     permitted.does_not_say("may not connect to");
     assert!(signals(&folder).contains("lag{"), "{}", signals(&folder));
 }

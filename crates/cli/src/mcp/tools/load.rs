@@ -63,6 +63,9 @@ struct RunArguments {
     /// Duration of the load on the URL, such as 30s.
     #[serde(default)]
     duration: String,
+    /// With a URL: the local processes to observe, by port or name, with spaces between them. The machine is observed with them.
+    #[serde(default)]
+    process: String,
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -126,14 +129,19 @@ struct CapacityArguments {
 
 fn run(bench: &Workbench, call: &ToolCall) -> Result<Value, ToolError> {
     let asked: RunArguments = call.arguments()?;
-    let RunArguments { file, parameters, url, rate, duration } = asked;
+    let RunArguments { file, parameters, url, rate, duration, process } = asked;
     let (test, work) = match (file, url) {
-        (Some(file), None) if rate.is_empty() && duration.is_empty() => (bench.test(&file, &parameters)?, OrderedWork::Run),
+        (Some(file), None) if rate.is_empty() && duration.is_empty() && process.is_empty() => {
+            (bench.test(&file, &parameters)?, OrderedWork::Run)
+        }
         (Some(_), None) => {
-            return Err(ToolError("rate and duration are for a URL; a test defines its own load, perhaps by its parameters".to_owned()));
+            return Err(ToolError(
+                "rate, duration and process are for a URL; a test defines its own load and observers, perhaps by its parameters".to_owned(),
+            ));
         }
         (None, Some(url)) => {
-            let work = OrderedWork::Url { rate, duration };
+            let machine = !process.trim().is_empty();
+            let work = OrderedWork::Url { rate, duration, process, observe: String::new(), machine };
             work.check_url(&url).map_err(|refused| ToolError(refused.why))?;
             (ChosenTest { path: url.into(), arguments: Vec::new(), environment: Vec::new() }, work)
         }
