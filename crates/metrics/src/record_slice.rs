@@ -14,6 +14,9 @@ pub struct RecordSlice {
     /// The first of these lines, bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable_line: Option<String>,
+    /// Where it is: `result.jtl:17`, or `line 17` of a pipe. `None`: unknown, or the record has no lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable_at: Option<String>,
     /// Requests that began before the seconds that were still open. They count as started later than they did.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started_early: u64,
@@ -81,7 +84,9 @@ impl RecordSlice {
     pub(crate) fn merge(&mut self, other: RecordSlice) {
         self.entries += other.entries;
         self.unreadable += other.unreadable;
-        self.unreadable_line = self.unreadable_line.take().or(other.unreadable_line);
+        if self.unreadable_line.is_none() {
+            (self.unreadable_line, self.unreadable_at) = (other.unreadable_line, other.unreadable_at);
+        }
         self.started_early += other.started_early;
         self.ended_early += other.ended_early;
         self.outside += other.outside;

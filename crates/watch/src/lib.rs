@@ -72,10 +72,10 @@ pub fn read_all(
         RecordParts::Stream => record.chunks(97).collect(),
         RecordParts::Messages => vec![record],
     };
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+    for (part, line) in parts.into_iter().zip(1..).filter(|(part, _)| !part.is_empty()) {
         let read = reader.line(part, &mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));
         if read.is_err() {
-            open.unreadable(part);
+            open.unreadable(part, || format!("line {line}"));
         }
     }
     reader.end(&mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));

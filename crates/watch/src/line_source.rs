@@ -6,10 +6,17 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use flate2::read::MultiGzDecoder;
+
+use crate::record_format::RecordPart;
+
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Longest line. Longer ones are skipped and counted. Bytes.
 const LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Size up to which the lines that a file has at the start are counted, for the numbers of later ones. Bytes.
+const COUNTED_BYTES_MAX: u64 = 256 << 20;
 
 /// Reads without a result after which nobody writes to a rotated file any more: nginx's workers reopen their log some time after the new file exists.
 const SILENT_READS_MAX: u32 = 50;
@@ -21,6 +28,8 @@ pub(crate) enum RecordPlace {
     Pipe(PathBuf),
     /// A file. Only what is written from now on counts; `has_header`: and its first line.
     File { path: PathBuf, has_header: bool },
+    /// A file that is packed with gzip. It is read from its beginning when nobody writes to it any more.
+    Packed(PathBuf),
     /// A folder in which the tool creates a folder for each run, with a file of this name.
     /// Only files that were written since this time count.
     NewestIn { folder: PathBuf, file: &'static str, since: SystemTime },
@@ -42,7 +51,11 @@ pub(crate) enum LineSourceState {
 pub(crate) struct LineSource {
     place: RecordPlace,
     file: Option<File>,
+    packed: Option<MultiGzDecoder<File>>,
+    writer_has_ended: bool,
     position: u64,
+    /// The number of the line that was read last, counted from 1. `None`: unknown.
+    line: Option<u64>,
     buffer: Vec<u8>,
     chunk: Vec<u8>,
     skips_line: bool,
@@ -61,7 +74,10 @@ impl LineSource {
         let mut source = Self {
             place,
             file: None,
+            packed: None,
+            writer_has_ended: false,
             position: 0,
+            line: (!is_stream).then_some(0),
             buffer: Vec::new(),
             chunk: vec![0; CHUNK_BYTES],
             skips_line: false,
@@ -81,16 +97,21 @@ impl LineSource {
                     Err(problem) => return Err(problem),
                 }
             }
-            RecordPlace::NewestIn { .. } => {}
+            RecordPlace::Packed(_) | RecordPlace::NewestIn { .. } => {}
         }
         Ok(source)
     }
 
     fn start_at_end(&mut self, mut file: File, has_header: bool) -> io::Result<()> {
+        let counted = if file.metadata()?.len() <= COUNTED_BYTES_MAX { Some(self.lines_of(&mut file)?) } else { None };
+        self.line = self.line.and(counted);
         if has_header {
+            file.rewind()?;
             let read = file.read(&mut self.chunk)?;
             if let Some(end) = memchr::memchr(b'\n', &self.chunk[..read]) {
                 self.buffer.extend_from_slice(&self.chunk[..=end]);
+                // The header is passed on in place of the last line before the start.
+                self.line = self.line.map(|line| line.saturating_sub(1));
             }
         }
         self.position = file.seek(SeekFrom::End(0))?;
@@ -98,14 +119,41 @@ impl LineSource {
         Ok(())
     }
 
-    /// Reads what is there, and passes on its complete lines without their ends, or a stream's bytes. `None`: a line was too long and is skipped.
+    fn lines_of(&mut self, file: &mut File) -> io::Result<u64> {
+        let mut lines = 0;
+        loop {
+            match file.read(&mut self.chunk)? {
+                0 => return Ok(lines),
+                read => lines += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64,
+            }
+        }
+    }
+
+    /// Nobody writes any more.
+    pub(crate) fn writer_has_ended(&mut self) {
+        self.writer_has_ended = true;
+    }
+
+    /// The file, as the user named it.
+    pub(crate) fn file(&self) -> Option<String> {
+        match &self.place {
+            RecordPlace::File { path, .. } | RecordPlace::Packed(path) => Some(path.display().to_string()),
+            RecordPlace::Pipe(_) | RecordPlace::NewestIn { .. } => None,
+        }
+    }
+
+    /// Reads what is there, and passes on its complete lines without their ends, or a stream's bytes. Lines that are too long are skipped.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn read(&mut self, line: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<LineSourceState> {
+    pub(crate) fn read(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) -> io::Result<LineSourceState> {
         self.appear();
-        let Some(file) = &mut self.file else { return Ok(LineSourceState::Nothing) };
-        let read = match file.read(&mut self.chunk) {
+        let read = match (&mut self.packed, &mut self.file) {
+            (Some(packed), _) => packed.read(&mut self.chunk),
+            (None, Some(file)) => file.read(&mut self.chunk),
+            (None, None) => return Ok(LineSourceState::Nothing),
+        };
+        let read = match read {
             Ok(read) => read,
             Err(problem) if matches!(problem.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
             Err(problem) => return Err(problem),
@@ -115,27 +163,28 @@ impl LineSource {
         }
         self.position += read as u64;
         if self.is_stream {
-            line(Some(&self.chunk[..read]));
+            part(RecordPart { content: Ok(&self.chunk[..read]), line: None });
             return Ok(LineSourceState::Lines);
         }
-        self.split(read, line);
+        self.split(read, part);
         Ok(LineSourceState::Lines)
     }
 
     /// Passes on the last line, which has no end.
-    pub(crate) fn finish(&mut self, line: &mut dyn FnMut(Option<&[u8]>)) {
+    pub(crate) fn finish(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) {
         let rest = std::mem::take(&mut self.buffer);
         if !rest.is_empty() {
-            line(Some(&rest));
+            part(RecordPart { content: Ok(&rest), line: self.line.map(|line| line + 1) });
         }
     }
 
-    fn split(&mut self, read: usize, line: &mut dyn FnMut(Option<&[u8]>)) {
+    fn split(&mut self, read: usize, part: &mut dyn FnMut(RecordPart<'_>)) {
         self.buffer.extend_from_slice(&self.chunk[..read]);
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', &self.buffer) {
+            self.line = self.line.map(|line| line + 1);
             if !std::mem::take(&mut self.skips_line) {
-                line(Some(&self.buffer[begin..end]));
+                part(RecordPart { content: Ok(&self.buffer[begin..end]), line: self.line });
             }
             begin = end + 1;
         }
@@ -143,17 +192,21 @@ impl LineSource {
         if self.buffer.len() > LINE_BYTES_MAX {
             self.buffer.clear();
             if !std::mem::replace(&mut self.skips_line, true) {
-                line(None);
+                part(RecordPart { content: Err("a line of more than 4 MiB"), line: self.line.map(|line| line + 1) });
             }
         }
     }
 
     /// Opens a file that did not exist.
     fn appear(&mut self) {
-        if self.file.is_some() {
+        if self.file.is_some() || self.packed.is_some() {
             return;
         }
         let path = match &self.place {
+            RecordPlace::Packed(path) => {
+                self.packed = File::open(path).ok().filter(|_| self.writer_has_ended).map(MultiGzDecoder::new);
+                return;
+            }
             RecordPlace::Pipe(path) | RecordPlace::File { path, .. } => Some(path.clone()),
             RecordPlace::NewestIn { folder, file, since } => newest(folder, file, *since),
         };
@@ -176,6 +229,7 @@ impl LineSource {
             return Ok(LineSourceState::Nothing);
         }
         self.position = 0;
+        self.line = Some(0);
         self.silent_reads = 0;
         self.buffer.clear();
         self.skips_line = false;

@@ -10,8 +10,8 @@ use loadstone_metrics::Snapshot;
 use loadstone_metrics::clock::Monotonic;
 
 use crate::line_source::LineSourceState;
-use crate::record_format::RecordReader;
-use crate::record_source::{RecordPart, RecordSource};
+use crate::record_format::{RecordPart, RecordReader};
+use crate::record_source::RecordSource;
 use crate::seconds::{Counting, RecordedSeconds};
 use crate::summaries::SummaryPlace;
 use crate::wall_clock::{self, WallClock};
@@ -78,6 +78,7 @@ impl RecordInput {
         let RecordInput { mut source, mut reader, counting, zero, comes_at_end, tool, summaries } = self;
         let started_at = zero.now();
         let mut seconds = RecordedSeconds::new(counting, WallClock::new(wall_clock::read(zero)), started_at);
+        let file = source.file();
         let (mut clock_due, mut ended_at) = (0, None);
         // If the main thread has gone, nobody needs the rest.
         let mut complete = |snapshot: Snapshot| _ = sender.send(ReadSecond::Complete(Box::new(snapshot)));
@@ -85,6 +86,7 @@ impl RecordInput {
             let now = zero.now();
             if ended_at.is_none() && ending.load(Ordering::Acquire) {
                 ended_at = Some(now);
+                source.writer_has_ended();
                 if source.patience_ns() > 0 {
                     // Requests that end while the last ones of the run arrive do not count.
                     seconds.end_at(now);
@@ -96,7 +98,7 @@ impl RecordInput {
                 seconds.observe(wall_clock::read(zero));
                 reader.pass_time(now, &mut |entry| seconds.take(entry, now, &mut complete));
             }
-            let read = source.read(&mut |part| parse(part, &mut *reader, &mut seconds, now, &mut complete));
+            let read = source.read(&mut |part| parse(part, file.as_deref(), &mut *reader, &mut seconds, now, &mut complete));
             if is_over && source.patience_ns() > 0 {
                 break;
             }
@@ -118,7 +120,7 @@ impl RecordInput {
             }
         }
         let now = zero.now();
-        source.finish(&mut |part| parse(part, &mut *reader, &mut seconds, now, &mut complete));
+        source.finish(&mut |part| parse(part, file.as_deref(), &mut *reader, &mut seconds, now, &mut complete));
         reader.end(&mut |entry| seconds.take(entry, now, &mut complete));
         if let Some(summary) = summaries.iter().find_map(SummaryPlace::read) {
             let other = (summary.tool != tool).then_some(summary.tool);
@@ -130,13 +132,25 @@ impl RecordInput {
     }
 }
 
-fn parse(part: RecordPart<'_>, reader: &mut dyn RecordReader, seconds: &mut RecordedSeconds, now: u64, complete: &mut dyn FnMut(Snapshot)) {
+fn parse(
+    part: RecordPart<'_>,
+    file: Option<&str>,
+    reader: &mut dyn RecordReader,
+    seconds: &mut RecordedSeconds,
+    now: u64,
+    complete: &mut dyn FnMut(Snapshot),
+) {
+    let at = || match (file, part.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (None, Some(line)) => format!("line {line}"),
+        (_, None) => String::new(),
+    };
     match part.content {
-        Ok(part) => {
-            if reader.line(part, &mut |entry| seconds.take(entry, now, complete)).is_err() {
-                seconds.unreadable(part);
+        Ok(content) => {
+            if reader.line(content, &mut |entry| seconds.take(entry, now, complete)).is_err() {
+                seconds.unreadable(content, at);
             }
         }
-        Err(why) => seconds.unreadable(why.as_bytes()),
+        Err(why) => seconds.unreadable(why.as_bytes(), at),
     }
 }

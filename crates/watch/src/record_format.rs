@@ -25,6 +25,11 @@ pub(crate) trait RecordReader: Send {
         false
     }
 
+    /// Whether the record arrives at its end, if it depends on the format of the lines.
+    fn comes_at_end(&self) -> bool {
+        false
+    }
+
     /// The smallest difference of times, if it depends on the format of the lines. Nanoseconds.
     fn resolution_ns(&self) -> Option<u64> {
         None
@@ -34,6 +39,15 @@ pub(crate) trait RecordReader: Send {
 /// A line that its reader does not understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnreadableLine;
+
+/// A line, a message or some bytes of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordPart<'a> {
+    /// Or why it cannot be read.
+    pub(crate) content: Result<&'a [u8], &'a str>,
+    /// Its number in the file or pipe, from 1. `None`: unknown, or there are no lines.
+    pub(crate) line: Option<u64>,
+}
 
 /// What a reader takes at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

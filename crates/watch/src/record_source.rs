@@ -7,16 +7,10 @@ use loadstone_observe::OtlpMessages;
 
 use crate::formats::otlp::PARENT_WAIT_NS;
 use crate::line_source::{LineSource, LineSourceState};
+use crate::record_format::RecordPart;
 
 /// Messages that are read before the loop of the reader continues.
 const MESSAGES_MAX: usize = 32;
-
-/// A line, a message or some bytes of a stream.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordPart<'a> {
-    /// Or why it cannot be read.
-    pub(crate) content: Result<&'a [u8], &'a str>,
-}
 
 pub(crate) enum RecordSource {
     Lines(LineSource),
@@ -30,13 +24,13 @@ impl RecordSource {
     /// The file cannot be read.
     pub(crate) fn read(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) -> io::Result<LineSourceState> {
         match self {
-            Self::Lines(source) => source.read(&mut |line| part(whole(line))),
+            Self::Lines(source) => source.read(part),
             Self::Messages(source) => {
                 let mut state = LineSourceState::Nothing;
                 for _ in 0..MESSAGES_MAX {
                     match source.next_waiting() {
-                        Some(Ok(message)) => part(RecordPart { content: Ok(&message) }),
-                        Some(Err(problem)) => part(RecordPart { content: Err(&format!("a message was refused: {problem}")) }),
+                        Some(Ok(message)) => part(RecordPart { content: Ok(&message), line: None }),
+                        Some(Err(problem)) => part(RecordPart { content: Err(&format!("a message was refused: {problem}")), line: None }),
                         None => break,
                     }
                     state = LineSourceState::Lines;
@@ -49,7 +43,22 @@ impl RecordSource {
     /// Passes on what remains at the end.
     pub(crate) fn finish(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) {
         if let Self::Lines(source) = self {
-            source.finish(&mut |line| part(whole(line)));
+            source.finish(part);
+        }
+    }
+
+    /// Nobody writes to it any more.
+    pub(crate) fn writer_has_ended(&mut self) {
+        if let Self::Lines(source) = self {
+            source.writer_has_ended();
+        }
+    }
+
+    /// The file whose lines have numbers, as the user named it. `None`: it is no file.
+    pub(crate) fn file(&self) -> Option<String> {
+        match self {
+            Self::Lines(source) => source.file(),
+            Self::Messages(_) => None,
         }
     }
 
@@ -60,8 +69,4 @@ impl RecordSource {
             Self::Messages(_) => PARENT_WAIT_NS,
         }
     }
-}
-
-fn whole(line: Option<&[u8]>) -> RecordPart<'_> {
-    RecordPart { content: line.ok_or("a line of more than 4 MiB") }
 }

@@ -142,13 +142,14 @@ impl RecordedSeconds {
         &mut self.record
     }
 
-    /// Counts a line that its reader does not understand.
-    pub(crate) fn unreadable(&mut self, line: &[u8]) {
+    /// Counts a line that its reader does not understand. `at`: where it is, or an empty string.
+    pub(crate) fn unreadable(&mut self, line: &[u8], at: impl FnOnce() -> String) {
         self.record.unreadable += 1;
         if self.record.unreadable_line.is_none() {
             let start = &line[..line.len().min(4 * SHOWN_BYTES_MAX)];
             let shown = String::from_utf8_lossy(start);
             self.record.unreadable_line = Some(text::printable(&text::bounded(&shown, SHOWN_BYTES_MAX)).into_owned());
+            self.record.unreadable_at = Some(at()).filter(|at| !at.is_empty()).map(|at| text::stored(&at).into_owned());
         }
     }
 
@@ -162,7 +163,7 @@ impl RecordedSeconds {
                 self.record.sampled_share = Some(*share);
                 return;
             }
-            Entry::Unreadable(part) => return self.unreadable(part),
+            Entry::Unreadable(part) => return self.unreadable(part, String::new),
         };
         let at = match at {
             RecordTime::Wall(wall_ns) => self.clock.instant(wall_ns),

@@ -208,7 +208,7 @@ impl ActiveWatch {
         };
         let tails = [Arc::default(), Arc::default()];
         let summaries = tool.summary.into_iter().chain([SummaryPlace::Printed(tails.to_vec())]).collect();
-        let comes_at_end = tool.format.comes_at_end;
+        let comes_at_end = tool.format.comes_at_end || reader.comes_at_end();
         let input = RecordInput { source, reader, counting, zero, comes_at_end, tool: tool.format.tool, summaries };
         let reading = RecordReading::start(input).map_err(WatchError::Prepare)?;
         let start = |command: &[std::ffi::OsString], (stdout, stderr): (Stdio, Stdio)| {

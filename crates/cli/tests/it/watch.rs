@@ -47,7 +47,7 @@ fn a_killed_tool_leaves_a_run_that_says_so() {
 #[test]
 fn garbage_in_the_record_is_shown_and_makes_the_run_suspect() {
     let ended = watch("echo '<html>not a record</html>' >> record.csv", &[]).code(0).says("SUSPECT");
-    ended.says("1 line could not be read as vegeta's record, such as \"<html>not a record</html>\"");
+    ended.says("1 line could not be read as vegeta's record, such as record.csv:41: \"<html>not a record</html>\"");
 }
 
 /// A stand-in for `vegeta attack | tee | vegeta report`: the requests of a real run of two seconds, as if they had just been sent, then what vegeta printed.
@@ -88,7 +88,7 @@ fn percentiles_of_a_tool_without_a_record_appear_next_to_those_of_another() {
     let ended = with_summary(include_str!("../../../watch/tests/summaries/wrk.txt"), "cat printed.txt");
     let (grade, evidence) = stated(&ended);
     assert_eq!(grade, "", "{evidence}");
-    assert!(evidence.starts_with("wrk states p99 29.4 ms for Latency, and the requests of vegeta have"), "{evidence}");
+    assert!(evidence.starts_with("wrk states p99 29.4 ms for Latency; it is "), "{evidence}");
 }
 
 /// Gatling creates its folder of results, and one for each run in it. Results of earlier runs do not count.

@@ -1,5 +1,6 @@
-//! Access logs of nginx, Apache and Envoy, in any format that has a time of day, a request time, a status and a path.
+//! Access logs of nginx, Apache, Envoy, HAProxy, ALB and CloudFront, in any format that has a time of day, a request time, a status and a path.
 
+use loadstone_metrics::Outcome;
 use loadstone_plan::LoadModel;
 use loadstone_wire_formats::access_log::{LogFormat, RecordedTime, TimeReader, unescaped};
 
@@ -11,13 +12,6 @@ use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLi
 /// nginx's `combined` with the request time.
 const EXAMPLE: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#;
-
-/// Formats by name, as Apache would write them: the last directive takes the rest of the line. Their times of day have milliseconds.
-///
-/// `envoy`: <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage#default-format-string>,
-/// `istio`: <https://istio.io/latest/docs/tasks/observability/logs/access-log/#default-access-log-format>
-const NAMED: [(&str, &str); 2] =
-    [("envoy", r#"%t "%r" %>s %l %I %O %{ms}T %l"#), ("istio", r#"%t "%r" %>s %l %l %l "%l" %I %O %{ms}T %l"#)];
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "access-log",
@@ -35,17 +29,13 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
         "connection phases",
     ],
     make: |choices| {
-        let text = choices.log_format.unwrap_or(EXAMPLE);
-        let named = NAMED.iter().find(|(name, _)| *name == text);
-        let format = parse(named.map_or(text, |(_, pattern)| pattern))?;
-        Ok(Box::new(AccessLogReader { format, has_fractions: named.is_some(), times: TimeReader::default() }))
+        let format = parse(choices.log_format.unwrap_or(EXAMPLE))?;
+        Ok(Box::new(AccessLogReader { format, times: TimeReader::default() }))
     },
 };
 
 struct AccessLogReader {
     format: LogFormat,
-    /// Dates have fractions of a second.
-    has_fractions: bool,
     times: TimeReader,
 }
 
@@ -65,15 +55,16 @@ fn parse(text: &str) -> Result<LogFormat, WatchError> {
 impl RecordReader for AccessLogReader {
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
         let text = String::from_utf8_lossy(line);
-        if text.is_empty() {
+        if text.is_empty() || self.format.is_comment(&text) {
             return Ok(());
         }
         let logged = self.format.line(&text, &mut self.times).ok_or(UnreadableLine)?;
         let ended = logged.ended().and_then(|RecordedTime { ns, .. }| u64::try_from(ns).ok()).ok_or(UnreadableLine)?;
-        let (duration_ns, status) = (logged.duration_ns.ok_or(UnreadableLine)?, logged.status.ok_or(UnreadableLine)?);
+        let (duration_ns, status) = (logged.duration().ok_or(UnreadableLine)?, logged.status.ok_or(UnreadableLine)?);
         take(&Entry::Request(Timed {
             status,
-            outcome: outcome_of(status),
+            outcome: if status == 0 { Outcome::Reset } else { outcome_of(status) },
+            message: if status == 0 { "the connection ended before a response" } else { "" },
             // As the client sees them.
             bytes_received: logged.bytes_sent,
             bytes_sent: logged.bytes_received,
@@ -83,6 +74,10 @@ impl RecordReader for AccessLogReader {
     }
 
     fn resolution_ns(&self) -> Option<u64> {
-        (self.format.has_whole_seconds() && !self.has_fractions).then_some(1_000_000_000)
+        self.format.has_whole_seconds().then_some(1_000_000_000)
+    }
+
+    fn comes_at_end(&self) -> bool {
+        self.format.arrives_later()
     }
 }

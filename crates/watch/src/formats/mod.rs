@@ -1,14 +1,13 @@
-//! The formats of records. Each is one file here, and one line of [`FORMATS`].
+//! The formats of records. Each is one line of [`FORMATS`].
 
 mod access_log;
 mod fields;
 mod gatling;
-mod hey;
 mod jtl;
 mod k6;
-mod oha;
 pub(crate) mod otlp;
 mod plugin_lines;
+mod printed_csv;
 mod request_name;
 mod vegeta;
 
@@ -22,8 +21,8 @@ pub(crate) const FORMATS: &[RecordFormat] = &[
     plugin_lines::LOCUST,
     vegeta::FORMAT,
     gatling::FORMAT,
-    hey::FORMAT,
-    oha::FORMAT,
+    printed_csv::HEY,
+    printed_csv::OHA,
     plugin_lines::ARTILLERY,
     plugin_lines::AUTOCANNON,
     access_log::FORMAT,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 
 /// An instant of a record. Nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct TimeReader {
 }
 
 impl TimeReader {
-    /// `28/Nov/2026:17:00:00 +0000`, `2026-11-28T17:00:00+00:00` with or without a fraction, or seconds since 1970 with a fraction.
+    /// `28/Nov/2026:17:00:00 +0000`, the same with a fraction and in this machine's zone, `2026-11-28T17:00:00+00:00` with or without a fraction, or seconds since 1970 with a fraction.
     pub fn read(&mut self, text: &str) -> Option<RecordedTime> {
         if let Some((known, time)) = &self.last
             && known == text
@@ -39,7 +40,9 @@ pub fn instant(text: &str) -> Option<RecordedTime> {
     }
     let at = match text.parse::<Timestamp>() {
         Ok(at) => at,
-        Err(_) => strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok()?,
+        Err(_) if text.contains(' ') => strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok()?,
+        // HAProxy writes no zone: it is that of its machine.
+        Err(_) => strtime::parse("%d/%b/%Y:%H:%M:%S%.f", text).ok()?.to_datetime().ok()?.to_zoned(TimeZone::system()).ok()?.timestamp(),
     };
     Some(RecordedTime { ns: i64::try_from(at.as_nanosecond()).ok()?, is_whole_second: !text.contains('.') })
 }

@@ -1,25 +1,23 @@
-//! Lines of access logs, in nginx's or Apache's format. Read [`LogFormat::line`].
+//! Lines of access logs, in the formats of nginx and Apache and in some fixed ones. Read [`LogFormat::line`].
 //!
-//! A format string becomes literal text and fields (`pattern`); `instant` reads the times.
+//! A format string becomes literal text and fields (`pattern`); `named` has formats by name, `instant` reads the times.
 
 mod instant;
+mod named;
 mod pattern;
 
 pub use instant::{RecordedTime, TimeReader, instant};
 
 use instant::{epoch, in_units};
+use named::NamedFormat;
 use pattern::{FormatPart, InstantForm, LogField};
-
-const COMMON: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
-const COMBINED: &str =
-    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
 /// A format string as its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogFormat {
     parts: Vec<FormatPart>,
-    /// Text after the last part of a format that has more on each line, such as `combined` with a time, is ignored.
-    allows_more: bool,
+    /// `None`: a format string.
+    named: Option<&'static NamedFormat>,
 }
 
 /// The fields of a line, still escaped as the server wrote them.
@@ -29,12 +27,14 @@ pub struct LogLine<'a> {
     begin: Option<RecordedTime>,
     /// When the line was written, at the end of the request.
     end: Option<RecordedTime>,
-    /// `None` if the format has no duration, or the line has none.
-    pub duration_ns: Option<u64>,
+    day: &'a str,
+    /// As logged.
+    duration_ns: Option<u64>,
     pub method: &'a str,
     pub target: &'a str,
     /// With or without its question mark. Empty or `-`: the target contains it, or there is none.
     pub query: &'a str,
+    /// 0: the connection ended before a response.
     pub status: Option<u16>,
     /// Bytes of the response, or 0.
     pub bytes_sent: u64,
@@ -44,19 +44,19 @@ pub struct LogLine<'a> {
 }
 
 impl LogFormat {
-    /// `combined`, `common`, or a format string with nginx's `$variables` or Apache's `%directives`.
+    /// `combined`, `common`, `envoy`, `istio`, `haproxy`, `alb`, `cloudfront`, or a format string with nginx's `$variables` or Apache's `%directives`.
     ///
     /// # Errors
     /// The format has no time or no request, or its fields cannot be separated. The message says what to add.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (text, allows_more) = match text {
-            "combined" => (COMBINED, true),
-            "common" => (COMMON, true),
-            other => (other, false),
+        let named = NamedFormat::find(text);
+        let parts = match named {
+            Some(named) => named.parts()?,
+            None if text.contains('$') => pattern::nginx(text),
+            None => pattern::apache(text)?,
         };
-        let parts = if text.contains('$') { pattern::nginx(text) } else { pattern::apache(text)? };
-        let format = Self { parts, allows_more };
-        if !format.has(|field| matches!(field, LogField::End(_) | LogField::Begin(_))) {
+        let format = Self { parts, named };
+        if !format.has(|field| matches!(field, LogField::End(_) | LogField::Begin(_) | LogField::EndOfDay)) {
             return Err(format!("the format \"{text}\" has no time: it needs $time_local, $time_iso8601, $msec or %t"));
         }
         if !format.has(|field| matches!(field, LogField::RequestLine | LogField::Target)) {
@@ -69,8 +69,10 @@ impl LogFormat {
         Ok(format)
     }
 
+    /// Whether its lines show how long a request took.
     pub fn has_duration(&self) -> bool {
-        self.has(|field| matches!(field, LogField::Duration(_)))
+        let both = self.has(|field| matches!(field, LogField::Begin(_))) && self.has(|field| matches!(field, LogField::End(_)));
+        both || self.has(|field| matches!(field, LogField::Duration(_)))
     }
 
     pub fn has_status(&self) -> bool {
@@ -79,7 +81,18 @@ impl LogFormat {
 
     /// Whether its only time is a date, which servers write in whole seconds.
     pub fn has_whole_seconds(&self) -> bool {
-        !self.has(|field| matches!(field, LogField::Begin(InstantForm::Epoch(_)) | LogField::End(InstantForm::Epoch(_))))
+        let has_fractions = self.named.is_some_and(|named| named.has_fractions);
+        !has_fractions && !self.has(|field| matches!(field, LogField::Begin(InstantForm::Epoch(_)) | LogField::End(InstantForm::Epoch(_))))
+    }
+
+    /// Whether its files arrive minutes after the requests.
+    pub fn arrives_later(&self) -> bool {
+        self.named.is_some_and(|named| named.arrives_later)
+    }
+
+    /// Whether a line is no request, such as the names of fields at the beginning of a file.
+    pub fn is_comment(&self, line: &str) -> bool {
+        self.arrives_later() && line.starts_with('#')
     }
 
     fn has(&self, wanted: impl Fn(&LogField) -> bool) -> bool {
@@ -102,7 +115,7 @@ impl LogFormat {
                 Some(FormatPart::Text(text)) => &rest[..value_end(rest, text)?],
                 // `%U%q`: the query begins with a question mark.
                 Some(FormatPart::Field(_)) => &rest[..rest.find(['?', ' ', '"']).unwrap_or(rest.len())],
-                None if self.allows_more => &rest[..rest.find(' ').unwrap_or(rest.len())],
+                None if self.named.is_some_and(|named| named.allows_more) => &rest[..rest.find(' ').unwrap_or(rest.len())],
                 None => rest,
             };
             rest = &rest[value.len()..];
@@ -126,14 +139,23 @@ impl<'a> LogLine<'a> {
             LogField::Method => self.method = value,
             LogField::Target => self.target = value,
             LogField::Query => self.query = value,
-            LogField::Duration(unit_ns) => self.duration_ns = in_units(value, *unit_ns),
-            LogField::Status => self.status = value.parse().ok(),
+            LogField::Day => self.day = value,
+            LogField::EndOfDay => self.end = Some(more_exact(self.end, times.read(&format!("{}T{value}Z", self.day))?)),
+            // HAProxy marks times of responses that have not ended with a plus.
+            LogField::Duration(unit_ns) => self.duration_ns = in_units(value.trim_start_matches('+'), *unit_ns),
+            LogField::Status => self.status = if matches!(value, "-" | "-1") { Some(0) } else { value.parse().ok() },
             LogField::BytesSent => self.bytes_sent = value.parse().unwrap_or(0),
             LogField::BytesReceived => self.bytes_received = value.parse().unwrap_or(0),
             LogField::Header(name) => self.headers.push((name.as_str(), value)),
             LogField::Ignored => {}
         }
         Some(())
+    }
+
+    /// How long the request took, as logged or between both ends. Nanoseconds.
+    pub fn duration(&self) -> Option<u64> {
+        let between = || u64::try_from(self.end?.ns.checked_sub(self.begin?.ns)?).ok();
+        self.duration_ns.or_else(between)
     }
 
     /// When the request arrived: logged, or the end minus the duration if there is one.

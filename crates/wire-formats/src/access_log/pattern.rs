@@ -23,6 +23,10 @@ pub(super) enum LogField {
     /// In units of this many nanoseconds.
     Duration(u64),
     Status,
+    /// A day whose [`LogField::EndOfDay`] follows.
+    Day,
+    /// The time of that day at which the line was written, in UTC.
+    EndOfDay,
     /// Bytes of the response.
     BytesSent,
     /// Bytes of the request.
@@ -40,12 +44,17 @@ pub(super) enum InstantForm {
     Epoch(u64),
 }
 
-const SECOND_NS: u64 = 1_000_000_000;
-const MILLISECOND_NS: u64 = 1_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const MILLISECOND_NS: u64 = 1_000_000;
 const MICROSECOND_NS: u64 = 1_000;
 
 /// <https://nginx.org/en/docs/varindex.html>
 pub(super) fn nginx(format: &str) -> Vec<FormatPart> {
+    variables(format, |_| None)
+}
+
+/// `$variables` of nginx, and those that this function knows.
+pub(super) fn variables(format: &str, other: fn(&str) -> Option<LogField>) -> Vec<FormatPart> {
     let (mut parts, mut rest) = (Vec::new(), format);
     while let Some(at) = rest.find('$') {
         push_text(&mut parts, &rest[..at]);
@@ -65,7 +74,10 @@ pub(super) fn nginx(format: &str) -> Vec<FormatPart> {
             "status" => LogField::Status,
             "body_bytes_sent" | "bytes_sent" => LogField::BytesSent,
             "request_length" => LogField::BytesReceived,
-            name => name.strip_prefix("http_").map_or(LogField::Ignored, |header| LogField::Header(header.replace('_', "-"))),
+            name => match name.strip_prefix("http_") {
+                Some(header) => LogField::Header(header.replace('_', "-")),
+                None => other(name).unwrap_or(LogField::Ignored),
+            },
         }));
         rest = tail;
     }

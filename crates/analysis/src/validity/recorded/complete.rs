@@ -34,8 +34,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let share = record.unreadable as f64 / lines.max(1) as f64;
     if record.unreadable > 0 {
         let shown = record.unreadable_line.as_deref().unwrap_or_default();
+        let at = record.unreadable_at.as_ref().map_or(String::new(), |at| format!("{at}: "));
         let evidence = format!(
-            "{} could not be read as {tool}'s record, such as \"{shown}\"{rotated}{ended}",
+            "{} could not be read as {tool}'s record, such as {at}\"{shown}\"{rotated}{ended}",
             loadstone_units::counted(record.unreadable, "line")
         );
         let advice = "Check that --record and --log-format match the file, and that nothing else writes to it.";

@@ -39,7 +39,7 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if let Some(other) = other {
         let highest = percentiles.iter().rev().find(|percentile| percentile.quantile < 1.0).unwrap_or(worst);
         let evidence = format!(
-            "{other} states {} {} for {metric}, and the requests of {tool} have {}: each measures from its own place",
+            "{other} states {} {} for {metric}; it is {} for the requests of the record: each measures from its own place",
             name(highest),
             loadstone_units::seconds(highest.stated_ns as f64 / 1e9),
             loadstone_units::seconds(highest.recorded_ns as f64 / 1e9)
