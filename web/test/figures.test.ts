@@ -121,7 +121,7 @@ const CASES: Case[] = [
   },
   {
     run: "rule.cpu", rule: "cpu", sentence: /the busiest thread ([\d.]+);/,
-    levels: [["limit", 1]], at: ["limit", "signal/process:8080/busiest_thread", 0.1],
+    levels: [["one core", 1]], at: ["one core", "signal/process:8080/busiest_thread", 0.1],
   },
   {
     run: "rule.lock", rule: "connection-pool", sentence: /at most ([\d.]+) at once/,

@@ -109,7 +109,11 @@ fn percentiles_of_the_tool_are_compared_with_those_of_its_record() {
 fn percentiles_of_a_tool_next_to_the_record_of_another_have_no_grade() {
     let far = stated_by(Some("wrk"), &[(0.99, 250 * MS, 40 * MS), (1.0, 300 * MS, 50 * MS)]);
     assert_eq!(far.grade, None);
-    assert!(far.evidence.starts_with("wrk states p99 250 ms") && far.evidence.contains("it is 40.0 ms for the requests of the record"), "{}", far.evidence);
+    assert!(
+        far.evidence.starts_with("wrk states p99 250 ms") && far.evidence.contains("it is 40.0 ms for the requests of the record"),
+        "{}",
+        far.evidence
+    );
     assert!(far.advice.contains("accept queue"), "{}", far.advice);
     assert_eq!(stated_by(Some("wrk"), &[(0.99, 41 * MS, 40 * MS)]).advice, "");
 }

@@ -33,10 +33,10 @@ pub(super) const OHA: RecordFormat = RecordFormat {
 struct PrintedCsv {
     /// How the line with the names of the columns begins.
     header: &'static str,
-    request: fn(&Columns<'_>) -> Result<Timed<'static>, UnreadableLine>,
+    request: fn(&PrintedColumns<'_>) -> Result<Timed<'static>, UnreadableLine>,
 }
 
-struct Columns<'a>(Vec<Cow<'a, str>>);
+struct PrintedColumns<'a>(Vec<Cow<'a, str>>);
 
 impl RecordReader for PrintedCsv {
     fn line(&mut self, line: &[u8], take: &mut dyn FnMut(&Entry<'_>)) -> Result<(), UnreadableLine> {
@@ -44,14 +44,14 @@ impl RecordReader for PrintedCsv {
         if line.starts_with(self.header) || line.is_empty() {
             return Ok(());
         }
-        let columns = Columns(fields::split(line));
+        let columns = PrintedColumns(fields::split(line));
         let status = columns.number(6)?;
         take(&Entry::Request(Timed { status, outcome: outcome_of(status), ..(self.request)(&columns)? }));
         Ok(())
     }
 }
 
-impl Columns<'_> {
+impl PrintedColumns<'_> {
     fn number<T: std::str::FromStr>(&self, at: usize) -> Result<T, UnreadableLine> {
         self.0.get(at).and_then(|value| value.parse().ok()).ok_or(UnreadableLine)
     }
@@ -64,7 +64,7 @@ impl Columns<'_> {
 }
 
 /// Duration, name resolution and connecting, name resolution, writing, waiting, reading, status, start.
-fn of_hey(columns: &Columns<'_>) -> Result<Timed<'static>, UnreadableLine> {
+fn of_hey(columns: &PrintedColumns<'_>) -> Result<Timed<'static>, UnreadableLine> {
     let (duration_ns, dns) = (columns.ns(0)?, columns.ns(2)?);
     let connect = columns.ns(1)?.saturating_sub(dns);
     let phases = Phases { dns, connect, wait: columns.ns(4)?, body: columns.ns(5)?, ..Phases::default() };
@@ -73,7 +73,7 @@ fn of_hey(columns: &Columns<'_>) -> Result<Timed<'static>, UnreadableLine> {
 }
 
 /// Start, name resolution, the same with connecting, first byte, duration, bytes, status.
-fn of_oha(columns: &Columns<'_>) -> Result<Timed<'static>, UnreadableLine> {
+fn of_oha(columns: &PrintedColumns<'_>) -> Result<Timed<'static>, UnreadableLine> {
     let (dns, dns_and_connect, first_byte, duration_ns) = (columns.ns(1)?, columns.ns(2)?, columns.ns(3)?, columns.ns(4)?);
     let phases = Phases {
         dns,

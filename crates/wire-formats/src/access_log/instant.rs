@@ -19,7 +19,8 @@ pub struct TimeReader {
 }
 
 impl TimeReader {
-    /// `28/Nov/2026:17:00:00 +0000`, the same with a fraction and in this machine's zone, `2026-11-28T17:00:00+00:00` with or without a fraction, or seconds since 1970 with a fraction.
+    /// `28/Nov/2026:17:00:00 +0000`, the same with a fraction and in this machine's zone, `2026-11-28T17:00:00+00:00` with or without a fraction, or
+    /// seconds since 1970 with a fraction.
     pub fn read(&mut self, text: &str) -> Option<RecordedTime> {
         if let Some((known, time)) = &self.last
             && known == text

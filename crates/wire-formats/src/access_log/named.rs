@@ -48,7 +48,10 @@ pub(super) const FORMATS: [NamedFormat; 7] = [
         arrives_later: true,
         ..named(
             "alb",
-            r#"$type $time_iso8601 $elb $client $target $tr $tt $ts $status $target_status $request_length $bytes_sent "$request" "$agent" $cipher $tls $group "$trace" "$domain" "$certificate" $priority $request_creation_time $more"#,
+            concat!(
+                r#"$type $time_iso8601 $elb $client $target $tr $tt $ts $status $target_status $request_length $bytes_sent "$request" "$agent" "#,
+                r#"$cipher $tls $group "$trace" "$domain" "$certificate" $priority $request_creation_time $more"#,
+            ),
         )
     },
     // https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html
@@ -57,7 +60,10 @@ pub(super) const FORMATS: [NamedFormat; 7] = [
         arrives_later: true,
         ..named(
             "cloudfront",
-            "$date\t$time\t$edge\t$bytes_sent\t$ip\t$request_method\t$distribution\t$uri\t$status\t$referer\t$agent\t$args\t$cookie\t$result\t$id\t$host\t$protocol\t$request_length\t$request_time\t$more",
+            concat!(
+                "$date\t$time\t$edge\t$bytes_sent\t$ip\t$request_method\t$distribution\t$uri\t$status\t$referer\t$agent\t$args\t$cookie\t$result\t",
+                "$id\t$host\t$protocol\t$request_length\t$request_time\t$more",
+            ),
         )
     },
 ];
@@ -99,7 +105,13 @@ mod tests {
     /// An entry for HTTP of the documentation, and one whose target did not respond.
     #[test]
     fn lines_of_an_application_load_balancer() {
-        let line = r#"http 2018-07-02T22:23:00.186641Z app/my-loadbalancer/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 34 366 "GET http://www.example.com:80/orders?id=3 HTTP/1.1" "curl/7.46.0" - - arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/my-targets/73e2d6bc24d8a067 "Root=1-58337262-36d228ad5d99923122bbe354" "-" "-" 0 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-" TID_1234abcd5678ef90"#;
+        let line = concat!(
+            r#"http 2018-07-02T22:23:00.186641Z app/my-loadbalancer/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 "#,
+            r#"34 366 "GET http://www.example.com:80/orders?id=3 HTTP/1.1" "curl/7.46.0" - - "#,
+            r#"arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/my-targets/73e2d6bc24d8a067 "#,
+            r#""Root=1-58337262-36d228ad5d99923122bbe354" "-" "-" 0 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-" "#,
+            r#"TID_1234abcd5678ef90"#,
+        );
         // date -u -d 2018-07-02T22:22:48Z +%s
         let began_ns = 1_530_570_168_364_000_000;
         let expected = ("GET".to_owned(), "http://www.example.com:80/orders?id=3".to_owned(), Some(200), began_ns, Some(11_822_641_000));
@@ -110,7 +122,11 @@ mod tests {
 
     #[test]
     fn lines_of_cloudfront() {
-        let line = "2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t/index.html\t200\t-\tMozilla/5.0%20(X11)\ta=b\t-\tHit\tSOX4xwn4XV6Q4rgb7XiVGOHms==\td111111abcdef8.cloudfront.net\thttps\t23\t0.250\t-\tTLSv1.2\tECDHE\tHit\tHTTP/2.0\t-\t-\t11040\t0.001\tHit\ttext/html\t78\t-\t-";
+        let line = concat!(
+            "2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t/index.html\t200\t-\tMozilla/5.0%20(X11)\ta=b\t",
+            "-\tHit\tSOX4xwn4XV6Q4rgb7XiVGOHms==\td111111abcdef8.cloudfront.net\thttps\t23\t0.250\t-\tTLSv1.2\tECDHE\tHit\tHTTP/2.0\t-\t-\t",
+            "11040\t0.001\tHit\ttext/html\t78\t-\t-",
+        );
         // date -u -d 2019-12-04T21:02:31Z +%s
         let ended_ns = 1_575_493_351_000_000_000_i64;
         let expected = ("GET".to_owned(), "/index.html?a=b".to_owned(), Some(200), ended_ns - 250_000_000, Some(250 * MS));
@@ -124,7 +140,10 @@ mod tests {
     /// The line of HAProxy's manual, with syslog's header and with captured headers, and one whose client left.
     #[test]
     fn lines_of_haproxy() {
-        let line = r#"Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#;
+        let line = concat!(
+            r#"Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - "#,
+            r#"- ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#,
+        );
         let (method, target, status, _, duration) = read("haproxy", line).unwrap();
         assert_eq!((method.as_str(), target.as_str(), status, duration), ("GET", "/index.html", Some(200), Some(109 * MS)));
         let left = r#"::1:33317 [06/Feb/2009:12:14:14.655] in app/<NOSRV> 0/-1/-1/-1/3002 -1 0 - - CR-- 1/1/0/0/0 0/0 "GET / HTTP/1.1""#;
