@@ -13,7 +13,7 @@ use crate::record_format::RecordPart;
 const MESSAGES_MAX: usize = 32;
 
 pub(crate) enum RecordSource {
-    Lines(LineSource),
+    Lines(Box<LineSource>),
     Messages(OtlpMessages),
 }
 

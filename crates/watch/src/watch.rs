@@ -89,7 +89,7 @@ impl Watch {
                 let place = std::mem::replace(&mut tool.place, RecordPlace::Pipe("".into()));
                 let shown = choices.follow.clone().unwrap_or_default();
                 let source = LineSource::open(place, tool.format.parts == RecordParts::Stream);
-                RecordSource::Lines(source.map_err(|problem| WatchError::Read { path: shown, problem })?)
+                RecordSource::Lines(Box::new(source.map_err(|problem| WatchError::Read { path: shown, problem })?))
             }
         };
         Ok(Self { tool, reader, source, limits, quiet_stdout: false })

@@ -94,7 +94,9 @@ mod tests {
     use super::super::{LogFormat, TimeReader};
 
     /// Method, target, status, begin and duration.
-    fn read(format: &str, line: &str) -> Option<(String, String, Option<u16>, i64, Option<u64>)> {
+    type ReadLine = (String, String, Option<u16>, i64, Option<u64>);
+
+    fn read(format: &str, line: &str) -> Option<ReadLine> {
         let format = LogFormat::parse(format).unwrap();
         let line = format.line(line, &mut TimeReader::default())?;
         Some((line.method.to_owned(), line.whole_target(), line.status, line.began()?.ns, line.duration()))
