@@ -48,7 +48,7 @@ pub(crate) struct WatchArgs {
     /// With --record otlp: receive server spans over HTTP and gRPC on this address.  [default: 127.0.0.1:4318]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = argument::listen, help_heading = "Record")]
     listen: Option<SocketAddr>,
-    /// The log_format of nginx, the LogFormat of Apache, or a name such as `envoy`.
+    /// log_format of nginx, LogFormat of Apache, or a name such as `envoy`.
     ///
     /// Names: `common`, `combined`, `envoy`, `istio`, `haproxy`, `alb`, `cloudfront`. A pattern needs a time of day, a request time, a status and a path.
     #[arg(long, value_name = "PATTERN", help_heading = "Record")]
