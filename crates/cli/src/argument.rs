@@ -37,14 +37,13 @@ pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
 fn missing_test(given: &Path, shown: &str) -> String {
     let folder = folder_of(given);
     let tests: Vec<String> = files_in(folder).into_iter().filter(|name| is_test(name)).collect();
-    if let Some(similar) = similar_in(&tests, given) {
+    if !folder.is_dir() {
+        return missing_file(given);
+    }
+    if let Some(similar) = similar_in(&tests, given).or_else(|| similar_of_its_kind(given)) {
         return there_is_no_file(given, Some(&similar));
     }
-    let problem = missing_file(given);
-    // The folder is missing, or a file that is no test has a similar name.
-    if !folder.is_dir() || problem.contains("did you mean") {
-        return problem;
-    }
+    let problem = there_is_no_file(given, None);
     match tests.len() {
         0 => format!("{problem}, and no test (*.load.ts) in its folder: check the path; `loadstone init` creates a first test"),
         count => {
@@ -74,10 +73,15 @@ fn missing_file(path: &Path) -> String {
     if !folder.is_dir() {
         return format!("there is no folder {}: check the path {}", folder.display(), path.display());
     }
+    there_is_no_file(path, similar_of_its_kind(path).as_deref())
+}
+
+/// The most similar name among the files with the same extension.
+fn similar_of_its_kind(path: &Path) -> Option<String> {
     let extension = |name: &str| name.split_once('.').map(|(_, rest)| rest.to_owned());
     let own = path.file_name().and_then(|name| extension(&name.to_string_lossy()));
-    let alike: Vec<String> = files_in(folder).into_iter().filter(|name| extension(name) == own).collect();
-    there_is_no_file(path, similar_in(&alike, path).as_deref())
+    let alike: Vec<String> = files_in(folder_of(path)).into_iter().filter(|name| extension(name) == own).collect();
+    similar_in(&alike, path)
 }
 
 fn there_is_no_file(path: &Path, similar: Option<&str>) -> String {

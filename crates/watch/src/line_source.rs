@@ -15,8 +15,8 @@ const CHUNK_BYTES: usize = 256 * 1024;
 /// Longest line. Longer ones are skipped and counted. Bytes.
 const LINE_BYTES_MAX: usize = 4 << 20;
 
-/// Size up to which the lines that a file has at the start are counted, for the numbers of later ones. Bytes.
-const COUNTED_BYTES_MAX: u64 = 256 << 20;
+/// Size up to which the lines that a file has at the start are counted, for the numbers of later ones. It delays the start. Bytes.
+const COUNTED_BYTES_MAX: u64 = 32 << 20;
 
 /// Reads without a result after which nobody writes to a rotated file any more: nginx's workers reopen their log some time after the new file exists.
 const SILENT_READS_MAX: u32 = 50;
@@ -28,8 +28,8 @@ pub(crate) enum RecordPlace {
     Pipe(PathBuf),
     /// A file. Only what is written from now on counts; `has_header`: and its first line.
     File { path: PathBuf, has_header: bool },
-    /// A file that is packed with gzip. It is read from its beginning when nobody writes to it any more.
-    Packed(PathBuf),
+    /// A file that is compressed with gzip. It is read from its beginning when nobody writes to it any more.
+    Compressed(PathBuf),
     /// A folder in which the tool creates a folder for each run, with a file of this name.
     /// Only files that were written since this time count.
     NewestIn { folder: PathBuf, file: &'static str, since: SystemTime },
@@ -51,7 +51,7 @@ pub(crate) enum LineSourceState {
 pub(crate) struct LineSource {
     place: RecordPlace,
     file: Option<File>,
-    packed: Option<MultiGzDecoder<File>>,
+    compressed: Option<MultiGzDecoder<File>>,
     writer_has_ended: bool,
     position: u64,
     /// The number of the line that was read last, counted from 1. `None`: unknown.
@@ -74,7 +74,7 @@ impl LineSource {
         let mut source = Self {
             place,
             file: None,
-            packed: None,
+            compressed: None,
             writer_has_ended: false,
             position: 0,
             line: (!is_stream).then_some(0),
@@ -97,14 +97,15 @@ impl LineSource {
                     Err(problem) => return Err(problem),
                 }
             }
-            RecordPlace::Packed(_) | RecordPlace::NewestIn { .. } => {}
+            RecordPlace::Compressed(_) | RecordPlace::NewestIn { .. } => {}
         }
         Ok(source)
     }
 
     fn start_at_end(&mut self, mut file: File, has_header: bool) -> io::Result<()> {
-        let counted = if file.metadata()?.len() <= COUNTED_BYTES_MAX { Some(self.lines_of(&mut file)?) } else { None };
-        self.line = self.line.and(counted);
+        if self.line.is_some() {
+            self.line = if file.metadata()?.len() <= COUNTED_BYTES_MAX { Some(self.lines_of(&mut file)?) } else { None };
+        }
         if has_header {
             file.rewind()?;
             let read = file.read(&mut self.chunk)?;
@@ -137,7 +138,7 @@ impl LineSource {
     /// The file, as the user named it.
     pub(crate) fn file(&self) -> Option<String> {
         match &self.place {
-            RecordPlace::File { path, .. } | RecordPlace::Packed(path) => Some(path.display().to_string()),
+            RecordPlace::File { path, .. } | RecordPlace::Compressed(path) => Some(path.display().to_string()),
             RecordPlace::Pipe(_) | RecordPlace::NewestIn { .. } => None,
         }
     }
@@ -148,8 +149,8 @@ impl LineSource {
     /// The file cannot be read.
     pub(crate) fn read(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) -> io::Result<LineSourceState> {
         self.appear();
-        let read = match (&mut self.packed, &mut self.file) {
-            (Some(packed), _) => packed.read(&mut self.chunk),
+        let read = match (&mut self.compressed, &mut self.file) {
+            (Some(compressed), _) => compressed.read(&mut self.chunk),
             (None, Some(file)) => file.read(&mut self.chunk),
             (None, None) => return Ok(LineSourceState::Nothing),
         };
@@ -199,12 +200,12 @@ impl LineSource {
 
     /// Opens a file that did not exist.
     fn appear(&mut self) {
-        if self.file.is_some() || self.packed.is_some() {
+        if self.file.is_some() || self.compressed.is_some() {
             return;
         }
         let path = match &self.place {
-            RecordPlace::Packed(path) => {
-                self.packed = File::open(path).ok().filter(|_| self.writer_has_ended).map(MultiGzDecoder::new);
+            RecordPlace::Compressed(path) => {
+                self.compressed = File::open(path).ok().filter(|_| self.writer_has_ended).map(MultiGzDecoder::new);
                 return;
             }
             RecordPlace::Pipe(path) | RecordPlace::File { path, .. } => Some(path.clone()),

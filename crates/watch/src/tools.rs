@@ -172,20 +172,20 @@ fn place_of(path: &Path, format: &RecordFormat) -> RecordPlace {
         let since = SystemTime::UNIX_EPOCH + Duration::from_nanos(wall_ns());
         return RecordPlace::NewestIn { folder: path.to_owned(), file: "simulation.log", since };
     }
-    if is_packed(path) {
-        return RecordPlace::Packed(path.to_owned());
+    if is_compressed(path) {
+        return RecordPlace::Compressed(path.to_owned());
     }
     RecordPlace::File { path: path.to_owned(), has_header: format.name == "jtl" }
 }
 
-/// Whether it is packed with gzip, by its name.
-fn is_packed(path: &Path) -> bool {
+/// Whether it is compressed with gzip, by its name.
+fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
 }
 
 fn by_name(path: &Path) -> &'static str {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let name = if is_packed(path) { &name[..name.len() - ".gz".len()] } else { name };
+    let name = if is_compressed(path) { &name[..name.len() - ".gz".len()] } else { name };
     match name.rsplit('.').next() {
         Some("jtl") => "jtl",
         _ if name == "simulation.log" || path.is_dir() => "gatling",
