@@ -40,6 +40,9 @@ impl Stamping {
     }
 }
 
+/// A wait in the kernel exceeds its call by no more than this unless the wall clock was set. NTP sets it if it is wrong by more than 128 ms (RFC 5905).
+const CLOCK_SET_NS_MIN: u64 = 100_000_000;
+
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) stream: TcpStream,
@@ -164,6 +167,12 @@ fn handshake_ns(stream: &TcpStream) -> Option<u64> {
     // SAFETY: the type consists of plain numbers, for which zeros are valid.
     let info = unsafe { info.assume_init() };
     (result == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1_000)
+}
+
+/// Whether bytes of a call can have been in the kernel for `lag_ns` if the call has lasted `call_ns`. A much longer wait shows that the wall clock, which
+/// the timestamps are of, has been set.
+pub(crate) fn is_possible(lag_ns: u64, call_ns: u64) -> bool {
+    lag_ns <= call_ns + CLOCK_SET_NS_MIN
 }
 
 /// Room for one control message with a timespec: 32 bytes on 64-bit machines (cmsg(3)).

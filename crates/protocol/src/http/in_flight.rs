@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::http1::ResponseReader;
 use crate::late_reads::LateRead;
 use crate::network::Network;
+use crate::tcp;
 
 /// A larger response may fill the socket's buffer, and is read at once.
 const LATE_READ_RESPONSE_BYTES_MAX: usize = 16 * 1024;
@@ -237,6 +238,7 @@ impl<'a> InFlightRequest<'a> {
     /// kernel, as far as that is part of the response's time.
     fn arrived(&mut self, now: Nanos, lag_ns: Option<u64>) -> Nanos {
         let late = self.late.take();
+        let lag_ns = lag_ns.filter(|&lag_ns| tcp::is_possible(lag_ns, now.saturating_sub(self.started)));
         match lag_ns {
             Some(lag_ns) if late.is_some() => {
                 self.network.read_after(0);

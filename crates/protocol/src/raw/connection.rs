@@ -18,6 +18,7 @@ use crate::network::Network;
 use crate::proxies::ProxiedScheme;
 use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
+use crate::tcp;
 use crate::tls::Alpn;
 
 /// Offers nothing: the caller chooses the protocol.
@@ -265,7 +266,9 @@ impl RawState {
                 Poll::Ready(Ok(count)) => {
                     self.read_at = network.clock().now();
                     // An unexpected message may wait there as long as the caller likes, so its delay is not counted.
-                    if let Some(lag_ns) = connection.stream.take_lag_ns().filter(|_| has_waited) {
+                    let call_ns = self.read_at.saturating_sub(times.started);
+                    if let Some(lag_ns) = connection.stream.take_lag_ns().filter(|&lag_ns| has_waited && tcp::is_possible(lag_ns, call_ns))
+                    {
                         network.read_after(lag_ns);
                     }
                     network.count(|counts| counts.received += count as u64);

@@ -13,6 +13,7 @@ use super::reader::{MessageReader, ServerItem, Violation, unpacking};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::network::Network;
+use crate::tcp;
 
 /// While more bytes than this are unwritten, senders wait, and pings are not answered.
 const UNWRITTEN_BYTES_MAX: usize = 1 << 20;
@@ -206,9 +207,10 @@ impl SocketState {
             Poll::Ready(Ok(0)) => Failure::new(Outcome::Reset, "the server closed the connection without a close frame"),
             Poll::Ready(Err(error)) => Failure::broken(&error),
             Poll::Ready(Ok(count)) => {
-                self.read_at = network.clock().now();
+                let last_read_at = std::mem::replace(&mut self.read_at, network.clock().now());
                 // An unexpected message may wait there as long as the script likes, so its delay is not counted.
                 if let Some(lag_ns) = connection.stream.take_lag_ns()
+                    && tcp::is_possible(lag_ns, self.read_at.saturating_sub(last_read_at))
                     && !self.waiting.is_empty()
                     && self.out.is_empty()
                 {

@@ -125,6 +125,33 @@ fn a_response_ends_at_its_arrival_even_before_the_request_clock_read() {
     });
 }
 
+/// Bytes cannot wait longer in the kernel than their call has lasted. In this test, the monotonic clock stands still instead of the wall clock being set
+/// forwards: the difference between them changes in the same way.
+#[test]
+fn a_wall_clock_that_is_set_makes_no_read_late() {
+    let clock = Clock::virtual_time();
+    clock.advance_to(1_000_000_000);
+    run_on(clock, NetworkOptions::default(), |network| async move {
+        stamps(&network).await;
+        network.allow_late_reads(true);
+        let address = serve(|mut peer, _| async move {
+            while peer.request().await.is_some() {
+                peer.send(ANSWER).await;
+                thread::sleep(Duration::from_millis(150));
+            }
+        })
+        .await;
+        let client = client(&network);
+        let request = PreparedRequest::new(&get(address, "/")).unwrap();
+        for _ in 0..2 {
+            let exchange = client.send_prepared_at(&request, 990_000_000).await;
+            passed(&exchange);
+            assert_eq!((exchange.started, exchange.ended), (990_000_000, 1_000_000_000));
+            assert_eq!(read_lag(&network).max(), 0);
+        }
+    });
+}
+
 /// More than may be unread.
 fn large() -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n{}", "x".repeat(40_000))
