@@ -13,6 +13,30 @@ use thiserror::Error;
 pub(crate) const PUBLIC_KEY_BYTES: usize = 32;
 pub(crate) const SIGNATURE_BYTES: usize = 64;
 
+/// The y coordinates of all public keys of small order, as encoded in RFC 8032, with the two that exceed the field's prime. Such a key has no private
+/// key, and anybody can find signatures that it verifies (Chalkias, Garillot and Nikolaenko, "Taming the many EdDSAs", 2020, table 1).
+const SMALL_ORDER: [[u8; PUBLIC_KEY_BYTES]; 7] = {
+    let zero = [0; PUBLIC_KEY_BYTES];
+    let mut one = zero;
+    one[0] = 1;
+    // The prime is 2^255 - 19.
+    let mut prime = [0xff; PUBLIC_KEY_BYTES];
+    (prime[0], prime[PUBLIC_KEY_BYTES - 1]) = (0xed, 0x7f);
+    let (mut below, mut above) = (prime, prime);
+    (below[0], above[0]) = (0xec, 0xee);
+    let of_order_8 = [
+        [
+            0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3,
+            0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+        ],
+        [
+            0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c,
+            0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+        ],
+    ];
+    [zero, one, of_order_8[0], of_order_8[1], below, prime, above]
+};
+
 /// A participant's private key.
 pub struct FleetKey(Ed25519KeyPair);
 
@@ -61,8 +85,13 @@ impl FleetKey {
 }
 
 impl PublicFleetKey {
+    /// `None`: this is no key, or one of small order.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
+        let key: [u8; PUBLIC_KEY_BYTES] = bytes.try_into().ok()?;
+        let mut y = key;
+        // The highest bit is the sign of x.
+        y[PUBLIC_KEY_BYTES - 1] &= 0x7f;
+        (!SMALL_ORDER.contains(&y)).then_some(Self(key))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -105,6 +134,26 @@ impl fmt::Debug for FleetKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Such keys verify a signature of zeros for one message of four or eight, without a private key.
+    #[test]
+    fn a_key_of_small_order_is_refused() {
+        for y in SMALL_ORDER {
+            for sign in [0, 0x80] {
+                let mut key = y;
+                key[PUBLIC_KEY_BYTES - 1] |= sign;
+                assert_eq!(PublicFleetKey::of_bytes(&key), None, "{key:02x?}");
+                let text = STANDARD.encode(key);
+                assert_eq!(text.parse::<PublicFleetKey>(), Err(FleetKeyError::Public(text.clone())));
+            }
+        }
+        let forged = |key: [u8; PUBLIC_KEY_BYTES]| {
+            let verifies = |number: &u8| PublicFleetKey(key).has_signed(&[*number], &[0; SIGNATURE_BYTES]);
+            (0..64).filter(verifies).count()
+        };
+        assert!(forged(SMALL_ORDER[0]) > 0, "the attack that this prevents");
+        assert_eq!(forged(*FleetKey::generate().unwrap().public().0.first_chunk().unwrap()), 0);
+    }
 
     #[test]
     fn a_signature_holds_for_its_message_and_key_only() {
