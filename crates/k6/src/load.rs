@@ -20,7 +20,7 @@ use crate::modules::{GUEST, NoRemoteModules};
 use crate::options::{self, K6Settings, OptionError, Planned};
 use crate::rate_limit::RequestRateLimit;
 use crate::realm::K6Realm;
-use crate::realm_inputs::RealmInputs;
+use crate::realm_inputs::{OpenedFiles, RealmInputs};
 use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
 
 /// The stack of JavaScript while a script is planned, on the main thread.
@@ -59,20 +59,21 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let variables = Arc::new(inputs.variables.clone());
     let shared = Arc::new(Shared { secret_sources: inputs.secret_sources.clone(), ..Shared::default() });
     let declared = Rc::new(RefCell::new(Vec::new()));
-    let opened_hosts = Rc::new(RefCell::new(Vec::new()));
+    let opened = Rc::<RefCell<OpenedFiles>>::default();
     let world = RealmInputs {
         program: Arc::clone(&program),
         bytecode: Arc::default(),
         variables: Arc::clone(&variables),
         shared: Arc::clone(&shared),
-        options: "{}".to_owned(),
+        options: "{}".into(),
         metrics: None,
         console: Rc::new(|_| {}),
         access: access.clone(),
         id: 0,
         id_in_test: 0,
         declared: Rc::clone(&declared),
-        opened_hosts: Rc::clone(&opened_hosts),
+        opened: Rc::clone(&opened),
+        moved: inputs.moved.clone(),
     };
     let realm = K6Realm::open(world, None, PLANNING_STACK_BYTES)?;
     let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
@@ -97,19 +98,22 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let notes = settings.notes.iter().cloned().chain(of_scenarios).chain(of_environment).collect();
     let metric_numbers: HashMap<String, usize> =
         planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
+    let OpenedFiles { paths: opened_files, hosts } = opened.take();
     Ok(K6Test {
+        opened_files,
+        moved: inputs.moved.clone(),
         rate_limit: RequestRateLimit::per_second(settings.rps),
-        network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, opened_hosts.take()), ..network(&settings) },
+        network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, hosts), ..network(&settings) },
         notes,
         bytecode: Arc::new(realm.compile()?),
         metrics: planned.metrics,
         sub_metrics: planned.sub_metrics,
-        metric_numbers,
+        metric_numbers: Arc::new(metric_numbers),
         handles_summary,
         summarizes,
         variables,
         access,
-        options: serde_json::Value::Object(options).to_string(),
+        options: serde_json::Value::Object(options).to_string().into(),
         shared,
         plan,
         program,

@@ -32,6 +32,7 @@ mod named_hosts;
 mod natives;
 mod parameters;
 mod permissions;
+mod program_files;
 mod protocols;
 mod proxy_setting;
 mod realm;
