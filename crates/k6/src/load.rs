@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestLanguage, TestPlan};
 use loadstone_protocol::http::{HttpOptions, Versions};
-use loadstone_protocol::{AllowedHosts, HostPattern, NetworkOptions, ProtocolOptions};
+use loadstone_protocol::{AllowedHosts, HostPattern, IdentityChoice, NetworkOptions, ProtocolOptions};
 use loadstone_script::{FileAccess, Program, ScriptError, compile_guest, hosts_in};
 use loadstone_secrets::Secrets;
 use rquickjs::{Ctx, Object, Value};
@@ -236,6 +236,8 @@ fn network(settings: &K6Settings) -> NetworkOptions {
         address_rules: settings.address_rules.clone(),
         sources: settings.sources.clone(),
         tls: settings.tls.clone(),
+        identities: settings.identities.clone(),
+        identity_choice: IdentityChoice::ByServer,
         protocols: ProtocolOptions::default().with(http),
         ..NetworkOptions::default()
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::address_rules::AddressRules;
 use crate::admission::WorkerPosition;
 use crate::allowed_hosts::AllowedHosts;
-use crate::identity::ClientIdentity;
+use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
 use crate::tls_offer::TlsOffer;
@@ -18,8 +18,10 @@ pub struct NetworkOptions {
     pub insecure: bool,
     /// PEM files of additional trusted roots.
     pub roots: Vec<PathBuf>,
-    /// Client certificates. Users take them in turn, by their number. Empty: none.
+    /// Client certificates. Empty: none.
     pub identities: Vec<ClientIdentity>,
+    /// Which of them a connection presents.
+    pub identity_choice: IdentityChoice,
     /// The name for SNI that certificates must contain, instead of each URL's host.
     pub server_name: Option<String>,
     /// What TLS connections offer to servers.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
-use loadstone_protocol::{IdentityFiles, NetworkOptions};
+use loadstone_protocol::{IdentitySource, NetworkOptions};
 use loadstone_stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
@@ -137,9 +137,10 @@ impl Loaded {
         let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
         files.extend(self.network.roots.iter().cloned());
         for identity in &self.network.identities {
-            match &identity.files {
-                IdentityFiles::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
-                IdentityFiles::Pkcs12(file) => files.extend([file.clone()]),
+            match &identity.source {
+                IdentitySource::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
+                IdentitySource::Pkcs12(file) => files.extend([file.clone()]),
+                IdentitySource::Text { .. } => {}
             }
         }
         files.extend(self.program.files(self.store.access()));

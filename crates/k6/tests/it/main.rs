@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod client_certificates;
 mod grpc;
 mod harness;
 mod html;

@@ -197,7 +197,7 @@ fn missing_names_link_and_fail_when_they_are_used() {
 #[test]
 fn what_is_not_supported_refuses_to_start_with_its_place() {
     for (script, parts) in [
-        ("export const options = {\n  tlsAuth: [] };\nexport default function () {}", ["script.js:2:3", "tlsAuth", "--cert"]),
+        ("export const options = {\n  tlsAuth: [{}] };\nexport default function () {}", ["script.js:2:3", "tlsAuth[0] has no `cert`", "open("]),
         (
             "export const options = { thresholds: {\n nothing: ['max<1'] } };\nexport default function () {}",
             ["script.js:2:2", "no metric `nothing`", "declare it"],
