@@ -25,6 +25,8 @@ use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
 
 /// The stack of JavaScript while a script is planned, on the main thread.
 const PLANNING_STACK_BYTES: usize = 1 << 20;
+/// k6's time limit of connecting. Source: `NewFromBundle` in `internal/js/runner.go` of k6 1.4.
+const CONNECT_TIMEOUT_NS: u64 = 30_000_000_000;
 /// k6's time limit of a request.
 pub(crate) const REQUEST_TIMEOUT_NS: u64 = 60_000_000_000;
 
@@ -235,6 +237,7 @@ fn network(settings: &K6Settings) -> NetworkOptions {
         insecure: settings.insecure,
         address_rules: settings.address_rules.clone(),
         sources: settings.sources.clone(),
+        connect_timeout_ns: Some(CONNECT_TIMEOUT_NS),
         tls: settings.tls.clone(),
         identities: settings.identities.clone(),
         identity_choice: IdentityChoice::ByServer,

@@ -38,6 +38,8 @@ pub struct NetworkOptions {
     pub address_rules: AddressRules,
     /// The route to every target.
     pub route: NetworkRoute,
+    /// Limit on connecting to a host, once its name is known. Nanoseconds. `None`: that of the request.
+    pub connect_timeout_ns: Option<u64>,
     /// Limit on new connections per second, of all workers together. Further ones wait.
     pub connections_per_second: Option<f64>,
     /// The index of this worker, for that limit and for ids that must be unique across workers.
