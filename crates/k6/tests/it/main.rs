@@ -4,6 +4,7 @@
 
 mod client_certificates;
 mod grpc;
+mod grpc_reflection;
 mod harness;
 mod html;
 mod interruptions;
