@@ -10,6 +10,7 @@ mod html;
 mod interruptions;
 mod libraries;
 mod real_time;
+mod redis;
 mod requests;
 mod scripts;
 mod sockets;
