@@ -132,7 +132,7 @@ fn run_loaded(loaded: &Arc<Loaded>, assignment: &Assignment, link: &AgentLink) -
     };
     link.attach(workers.commands(), listeners);
     let secrets = loaded.plan.all_secrets();
-    let make = |context: &WorkerContext| ScriptUsers::new(loaded, context, sinks(link)).map_err(|error| error.render());
+    let make = |context: &WorkerContext| ScriptUsers::new(loaded, context, sinks(link, &secrets)).map_err(|error| error.render());
     Ok(workers.run(make, |report| send(report, &secrets, link, || loaded.send_collected())))
 }
 
@@ -149,8 +149,12 @@ fn run_k6(mut test: K6Test, assignment: &Assignment, link: &AgentLink) -> anyhow
     };
     link.attach(workers.commands(), listeners);
     let secrets = test.plan.all_secrets();
-    let make = |context: &WorkerContext| K6Users::new(&test, context, k6_sinks(link)).map_err(|error| error.render());
-    let send_totals = || test.changed_totals().into_iter().for_each(|totals| link.send_to_host(HostMessage::K6Totals(totals).to_text()));
+    let make = |context: &WorkerContext| K6Users::new(&test, context, k6_sinks(link, &secrets)).map_err(|error| error.render());
+    let send_totals = || {
+        if let Some(totals) = test.changed_totals() {
+            link.send_to_host(HostMessage::K6Totals(secrets.hide(&totals).into_owned()).to_text());
+        }
+    };
     Ok(workers.run(make, |report| send(report, &secrets, link, send_totals)))
 }
 
@@ -183,25 +187,32 @@ fn hidden(mut second: Snapshot, secrets: &Secrets) -> Snapshot {
     Snapshot { flow_events, ..Snapshot::hiding(Cow::Owned(second), secrets).into_owned() }
 }
 
-/// Sends a worker's script output and errors to the controller.
-fn sinks(link: &AgentLink) -> Sinks {
+/// Sends a worker's script output and errors to the controller. They are masked here: only this agent knows the credentials of its requests.
+fn sinks(link: &AgentLink, secrets: &Secrets) -> Sinks {
     let (lines, failures) = (link.clone(), link.clone());
+    let (of_lines, of_failures) = (secrets.clone(), secrets.clone());
     Sinks {
-        console: Some(Rc::new(move |line: &ConsoleLine| lines.line(console_text(line)))),
-        misuse: Some(Rc::new(move |error: &ScriptError| failures.send_to_host(HostMessage::Misuse(error.render()).to_text()))),
+        console: Some(Rc::new(move |line: &ConsoleLine| lines.line(of_lines.hide(&console_text(line)).into_owned()))),
+        misuse: Some(Rc::new(move |error: &ScriptError| {
+            failures.send_to_host(HostMessage::Misuse(of_failures.hide(&error.render()).into_owned()).to_text());
+        })),
         ..Sinks::default()
     }
 }
 
-/// Sends the output of a worker's VUs to the controller, the result of `setup`, and the request to end the run.
-fn k6_sinks(link: &AgentLink) -> K6Sinks {
+/// Sends the masked output of a worker's VUs to the controller, the result of `setup`, and the request to end the run.
+fn k6_sinks(link: &AgentLink, secrets: &Secrets) -> K6Sinks {
     let (lines, aborts, set_ups) = (link.clone(), link.clone(), link.clone());
+    let (of_lines, of_aborts, of_set_ups) = (secrets.clone(), secrets.clone(), secrets.clone());
     K6Sinks {
-        console: Some(Rc::new(move |line: &str| lines.line(line.to_owned()))),
-        abort: Some(Rc::new(move |message: &str| aborts.send_to_host(HostMessage::K6Aborted(message.to_owned()).to_text()))),
+        console: Some(Rc::new(move |line: &str| lines.line(of_lines.hide(line).into_owned()))),
+        abort: Some(Rc::new(move |message: &str| {
+            aborts.send_to_host(HostMessage::K6Aborted(of_aborts.hide(message).into_owned()).to_text());
+        })),
         set_up: Some(Rc::new(move |json: &str| {
             set_ups.set_up(json.to_owned());
-            set_ups.send_to_host(HostMessage::K6SetUp(json.to_owned()).to_text());
+            // For the summary only.
+            set_ups.send_to_host(HostMessage::K6SetUp(of_set_ups.hide(json).into_owned()).to_text());
         })),
         ..K6Sinks::default()
     }

@@ -139,3 +139,19 @@ fn variables_secrets_and_packages_reach_the_agents() {
     assert_eq!(lines.len(), 2, "{shown}");
     assert!(lines.iter().all(|line| line.ends_with("packaged set inherited undefined") && !line.contains("ivory")), "{shown}");
 }
+
+#[test]
+fn a_credential_of_a_request_is_masked_in_what_agents_print() {
+    let script = "import http from 'k6/http';\n\
+                  export function setup() {\n\
+                    const key = ['tall', 'orchid', '51'].join('-');\n\
+                    http.get(`${__ENV.BASE}/get`, { headers: { Authorization: `Bearer ${key}` } });\n\
+                    return { key, kept: 'a word' };\n\
+                  }\n\
+                  export default function (data) { console.log('has', data.key.length, data.key); }\n\
+                  export function handleSummary(data) { return { 'own.json': JSON.stringify(data.setup_data) }; }";
+    let folder = folder(script);
+    run(&folder, &["--fleet", "local:1"]).passes().says("has 14 ").does_not_say("tall-orchid-51");
+    let own = std::fs::read_to_string(folder.path().join("own.json")).unwrap_or_default();
+    assert!(own.contains("a word") && !own.contains("tall-orchid-51"), "{own}");
+}
