@@ -132,8 +132,12 @@ fn certified_key(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static
 
 fn private_key(path: &Path, bytes: &[u8], passphrase: Option<&str>) -> Result<PrivateKeyDer<'static>, NetworkError> {
     let text = String::from_utf8_lossy(bytes);
-    let passphrase_needed =
-        || problem(path, "the private key is encrypted: set its passphrase (clientCertificate.passphrase, or --passphrase-file)");
+    let passphrase_needed = || {
+        problem(
+            path,
+            "the private key is encrypted: set its passphrase (clientCertificate.passphrase, --passphrase-file, or `password` of tlsAuth)",
+        )
+    };
     // PKCS #8 has a separate label. The older form has a header field (RFC 1421, section 4.6.1.1).
     if let Some(encoded) = between(&text, ENCRYPTED) {
         return decrypted(encoded, passphrase.ok_or_else(passphrase_needed)?).map_err(|why| problem(path, why));
