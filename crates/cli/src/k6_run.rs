@@ -20,6 +20,7 @@ use crate::argument;
 use crate::command_run::{CommandRun, OwnOutput};
 use crate::exit::{self, Exit, UsageError};
 use crate::flags::{K6ScriptArgs, OutputArgs, ParameterArgs};
+use crate::fleet::LedTest;
 use crate::k6_codes::{self, ScriptActions};
 use crate::k6_source::{K6Source, LoadFailure, PreparedK6, print_notes, sinks};
 
@@ -120,6 +121,9 @@ impl K6Run<'_> {
             Err(failure) => return Err(failure.error),
         };
         print_notes(&test)?;
+        if let Some(fleet) = &self.source.fleet {
+            fleet.check_secrets(&test.plan)?;
+        }
         let PreparedK6 { test, mut session, sender, aborted } = self.source.prepare(test, output.runs.clone())?;
         session.finds_early = output.live;
         let limits = &self.source.network.limits;
@@ -135,9 +139,15 @@ impl K6Run<'_> {
             }
         };
         let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&summarize), exit_codes: Some(&codes), limits };
-        run.perform(session, |context: &WorkerContext| {
-            K6Users::new(&test, context, sinks(&sender, &aborted)).map_err(|error| error.render())
-        })
+        match &self.source.fleet {
+            Some(fleet) => {
+                let led = LedTest::of_k6(&test, &self.source.inputs, sender, Arc::clone(&aborted))?;
+                run.perform_with(session, |session, subscribers| fleet.perform(led, session, subscribers))
+            }
+            None => run.perform(session, |context: &WorkerContext| {
+                K6Users::new(&test, context, sinks(&sender, &aborted)).map_err(|error| error.render())
+            }),
+        }
     }
 
     /// k6's summary: the file of `--summary-export`, and what `handleSummary` returns.

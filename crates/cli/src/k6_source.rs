@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loadstone_engine::WorkerContext;
 use loadstone_k6::{K6Inputs, K6Sinks, K6Test, K6Users, LoadError};
 use loadstone_plan::TestPlan;
+use loadstone_protocol::NetworkOptions;
 use loadstone_script::{Inputs, Loaded};
 use loadstone_session::{FinishedRun, LineSender, PrintedLines, Session, SessionError, Subscriber};
 
 use crate::command_run::check_network;
 use crate::flags::NetworkArgs;
+use crate::fleet::{FleetRun, abort_text};
 use crate::system_file::{merged, with_system};
 
 #[derive(Clone)]
@@ -29,6 +31,8 @@ pub(crate) struct K6Source<'a> {
     pub(crate) workers: u32,
     pub(crate) tags: &'a [String],
     pub(crate) network: &'a NetworkArgs,
+    /// The fleet that generates the load, if it is not this process.
+    pub(crate) fleet: Option<Box<FleetRun>>,
 }
 
 /// Why no load ran.
@@ -58,7 +62,10 @@ impl K6Source<'_> {
         let loaded = loadstone_k6::load(self.path, &self.inputs);
         let mut test = loaded.map_err(|LoadError { error, is_of_options }| LoadFailure { error: error.into(), is_of_options })?;
         self.network.apply(&mut test.network, test.plan.options.seed);
-        check_network(&test.network).map_err(|error| LoadFailure { error: error.into(), is_of_options: true })?;
+        // The source addresses of a fleet are those of its agents, which check them.
+        let sources = if self.fleet.is_none() { test.network.sources.clone() } else { Vec::new() };
+        check_network(&NetworkOptions { sources, ..test.network.clone() })
+            .map_err(|error| LoadFailure { error: error.into(), is_of_options: true })?;
         Ok(test)
     }
 
@@ -129,7 +136,7 @@ pub(crate) fn sinks(sender: &LineSender, aborted: &Arc<AtomicBool>) -> K6Sinks {
         console: Some(Rc::new(move |line: &str| lines.line(line.to_owned()))),
         abort: Some(Rc::new(move |message: &str| {
             aborted.store(true, Ordering::Relaxed);
-            failures.fail(format!("the script called exec.test.abort(): {message}"));
+            failures.fail(abort_text(message));
         })),
         ..K6Sinks::default()
     }

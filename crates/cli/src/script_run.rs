@@ -18,7 +18,7 @@ use loadstone_stub::TcpProxy;
 use crate::command_run::{CommandRun, OwnOutput, check_network};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, observers_of};
-use crate::fleet::FleetRun;
+use crate::fleet::{FleetRun, LedTest};
 
 #[derive(Clone)]
 pub(crate) struct ScriptRun<'a> {
@@ -51,7 +51,8 @@ impl ScriptRun<'_> {
         let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own), exit_codes: None, limits: &self.network.limits };
         let exit = match fleet {
             Some(fleet) => {
-                run.perform_with(session, |session, subscribers| fleet.perform(&loaded, &inputs, session, sender, subscribers))?
+                let test = LedTest::of(&loaded, &inputs, sender)?;
+                run.perform_with(session, |session, subscribers| fleet.perform(test, session, subscribers))?
             }
             None => run.perform(session, |context: &WorkerContext| {
                 ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())

@@ -136,13 +136,12 @@ impl GatheredFleet {
     ///
     /// # Errors
     /// The thread cannot be started.
-    /// There can be no thread.
     pub fn lead(
         mut self,
         test: &str,
         load: LoadHandle,
         policy: LossPolicy,
-        mut host: impl TestHost + 'static,
+        mut host: Box<dyn TestHost>,
     ) -> std::io::Result<(Vec<AgentCommandSender>, LedFleet)> {
         if policy == LossPolicy::Replace {
             self.controller.replace_lost();
@@ -152,7 +151,7 @@ impl GatheredFleet {
         let nudge = self.bus.bus().nudge();
         let senders = (0..self.agents.len()).map(|agent| command_sender(agent, sender.clone(), nudge.clone())).collect();
         let thread = std::thread::Builder::new().name("fleet".to_owned());
-        let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &mut host))?;
+        let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &mut *host))?;
         Ok((senders, LedFleet { orders: sender, nudge, thread: Some(thread) }))
     }
 }

@@ -1,11 +1,12 @@
 //! What a k6 script receives from outside: variables, and options that override its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loadstone_script::{Permissions, RemoteModules};
 use serde_json::{Map, Value};
 
+use crate::moved_folder::MovedFolder;
 use crate::secret_sources::SecretSource;
 
 /// Variables and overriding options.
@@ -13,6 +14,8 @@ use crate::secret_sources::SecretSource;
 pub struct K6Inputs {
     /// `__ENV`.
     pub variables: BTreeMap<String, String>,
+    /// Names of the variables that the user set by a flag. The others are the environment's.
+    pub set_by_flag: BTreeSet<String>,
     /// Options by name. A later tier has priority over an earlier one and over the script: the environment's `K6_*`, then flags.
     pub tiers: Vec<Map<String, Value>>,
     pub seed: Option<u64>,
@@ -24,6 +27,8 @@ pub struct K6Inputs {
     pub permissions: Permissions,
     /// The sources of `k6/secrets`.
     pub secret_sources: Vec<SecretSource>,
+    /// The script's files have been sent here from another machine.
+    pub moved: Option<MovedFolder>,
 }
 
 /// Options that `K6_*` variables set, by the variable's name.

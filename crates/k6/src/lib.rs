@@ -9,9 +9,11 @@
 mod coroutine;
 mod ended_run;
 mod environment_notes;
+mod fleet_part;
 mod input;
 mod load;
 mod modules;
+mod moved_folder;
 mod natives;
 mod numbered;
 mod open_connections;
@@ -34,8 +36,10 @@ mod vu;
 mod worker;
 
 pub use ended_run::{EndedRun, SummaryFile};
+pub use fleet_part::SentK6Inputs;
 pub use input::{K6Inputs, options_of_environment, stages};
 pub use load::{LoadError, load};
+pub use moved_folder::MovedFolder;
 pub use recognise::{exports_load, is_k6_script};
 pub use secret_sources::{SecretSource, secret_sources};
 pub use sinks::{K6Sinks, TextSink};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestLanguage, TestPlan};
 use loadstone_protocol::http::{HttpOptions, Versions};
-use loadstone_protocol::{AllowedHosts, HostPattern, NetworkOptions, ProtocolOptions};
+use loadstone_protocol::{AllowedHosts, HostPattern, IdentityChoice, NetworkOptions, ProtocolOptions};
 use loadstone_script::{FileAccess, Program, ScriptError, compile_guest, hosts_in};
 use loadstone_secrets::Secrets;
 use rquickjs::{Ctx, Object, Value};
@@ -20,11 +20,13 @@ use crate::modules::{GUEST, NoRemoteModules};
 use crate::options::{self, K6Settings, OptionError, Planned};
 use crate::rate_limit::RequestRateLimit;
 use crate::realm::K6Realm;
-use crate::realm_inputs::RealmInputs;
+use crate::realm_inputs::{OpenedFiles, RealmInputs};
 use crate::test::{K6Test, SET_UP, Shared, TEAR_DOWN};
 
 /// The stack of JavaScript while a script is planned, on the main thread.
 const PLANNING_STACK_BYTES: usize = 1 << 20;
+/// k6's time limit of connecting. Source: `NewFromBundle` in `internal/js/runner.go` of k6 1.4.
+const CONNECT_TIMEOUT_NS: u64 = 30_000_000_000;
 /// k6's time limit of a request.
 pub(crate) const REQUEST_TIMEOUT_NS: u64 = 60_000_000_000;
 
@@ -59,20 +61,21 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let variables = Arc::new(inputs.variables.clone());
     let shared = Arc::new(Shared { secret_sources: inputs.secret_sources.clone(), ..Shared::default() });
     let declared = Rc::new(RefCell::new(Vec::new()));
-    let opened_hosts = Rc::new(RefCell::new(Vec::new()));
+    let opened = Rc::<RefCell<OpenedFiles>>::default();
     let world = RealmInputs {
         program: Arc::clone(&program),
         bytecode: Arc::default(),
         variables: Arc::clone(&variables),
         shared: Arc::clone(&shared),
-        options: "{}".to_owned(),
+        options: "{}".into(),
         metrics: None,
         console: Rc::new(|_| {}),
         access: access.clone(),
         id: 0,
         id_in_test: 0,
         declared: Rc::clone(&declared),
-        opened_hosts: Rc::clone(&opened_hosts),
+        opened: Rc::clone(&opened),
+        moved: inputs.moved.clone(),
     };
     let realm = K6Realm::open(world, None, PLANNING_STACK_BYTES)?;
     let exports = realm.enter(|ctx, exports| read(ctx, &exports)).map_err(|error| ScriptError::new(error.to_string()))?;
@@ -97,19 +100,22 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let notes = settings.notes.iter().cloned().chain(of_scenarios).chain(of_environment).collect();
     let metric_numbers: HashMap<String, usize> =
         planned.metrics.iter().enumerate().map(|(number, metric)| (metric.declared.name.clone(), number)).collect();
+    let OpenedFiles { paths: opened_files, hosts } = opened.take();
     Ok(K6Test {
+        opened_files,
+        moved: inputs.moved.clone(),
         rate_limit: RequestRateLimit::per_second(settings.rps),
-        network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, opened_hosts.take()), ..network(&settings) },
+        network: NetworkOptions { allowed_hosts: allowed_hosts(&program, inputs, hosts), ..network(&settings) },
         notes,
         bytecode: Arc::new(realm.compile()?),
         metrics: planned.metrics,
         sub_metrics: planned.sub_metrics,
-        metric_numbers,
+        metric_numbers: Arc::new(metric_numbers),
         handles_summary,
         summarizes,
         variables,
         access,
-        options: serde_json::Value::Object(options).to_string(),
+        options: serde_json::Value::Object(options).to_string().into(),
         shared,
         plan,
         program,
@@ -231,7 +237,10 @@ fn network(settings: &K6Settings) -> NetworkOptions {
         insecure: settings.insecure,
         address_rules: settings.address_rules.clone(),
         sources: settings.sources.clone(),
+        connect_timeout_ns: Some(CONNECT_TIMEOUT_NS),
         tls: settings.tls.clone(),
+        identities: settings.identities.clone(),
+        identity_choice: IdentityChoice::ByServer,
         protocols: ProtocolOptions::default().with(http),
         ..NetworkOptions::default()
     }

@@ -1,7 +1,8 @@
 //! What a realm is created from.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use loadstone_plan::DeclaredMetric;
 use loadstone_protocol::HostPattern;
 use loadstone_script::{FileAccess, Program};
 
+use crate::moved_folder::MovedFolder;
 use crate::test::Shared;
 
 /// Inputs of a realm.
@@ -19,9 +21,9 @@ pub(crate) struct RealmInputs {
     pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
     pub(crate) variables: Arc<BTreeMap<String, String>>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) options: String,
+    pub(crate) options: Arc<str>,
     /// The metrics of the plan, by name. `None`: the test is being planned.
-    pub(crate) metrics: Option<HashMap<String, usize>>,
+    pub(crate) metrics: Option<Arc<HashMap<String, usize>>>,
     pub(crate) console: Rc<dyn Fn(&str)>,
     /// The files that the script may read.
     pub(crate) access: FileAccess,
@@ -31,6 +33,34 @@ pub(crate) struct RealmInputs {
     pub(crate) id_in_test: u64,
     /// Metrics that the script declares while it is planned.
     pub(crate) declared: Rc<RefCell<Vec<DeclaredMetric>>>,
-    /// Hosts that files name which the script opens while it is planned.
-    pub(crate) opened_hosts: Rc<RefCell<Vec<HostPattern>>>,
+    /// What it opens while it is planned.
+    pub(crate) opened: Rc<RefCell<OpenedFiles>>,
+    /// Where the script's files were, if they have been sent to this machine.
+    pub(crate) moved: Option<MovedFolder>,
+}
+
+/// The files that a script opens, and the hosts that they name.
+#[derive(Debug, Default)]
+pub(crate) struct OpenedFiles {
+    pub(crate) paths: BTreeSet<PathBuf>,
+    pub(crate) hosts: Vec<HostPattern>,
+}
+
+impl RealmInputs {
+    /// The file that the script names, relative to `folder`.
+    pub(crate) fn file(&self, folder: &Path, written: &str) -> PathBuf {
+        let path = folder.join(written.strip_prefix("file://").unwrap_or(written));
+        self.moved.as_ref().map_or_else(|| path.clone(), |moved| moved.new_place(&path))
+    }
+
+    /// The script opens files.
+    pub(crate) fn note_opened(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        if self.is_planning() {
+            self.opened.borrow_mut().paths.extend(paths);
+        }
+    }
+
+    pub(crate) fn is_planning(&self) -> bool {
+        self.metrics.is_none()
+    }
 }

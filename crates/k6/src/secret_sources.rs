@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use loadstone_script::read_regular;
+use serde::{Deserialize, Serialize};
 
 /// The name of a source without one.
 const UNNAMED: &str = "default";
 
 /// Secrets by key.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretSource {
     pub(crate) name: String,
     /// `secrets.get` reads it without a name.

@@ -14,6 +14,8 @@ pub struct K6Sinks {
     pub console: Option<TextSink>,
     /// `exec.test.abort()`: the message.
     pub abort: Option<TextSink>,
+    /// The result of `setup`, as JSON. Empty: it returned `undefined`.
+    pub set_up: Option<TextSink>,
     pub exchanges: TraceSink,
     pub messages: MessageSink,
     pub checks: CheckSink,

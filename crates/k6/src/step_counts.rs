@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct CountedCheck {
     group: String,
     name: String,
@@ -14,10 +15,12 @@ struct CountedCheck {
 }
 
 /// Groups by path (`::outer::inner`) and their checks.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct StepCounts {
     groups: Vec<String>,
     checks: Vec<CountedCheck>,
+    /// Index of each check by its path. Empty in counts from another machine, which are only merged into others.
+    #[serde(skip)]
     known: HashMap<String, usize>,
 }
 
@@ -50,6 +53,10 @@ impl StepCounts {
         let check = &mut self.checks[index];
         check.passes += passes;
         check.fails += fails;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.checks.is_empty()
     }
 
     pub(crate) fn merge(&mut self, other: &StepCounts) {

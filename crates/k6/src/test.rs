@@ -10,6 +10,7 @@ use loadstone_protocol::NetworkOptions;
 use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
+use crate::moved_folder::MovedFolder;
 use crate::options::{K6Scenario, K6Settings, PlannedMetric, Stripe, SubMetric};
 use crate::rate_limit::RequestRateLimit;
 use crate::script_part::ScriptPart;
@@ -33,16 +34,19 @@ pub struct K6Test {
     pub(crate) settings: K6Settings,
     pub(crate) metrics: Vec<PlannedMetric>,
     pub(crate) sub_metrics: Vec<SubMetric>,
-    pub(crate) metric_numbers: HashMap<String, usize>,
+    pub(crate) metric_numbers: Arc<HashMap<String, usize>>,
     pub(crate) handles_summary: bool,
     /// Whether checks are counted by group, for the summary.
     pub(crate) summarizes: bool,
     pub(crate) access: FileAccess,
     pub(crate) variables: Arc<BTreeMap<String, String>>,
     /// The merged options as JSON, for `exec.test.options`.
-    pub(crate) options: String,
+    pub(crate) options: Arc<str>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) rate_limit: Option<RequestRateLimit>,
+    /// Files that the script opened while it was planned.
+    pub(crate) opened_files: BTreeSet<PathBuf>,
+    pub(crate) moved: Option<MovedFolder>,
 }
 
 /// Data of all VUs.
@@ -62,6 +66,10 @@ pub(crate) struct Shared {
     pub(crate) summary_files: Mutex<Option<Vec<SummaryFile>>>,
     /// `exec.test.fail()` was called.
     pub(crate) marked_failed: AtomicBool,
+    /// Checks by group of each agent of a fleet, on the controller.
+    pub(crate) steps_of_agents: Mutex<BTreeMap<usize, StepCounts>>,
+    /// The totals that an agent sent last.
+    pub(crate) sent_totals: Mutex<String>,
 }
 
 impl K6Test {
@@ -90,7 +98,7 @@ impl K6Test {
         self.program.entry_path()
     }
 
-    /// Checks by group of all workers.
+    /// Checks by group of all workers, on all machines.
     pub(crate) fn all_steps(&self) -> StepCounts {
         let mut all = StepCounts::default();
         let workers = self.shared.steps.lock().map(|workers| workers.clone()).unwrap_or_default();
@@ -98,6 +106,9 @@ impl K6Test {
             if let Ok(steps) = steps.lock() {
                 all.merge(&steps);
             }
+        }
+        if let Ok(agents) = self.shared.steps_of_agents.lock() {
+            agents.values().for_each(|steps| all.merge(steps));
         }
         all
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
@@ -80,14 +81,15 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         bytecode: test.bytecode.clone(),
         variables: test.variables.clone(),
         shared: test.shared.clone(),
-        options: test.options.clone(),
-        metrics: Some(test.metric_numbers.clone()),
+        options: Arc::clone(&test.options),
+        metrics: Some(Arc::clone(&test.metric_numbers)),
         console: console.unwrap_or_else(|| Rc::new(|_| {})),
         access: test.access.clone(),
         id,
         id_in_test: test.stripe.as_ref().filter(|_| id > 0).map_or(id, |stripe| stripe.number(id - 1) + 1),
         declared: Rc::default(),
-        opened_hosts: Rc::default(),
+        opened: Rc::default(),
+        moved: test.moved.clone(),
     };
     let realm = K6Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
@@ -268,8 +270,11 @@ impl<'js> VuIteration<'_, 'js> {
         }
         if self.part == ScriptPart::SetUp {
             let json = self.ctx.json_stringify(returned)?.map(|text| text.to_string()).transpose()?;
-            // There is one set-up.
-            let _ = self.vu.worker.test.shared.set_up.set(json.unwrap_or_default());
+            let json = json.unwrap_or_default();
+            if let Some(notify) = &self.vu.worker.sinks.set_up {
+                notify(&json);
+            }
+            self.vu.worker.test.keep_set_up(json);
         }
         Ok(())
     }

@@ -12,12 +12,21 @@ const DER_SEQUENCE: u8 = 0x30;
 
 /// The certificates of a PEM file, at least one.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
+    let unreadable = |error| NetworkError::File { path: PathBuf::from(path), problem: format!("cannot be read: {error}") };
+    certificates_in(path, &std::fs::read(path).map_err(unreadable)?)
+}
+
+/// The certificates of PEM, at least one. `path`: where it is.
+pub(crate) fn certificates_in(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
     let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>();
     let found = read.map_err(|error| problem(format!("cannot be read as PEM certificates: {error}")))?;
     if found.is_empty() {
-        let is_binary = std::fs::read(path).is_ok_and(|bytes| bytes.first() == Some(&DER_SEQUENCE));
-        let remedy = if is_binary { "; it is a binary file: if it is PKCS #12, write { pkcs12: FILE } (--cert FILE.p12)" } else { "" };
+        let remedy = if bytes.first() == Some(&DER_SEQUENCE) {
+            "; it is a binary file: if it is PKCS #12, write { pkcs12: FILE } (--cert FILE.p12)"
+        } else {
+            ""
+        };
         return Err(problem(format!("contains no PEM certificate (-----BEGIN CERTIFICATE-----){remedy}")));
     }
     Ok(found)

@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 use tokio::net::UnixStream;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 use crate::network::Network;
 use crate::route::NetworkRoute;
 use crate::stream::{NetworkStream, RawSocket};
@@ -92,9 +92,18 @@ async fn establish(
     }
     let addresses = looked_up??;
     rules.check(host, &addresses)?;
-    let connected = within(limit, "connecting", first_to_answer(network, &addresses, port, source)).await;
+    let answer = first_to_answer(network, &addresses, port, source);
+    let connected = match network.connect_timeout_ns() {
+        None => within(limit, "connecting", answer).await.and_then(|connected| connected),
+        Some(limit_ns) => {
+            let own_limit = clock.timer();
+            own_limit.reset(resolved.saturating_add(limit_ns));
+            let answer = within(limit, "connecting", within(&own_limit, "connecting", answer)).await;
+            answer.and_then(|answer| answer.map_err(|late| late.with(FailureDetail::ConnectTimeout))).and_then(|connected| connected)
+        }
+    };
     phases.connect = clock.now() - resolved;
-    Ok(RawSocket::Tcp(connected??))
+    Ok(RawSocket::Tcp(connected?))
 }
 
 fn unix_failure(error: &io::Error) -> Failure {

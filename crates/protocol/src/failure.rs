@@ -19,8 +19,17 @@ pub enum FailureDetail {
     /// A rule of the test blocks the host, or its address.
     BlockedHost,
     BlockedAddress,
+    /// An address did not answer within its time limit, see `NetworkOptions::connect_timeout_ns`.
+    ConnectTimeout,
+    /// The system reported an error number without a separate detail: for a new connection, and for an open one.
+    ConnectErrno,
+    SocketErrno,
+    ConnectionReset,
+    BrokenPipe,
     /// The server's first bytes are not TLS.
     NotTls,
+    /// The server ended TLS with an alert.
+    TlsAlert,
     /// The certificate's issuer is not trusted, or the certificate is for another host.
     UnknownIssuer,
     OtherHostName,
@@ -29,6 +38,8 @@ pub enum FailureDetail {
     /// Error codes of RFC 9113, section 7.
     Http2Goaway(u32),
     Http2Stream(u32),
+    /// The server violated HTTP/2, so that its connection was closed.
+    Http2Connection(u32),
 }
 
 impl Failure {

@@ -4,7 +4,7 @@ use std::io;
 
 use loadstone_metrics::Outcome;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureDetail};
 use crate::tls_failure::complaint;
 
 impl Failure {
@@ -15,16 +15,18 @@ impl Failure {
             Some(libc::EADDRNOTAVAIL) => Self::new(
                 Outcome::PortsExhausted,
                 "no local port is free for a new connection; widen net.ipv4.ip_local_port_range or connect from more source addresses",
-            ),
+            )
+            .with(FailureDetail::ConnectErrno),
             Some(libc::EMFILE | libc::ENFILE) => Self::new(
                 Outcome::DescriptorsExhausted,
                 "no file descriptor is free for a new connection; raise the limit on open files (ulimit -n)",
-            ),
-            Some(libc::ETIMEDOUT) => Self::timeout("connecting"),
-            Some(libc::EHOSTUNREACH) => Self::new(Outcome::Connect, "host unreachable"),
-            Some(libc::ENETUNREACH) => Self::new(Outcome::Connect, "network unreachable"),
-            Some(libc::ECONNRESET) => Self::new(Outcome::Reset, "connection reset while connecting"),
-            _ => Self::new(Outcome::Connect, format!("cannot connect: {}", plain(error))),
+            )
+            .with(FailureDetail::ConnectErrno),
+            Some(libc::ETIMEDOUT) => Self::timeout("connecting").with(FailureDetail::ConnectTimeout),
+            Some(libc::EHOSTUNREACH) => Self::new(Outcome::Connect, "host unreachable").with(FailureDetail::ConnectErrno),
+            Some(libc::ENETUNREACH) => Self::new(Outcome::Connect, "network unreachable").with(FailureDetail::ConnectErrno),
+            Some(libc::ECONNRESET) => Self::new(Outcome::Reset, "connection reset while connecting").with(FailureDetail::ConnectionReset),
+            _ => Self::new(Outcome::Connect, format!("cannot connect: {}", plain(error))).with(FailureDetail::ConnectErrno),
         }
     }
 
@@ -34,10 +36,14 @@ impl Failure {
             return failure;
         }
         match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Self::new(Outcome::Reset, "connection reset"),
-            io::ErrorKind::BrokenPipe => Self::new(Outcome::Reset, "connection closed while the request was being sent"),
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
+                Self::new(Outcome::Reset, "connection reset").with(FailureDetail::ConnectionReset)
+            }
+            io::ErrorKind::BrokenPipe => {
+                Self::new(Outcome::Reset, "connection closed while the request was being sent").with(FailureDetail::BrokenPipe)
+            }
             io::ErrorKind::TimedOut => Self::timeout("because the peer acknowledged nothing"),
-            _ => Self::new(Outcome::Reset, format!("connection broke: {}", plain(error))),
+            _ => Self::new(Outcome::Reset, format!("connection broke: {}", plain(error))).with(FailureDetail::SocketErrno),
         }
     }
 }

@@ -17,6 +17,7 @@
 //! To add a protocol, add a folder to layer 5 and its `mod` line here. Its settings are passed in [`NetworkOptions::protocols`], its shared state is
 //! in `Network::state`, and it connects with `connect`. No file of the lower layers changes.
 
+mod accepted_identity;
 mod address_rules;
 mod admission;
 mod allowed_hosts;
@@ -40,6 +41,7 @@ mod late_reads;
 mod network;
 mod network_error;
 mod options;
+mod pem_encryption;
 mod protocol_options;
 mod proxies;
 mod proxy;
@@ -67,7 +69,7 @@ pub use address_rules::{AddressBlock, AddressBlockError, AddressRules, ReplacedH
 pub use admission::WorkerPosition;
 pub use allowed_hosts::{AllowedHosts, HostPattern, HostPatternError};
 pub use failure::{Failure, FailureDetail};
-pub use identity::{ClientIdentity, IdentityFiles};
+pub use identity::{ClientIdentity, IdentityChoice, IdentitySource};
 pub use network::{ConnectionCounts, Network};
 pub use network_error::NetworkError;
 pub use options::NetworkOptions;

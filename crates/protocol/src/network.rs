@@ -180,6 +180,10 @@ impl Network {
         self.options.allowed_hosts.check(host, port)
     }
 
+    pub(crate) fn connect_timeout_ns(&self) -> Option<u64> {
+        self.options.connect_timeout_ns
+    }
+
     pub(crate) fn address_rules(&self) -> &AddressRules {
         &self.options.address_rules
     }

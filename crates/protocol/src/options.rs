@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::address_rules::AddressRules;
 use crate::admission::WorkerPosition;
 use crate::allowed_hosts::AllowedHosts;
-use crate::identity::ClientIdentity;
+use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
 use crate::tls_offer::TlsOffer;
@@ -18,8 +18,10 @@ pub struct NetworkOptions {
     pub insecure: bool,
     /// PEM files of additional trusted roots.
     pub roots: Vec<PathBuf>,
-    /// Client certificates. Users take them in turn, by their number. Empty: none.
+    /// Client certificates. Empty: none.
     pub identities: Vec<ClientIdentity>,
+    /// Which of them a connection presents.
+    pub identity_choice: IdentityChoice,
     /// The name for SNI that certificates must contain, instead of each URL's host.
     pub server_name: Option<String>,
     /// What TLS connections offer to servers.
@@ -36,6 +38,8 @@ pub struct NetworkOptions {
     pub address_rules: AddressRules,
     /// The route to every target.
     pub route: NetworkRoute,
+    /// Limit on connecting to a host, once its name is known. Nanoseconds. `None`: that of the request.
+    pub connect_timeout_ns: Option<u64>,
     /// Limit on new connections per second, of all workers together. Further ones wait.
     pub connections_per_second: Option<f64>,
     /// The index of this worker, for that limit and for ids that must be unique across workers.

@@ -16,8 +16,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::accepted_identity::FirstAccepted;
 use crate::certificate_file::certificates;
 use crate::failure::Failure;
+use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::network_error::NetworkError;
 use crate::options::NetworkOptions;
 use crate::stream::RawSocket;
@@ -31,7 +33,9 @@ pub(crate) struct Tls {
     insecure: bool,
     offer: TlsOffer,
     roots: Vec<CertificateDer<'static>>,
-    identity: Option<Arc<CertifiedKey>>,
+    /// Client certificates, of which a connection presents one.
+    identities: Vec<Arc<CertifiedKey>>,
+    choice: IdentityChoice,
     /// Replaces the host.
     server_name: Option<ServerName<'static>>,
     full_handshakes: bool,
@@ -43,15 +47,17 @@ pub(crate) struct Tls {
 pub(crate) type Alpn = &'static [&'static str];
 
 impl Tls {
-    /// One for each client certificate in the options, or one without.
+    /// One for each client certificate that users take in turn, or one.
     pub(crate) fn all(options: &NetworkOptions) -> Result<Vec<Rc<Self>>, NetworkError> {
-        if options.identities.is_empty() {
-            return Ok(vec![Rc::new(Self::new(options, None)?)]);
-        }
-        options.identities.iter().map(|identity| Ok(Rc::new(Self::new(options, Some(identity.certified_key()?))?))).collect()
+        let identities = options.identities.iter().map(ClientIdentity::certified_key).collect::<Result<Vec<_>, _>>()?;
+        let sets = match options.identity_choice {
+            IdentityChoice::InTurn if !identities.is_empty() => identities.into_iter().map(|identity| vec![identity]).collect(),
+            _ => vec![identities],
+        };
+        sets.into_iter().map(|identities| Self::new(options, identities).map(Rc::new)).collect()
     }
 
-    fn new(options: &NetworkOptions, identity: Option<Arc<CertifiedKey>>) -> Result<Self, NetworkError> {
+    fn new(options: &NetworkOptions, identities: Vec<Arc<CertifiedKey>>) -> Result<Self, NetworkError> {
         let mut roots = Vec::new();
         for path in &options.roots {
             roots.extend(certificates(path)?);
@@ -61,7 +67,8 @@ impl Tls {
             insecure: options.insecure,
             offer: options.tls.clone(),
             roots,
-            identity,
+            identities,
+            choice: options.identity_choice,
             server_name: options.server_name.as_ref().map(named).transpose()?,
             full_handshakes: options.full_handshakes,
             connectors: RefCell::default(),
@@ -101,9 +108,12 @@ impl Tls {
             store.add_parsable_certificates(self.roots.iter().cloned());
             builder.with_root_certificates(store)
         };
-        let mut config = match &self.identity {
-            Some(identity) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity)))),
-            None => builder.with_no_client_auth(),
+        let mut config = match (self.choice, &self.identities[..]) {
+            (_, []) => builder.with_no_client_auth(),
+            (IdentityChoice::InTurn, [identity, ..]) => {
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity))))
+            }
+            (IdentityChoice::ByServer, all) => builder.with_client_cert_resolver(Arc::new(FirstAccepted(all.to_vec()))),
         };
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         if self.full_handshakes {

@@ -32,6 +32,7 @@ pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
     let failure = Failure::new(Outcome::Tls, message);
     let detail = match error {
         Error::InvalidMessage(_) => FailureDetail::NotTls,
+        Error::AlertReceived(_) => FailureDetail::TlsAlert,
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => FailureDetail::UnknownIssuer,
         // Only a certificate that nobody else signed is that of an authority.
         Error::InvalidCertificate(CertificateError::Other(other)) if is_of_authority(other) => FailureDetail::UnknownIssuer,

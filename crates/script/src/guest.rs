@@ -68,6 +68,19 @@ pub fn install_url(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
     crate::globals::url::install(ctx)
 }
 
+/// The value of one reply of Redis, which is no error.
+///
+/// # Errors
+/// It nests lists too deeply, or JavaScript has no memory left.
+pub fn redis_value<'js>(ctx: &Ctx<'js>, reply: &[u8]) -> rquickjs::Result<Value<'js>> {
+    crate::protocols::redis::value::single(ctx, reply, false)
+}
+
+/// Replies of Redis as JSON, one per line.
+pub fn redis_text(replies: &[u8]) -> String {
+    crate::protocols::redis::value::shown(replies)
+}
+
 /// `GET /tickets/:id`: the default name of a request in reports.
 pub fn request_name(method: &str, path_and_query: &str) -> String {
     crate::protocols::http::name_of_request(method, path_and_query)

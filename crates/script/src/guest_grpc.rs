@@ -33,6 +33,12 @@ impl GuestProtos {
         DescriptorPool::decode(bytes).map(Self).map_err(|error| error.to_string())
     }
 
+    /// The files that it was compiled from. `imports`: the folders in which it found its imports.
+    pub fn files(&self, imports: &[PathBuf]) -> Vec<PathBuf> {
+        let found = |name: &str| imports.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+        self.0.files().filter_map(|file| found(file.name())).collect()
+    }
+
     /// `package.Service/Method`, and whether its requests and responses are streams.
     pub fn methods(&self) -> Vec<(String, bool, bool)> {
         let methods = self.0.services().flat_map(|service| service.methods().collect::<Vec<_>>());

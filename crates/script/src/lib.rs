@@ -32,6 +32,7 @@ mod named_hosts;
 mod natives;
 mod parameters;
 mod permissions;
+mod program_files;
 mod protocols;
 mod proxy_setting;
 mod realm;
@@ -56,8 +57,8 @@ pub use factory::ScriptUsers;
 pub use globals::console::ConsoleLevel;
 pub use grpc_types::grpc_types;
 pub use guest::{
-    CommonJsBody, caught_error, compile_guest, css_selector, hosts_in, install_url, parse_html, request_name, running_place, thrown_error,
-    trace_hops,
+    CommonJsBody, caught_error, compile_guest, css_selector, hosts_in, install_url, parse_html, redis_text, redis_value, request_name,
+    running_place, thrown_error, trace_hops,
 };
 pub use guest_grpc::{GuestMethod, GuestProtos, GuestServices};
 pub use iterations::ScriptUser;

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
-use loadstone_protocol::{IdentityFiles, NetworkOptions};
+use loadstone_protocol::{IdentitySource, NetworkOptions};
 use loadstone_stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
@@ -21,7 +21,6 @@ use crate::error::ScriptError;
 use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
-use crate::permissions::AccessKind;
 use crate::realm::World;
 use crate::replay::RecordsOfScenarios;
 use crate::settings::Settings;
@@ -138,21 +137,13 @@ impl Loaded {
         let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
         files.extend(self.network.roots.iter().cloned());
         for identity in &self.network.identities {
-            match &identity.files {
-                IdentityFiles::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
-                IdentityFiles::Pkcs12(file) => files.extend([file.clone()]),
+            match &identity.source {
+                IdentitySource::Pem { certificate, key } => files.extend([certificate.clone(), key.clone()]),
+                IdentitySource::Pkcs12(file) => files.extend([file.clone()]),
+                IdentitySource::Text { .. } => {}
             }
         }
-        for source in self.program.modules.values().filter_map(|module| module.source.as_ref()) {
-            let module = self.program.folder.join(&*source.file);
-            files.extend(described_by(&module, &self.program.folder));
-            let folders = [Some(self.program.folder.as_path()), module.parent()];
-            for text in source.text.split(['"', '\'', '`']).filter(|text| text.len() < 256 && text.contains('.')) {
-                let named = folders.iter().flatten().map(|folder| folder.join(text));
-                files.extend(named.filter(|file| self.store.access().check(AccessKind::Read, file).is_ok() && file.is_file()));
-            }
-            files.insert(module);
-        }
+        files.extend(self.program.files(self.store.access()));
         files.iter().filter_map(|file| file.canonicalize().ok()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -175,16 +166,4 @@ impl Loaded {
             turn_ns_max: self.turn_ns_max,
         }
     }
-}
-
-/// The package.json and tsconfig.json files that control how a module's imports are resolved: of its package, and of the test's folder.
-fn described_by(module: &Path, folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for above in module.ancestors().skip(1) {
-        found.extend(["package.json", "tsconfig.json"].map(|name| above.join(name)).into_iter().filter(|file| file.is_file()));
-        if above == folder || above.parent().is_none_or(|parent| parent.ends_with("node_modules")) {
-            break;
-        }
-    }
-    found
 }

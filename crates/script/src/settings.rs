@@ -6,7 +6,7 @@ use std::path::Path;
 
 use loadstone_plan::Secrets;
 use loadstone_protocol::http::ClientOptions;
-use loadstone_protocol::{ClientIdentity, HostPattern, HostPatternError, IdentityFiles};
+use loadstone_protocol::{ClientIdentity, HostPattern, HostPatternError, IdentitySource};
 use serde::Deserialize;
 
 use crate::error::ScriptError;
@@ -102,13 +102,13 @@ impl ClientCertificate {
 
     /// Files are relative to the folder of the test.
     pub(crate) fn identity(&self, folder: &Path) -> ClientIdentity {
-        let files = match self {
+        let source = match self {
             ClientCertificate::Pem { certificate, key, .. } => {
-                IdentityFiles::Pem { certificate: folder.join(certificate), key: folder.join(key) }
+                IdentitySource::Pem { certificate: folder.join(certificate), key: folder.join(key) }
             }
-            ClientCertificate::Pkcs12 { pkcs12, .. } => IdentityFiles::Pkcs12(folder.join(pkcs12)),
+            ClientCertificate::Pkcs12 { pkcs12, .. } => IdentitySource::Pkcs12(folder.join(pkcs12)),
         };
-        ClientIdentity::new(files, self.passphrase().cloned())
+        ClientIdentity::new(source, self.passphrase().cloned())
     }
 }
 

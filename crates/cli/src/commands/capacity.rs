@@ -206,6 +206,7 @@ impl CapacityArgs {
             workers: self.workers(),
             tags: &[],
             network: &self.network,
+            fleet: None,
         })))
     }
 

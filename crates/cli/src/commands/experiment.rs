@@ -168,6 +168,7 @@ impl ExperimentArgs {
             workers: self.workers.unwrap_or_else(loadstone_session::cores).max(1),
             tags: &[],
             network: &self.network,
+            fleet: None,
         };
         let loaded = script.load_system()?.ok_or_else(|| UsageError(no_knob(TestLanguage::K6)))?;
         let (plan, _) = script.plan()?;

@@ -146,8 +146,9 @@ impl RunArgs {
                 self.what
             ));
         }
-        if self.fleet.resolve(self.workers)?.is_some() {
-            return wrong("--fleet does not run k6 scripts: agents cannot exchange checks yet; run the script on one machine".to_owned());
+        let fleet = self.fleet.resolve(self.workers)?.map(Box::new);
+        if let Some(flag) = self.network.first_set().filter(|_| fleet.is_some()) {
+            return wrong(format!("{flag} is not sent to the agents of a fleet: set it in the script's options"));
         }
         self.k6.check_files(&self.output.runs)?;
         let path = Path::new(&self.what);
@@ -160,6 +161,7 @@ impl RunArgs {
             workers: self.workers(),
             tags: &self.tags,
             network: &self.network,
+            fleet,
         };
         K6Run { k6: &self.k6, source }.perform(&self.output, self.stop_with_stdin, context.color)
     }

@@ -90,6 +90,7 @@ impl TryArgs {
             workers: 1,
             tags: &[],
             network: &self.network,
+            fleet: None,
         };
         let mut test = source.load()?;
         print_notes(&test)?;
@@ -266,6 +267,7 @@ fn showing_k6(style: Style, secrets: &Secrets, ends: &TryEnds) -> K6Sinks {
         exchanges,
         messages,
         checks,
+        ..K6Sinks::default()
     }
 }
 

@@ -79,6 +79,7 @@ impl K6ScriptArgs {
             if name.is_empty() {
                 return Err(UsageError(format!("--env {written}: write NAME=VALUE")));
             }
+            inputs.set_by_flag.insert(name.to_owned());
             inputs.variables.insert(name.to_owned(), value);
         }
         inputs.secret_sources =

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
-use loadstone_protocol::{ClientIdentity, DirectHosts, IdentityFiles, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange};
+use loadstone_protocol::{
+    ClientIdentity, DirectHosts, IdentityChoice, IdentitySource, NetworkOptions, NetworkRoute, Proxy, ProxyRules, SourceRange,
+};
 
 use super::limits::LimitArgs;
 
@@ -121,12 +123,13 @@ impl NetworkArgs {
         network.insecure |= self.insecure;
         network.roots.extend(self.roots.iter().cloned());
         if let Some(certificate) = self.certificate.clone() {
-            let files = match self.key.clone() {
-                Some(key) => IdentityFiles::Pem { certificate, key },
-                None => IdentityFiles::Pkcs12(certificate),
+            let source = match self.key.clone() {
+                Some(key) => IdentitySource::Pem { certificate, key },
+                None => IdentitySource::Pkcs12(certificate),
             };
             let passphrase = self.passphrase.as_ref().map(|passphrase| passphrase.0.clone());
-            network.identities = vec![ClientIdentity::new(files, passphrase)];
+            network.identities = vec![ClientIdentity::new(source, passphrase)];
+            network.identity_choice = IdentityChoice::InTurn;
         }
         network.server_name = self.server_name.clone().or_else(|| network.server_name.take());
         network.full_handshakes |= self.no_tls_resumption;

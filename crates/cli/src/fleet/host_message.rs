@@ -9,6 +9,12 @@ pub(super) enum HostMessage {
     Common(String),
     /// A contradiction in the test: the run must end as failed, for this reason.
     Misuse(String),
+    /// The result of a k6 script's `setup`, as JSON.
+    K6SetUp(String),
+    /// Input of [`loadstone_k6::K6Test::receive_totals`].
+    K6Totals(String),
+    /// A k6 script called `exec.test.abort()` with this message.
+    K6Aborted(String),
 }
 
 impl HostMessage {

@@ -6,16 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use loadstone_fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, TestHost, WrittenSeconds, without_password};
-use loadstone_plan::{LoadProfile, OpenStage, ScenarioRun};
+use loadstone_fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, WrittenSeconds, without_password};
+use loadstone_plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
 use loadstone_run_directory::AgentInfo;
-use loadstone_script::{CommonData, Inputs, Loaded};
-use loadstone_session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
+use loadstone_script::Loaded;
+use loadstone_session::{FinishedRun, FleetOfRun, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
 
-use super::host_message::HostMessage;
+use super::led_test::LedTest;
 use super::local::LocalFleet;
 use super::share_flag::{WrittenShare, parse_share, shares};
-use super::test::FleetTest;
 use super::{authorities, key_file, unique_id};
 use crate::exit::UsageError;
 
@@ -161,12 +160,19 @@ impl FleetRun {
         if loaded.plan.leaves().iter().any(replays) {
             return Err(UsageError("--fleet does not replay records yet: run the test on one machine".to_owned()).into());
         }
+        Ok(self.check_secrets(&loaded.plan)?)
+    }
+
+    /// Checks whether a test with this plan may be sent to the agents.
+    ///
+    /// # Errors
+    /// Its secrets would cross the network unencrypted.
+    pub(crate) fn check_secrets(&self, plan: &TestPlan) -> Result<(), UsageError> {
         match &self.place {
-            FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
+            FleetPlace::Server(address) if !plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
                 "the test has secrets, and {} would transmit them unencrypted: use tls://, or a server on this machine",
                 without_password(address)
-            ))
-            .into()),
+            ))),
             _ => Ok(()),
         }
     }
@@ -174,13 +180,10 @@ impl FleetRun {
     /// Runs the session's plan over the fleet.
     pub(crate) fn perform(
         &self,
-        loaded: &Loaded,
-        inputs: &Inputs,
+        test: LedTest,
         mut session: Session,
-        printed: LineSender,
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<Result<FinishedRun, SessionError>> {
-        let test = FleetTest::of(loaded, inputs)?.to_json()?;
         let key = key_file::read_or_generate("--fleet-key", self.key.as_deref())?;
         let local = match self.place {
             FleetPlace::Local(agents) => Some(LocalFleet::start(agents, self.workers, key.public())?),
@@ -207,42 +210,10 @@ impl FleetRun {
         let mut on_disk = OnDisk { fleet: fleet.on_disk(), reported: Vec::new() };
         let mut all: Vec<&mut dyn Subscriber> = vec![&mut on_disk];
         all.extend(subscribers.iter_mut().map(|subscriber| &mut **subscriber as &mut dyn Subscriber));
-        let lead = |handle| fleet.lead(&test, handle, self.policy, HostOfTest { printed, common: loaded.common_data() });
+        let lead = |handle| fleet.lead(&test.sent, handle, self.policy, test.host);
         let finished = session.run_fleet(fleet_of_run, lead, &mut all);
         drop(local);
         Ok(finished)
-    }
-}
-
-/// The controller holds the data that users on all agents share.
-struct HostOfTest {
-    printed: LineSender,
-    common: CommonData,
-}
-
-impl TestHost for HostOfTest {
-    fn line(&mut self, text: String) {
-        self.printed.line(text);
-    }
-
-    fn ask(&mut self, agent: usize, question: &str) -> String {
-        self.common.answer(agent, question)
-    }
-
-    fn receive(&mut self, _agent: usize, text: &str) {
-        match HostMessage::parse(text) {
-            Some(HostMessage::Common(text)) => {
-                if let Err(error) = self.common.take(&text) {
-                    self.printed.fail(error.render());
-                }
-            }
-            Some(HostMessage::Misuse(problem)) => self.printed.fail(problem),
-            None => {}
-        }
-    }
-
-    fn news(&mut self) -> Vec<(usize, String)> {
-        self.common.news()
     }
 }
 

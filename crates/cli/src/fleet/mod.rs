@@ -1,18 +1,22 @@
 //! Runs over several machines: what the binary adds to the crate `fleet`, which knows no tests.
 //!
-//! `lead` is the controller's side of a run, `serve` the agent's side, [`test::FleetTest`] what the controller sends to agents, `local` a fleet on this
+//! `lead` is the controller's side of a run, `serve` the agent's side, [`led_test::SentTest`] what the controller sends to agents, `local` a fleet on this
 //! machine, `kubernetes` a fleet in a cluster.
 
 mod host_message;
+mod k6_test;
 pub(crate) mod key_file;
 pub(crate) mod kubernetes;
 mod lead;
+mod led_test;
 mod local;
+mod sent_files;
 mod serve;
 mod share_flag;
 mod test;
 
 pub(crate) use lead::{FleetArgs, FleetRun, is_here, is_open, open_bus};
+pub(crate) use led_test::{LedTest, abort_text};
 pub(crate) use serve::{AgentSettings, serve};
 
 use std::hash::{BuildHasher, RandomState};

@@ -145,9 +145,3 @@ fn secrets_reach_the_script_and_no_output() {
     assert!(tried.contains("X-Own") && !tried.contains("ivory-tower-77"), "{tried}");
     folder.run(&["run", "script.js", "-e", &base, "--secret-source", "vault=x"]).code(2).says("--secret-source: there is no source");
 }
-
-#[test]
-fn a_fleet_names_what_to_do_with_a_k6_script() {
-    let (folder, base) = folder();
-    folder.run(&["run", "script.js", "-e", &base, "--fleet", "local:2"]).code(2).says("run the script on one machine");
-}

@@ -24,6 +24,7 @@ mod hostile;
 mod imported_wire;
 mod imports;
 mod k6_commands;
+mod k6_fleet;
 mod k6_runs;
 mod kubernetes;
 mod labs;

@@ -51,7 +51,7 @@ const DIGEST_BYTES: Record<string, number> = { "SHA-256": 32, "SHA-384": 48, "SH
 
 type Family = "aes" | "hmac" | "ec" | "rsa";
 const FAMILIES: Record<string, Family> = {
-  "AES-CBC": "aes", "AES-CTR": "aes", "AES-GCM": "aes", HMAC: "hmac", ECDSA: "ec", ECDH: "ec",
+  "AES-CBC": "aes", "AES-CTR": "aes", "AES-GCM": "aes", "AES-KW": "aes", HMAC: "hmac", ECDSA: "ec", ECDH: "ec",
   "RSASSA-PKCS1-v1_5": "rsa", "RSA-PSS": "rsa", "RSA-OAEP": "rsa",
 };
 const familyOf = (name: string): Family =>
@@ -61,6 +61,7 @@ const familyOf = (name: string): Family =>
 const usagesOf = (name: string): [string[], string[]] => {
   switch (name) {
     case "HMAC": return [["sign", "verify"], []];
+    case "AES-KW": return [["wrapKey", "unwrapKey"], []];
     case "ECDSA": case "RSA-PSS": case "RSASSA-PKCS1-v1_5": return [["sign"], ["verify"]];
     case "ECDH": return [["deriveKey", "deriveBits"], []];
     case "RSA-OAEP": return [["decrypt", "unwrapKey"], ["encrypt", "wrapKey"]];
@@ -152,7 +153,7 @@ const cipher = (encrypts: boolean) => async (algorithm: any, key: any, data: any
     const held = usable(name, key, usage, encrypts ? "public" : "private");
     return call("oaep", encrypts, key.algorithm.hash.name, { key: held.der, label: optional(algorithm.label) }, input);
   }
-  if (family !== "aes") fail("NotSupportedError", `algorithm "${name}" doesn't support operation "${usage}"`);
+  if (family !== "aes" || name === "AES-KW") fail("NotSupportedError", `algorithm "${name}" doesn't support operation "${usage}"`);
   const { raw } = usable(name, key, usage);
   const length = algorithm.length ?? 0;
   if (name === "AES-CTR" && !(length > 0 && length <= 128)) fail("OperationError", "invalid counter length, out of the 0 < x < 128 bounds");
@@ -222,7 +223,8 @@ k6.subtleMembers = {
   importKey: async (format: string, data: any, algorithm: any, extractable: boolean, usages: string[]) => {
     const name = nameOf(algorithm);
     const family = familyOf(name);
-    checkUsages(name, usages);
+    // As in k6, an imported key of AES-KW may have all usages of AES.
+    checkUsages(family === "aes" ? "AES-CBC" : name, usages);
     const refused = () => fail("NotSupportedError", `unsupported key format ${format} for algorithm ${name}`);
     if (family === "aes" || family === "hmac") {
       if (format !== "raw" && format !== "jwk") refused();

@@ -12,8 +12,7 @@ use crate::realm_inputs::RealmInputs;
 use crate::turn::Turn;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
-    let (program, access) = (Arc::clone(&world.program), world.access.clone());
-    let opened_hosts = world.metrics.is_none().then(|| Rc::clone(&world.opened_hosts));
+    let inputs = world.clone();
     let open = move |ctx: Ctx<'js>, path: String, binary: bool| -> rquickjs::Result<Value<'js>> {
         if Turn::is_running(&ctx) {
             return Err(Exception::throw_message(
@@ -21,17 +20,19 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
                 "open() is available in the init context only: call it at the top level of the script",
             ));
         }
-        let caller = running_place(&ctx, &program).map(|place| program.folder_path().join(&*place.file));
+        let program = &inputs.program;
+        let caller = running_place(&ctx, program).map(|place| program.folder_path().join(&*place.file));
         let folder = caller.as_deref().and_then(Path::parent).unwrap_or(program.folder_path());
-        let file = folder.join(path.strip_prefix("file://").unwrap_or(&path));
-        access.check(AccessKind::Read, &file).map_err(|refused| Exception::throw_message(&ctx, &refused.to_string()))?;
+        let file = inputs.file(folder, &path);
+        inputs.access.check(AccessKind::Read, &file).map_err(|refused| Exception::throw_message(&ctx, &refused.to_string()))?;
         let bytes = read_regular(&file).map_err(|error| Exception::throw_message(&ctx, &format!("open(\"{path}\"): {error}")))?;
+        inputs.note_opened([file]);
         if binary {
             return ArrayBuffer::new(ctx, bytes).map(ArrayBuffer::into_value);
         }
         let text = String::from_utf8_lossy(&bytes);
-        if let Some(hosts) = opened_hosts.as_ref().filter(|_| text.len() <= SETTINGS_BYTES_MAX) {
-            hosts.borrow_mut().extend(hosts_in(&text));
+        if inputs.is_planning() && text.len() <= SETTINGS_BYTES_MAX {
+            inputs.opened.borrow_mut().hosts.extend(hosts_in(&text));
         }
         text.into_js(&ctx)
     };

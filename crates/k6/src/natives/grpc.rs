@@ -48,12 +48,15 @@ fn load<'js>(
     let (client, folder) = (in_init(ctx, clients, number)?, world.program.folder_path());
     let roots: Vec<PathBuf> = match imports {
         [] => vec![folder.to_owned()],
-        imports => imports.iter().map(|import| folder.join(import)).collect(),
+        imports => imports.iter().map(|import| world.file(folder, import)).collect(),
     };
     let mut methods = Vec::new();
     for file in files {
-        let path = roots.iter().map(|root| root.join(file)).find(|path| path.is_file()).unwrap_or_else(|| roots[0].join(file));
+        let places = || roots.iter().map(|root| world.file(root, file));
+        let path = places().find(|path| path.is_file()).unwrap_or_else(|| world.file(&roots[0], file));
         let protos = shared(ctx, world, &path, || GuestProtos::of_file(&path, &roots))?;
+        let all: Vec<PathBuf> = roots.iter().cloned().chain(path.parent().map(Path::to_owned)).collect();
+        world.note_opened(protos.files(&all).into_iter().chain([path]));
         methods.extend(described(ctx, &protos)?);
         client.services.add(protos);
     }
@@ -68,9 +71,10 @@ fn load_set<'js>(
     file: &str,
 ) -> rquickjs::Result<Vec<Object<'js>>> {
     let client = in_init(ctx, clients, number)?;
-    let path = world.program.folder_path().join(file);
+    let path = world.file(world.program.folder_path(), file);
     let read = || read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| GuestProtos::of_descriptor_set(&bytes));
     let protos = shared(ctx, world, &path, read)?;
+    world.note_opened([path.clone()]);
     let methods = described(ctx, &protos)?;
     client.services.add(protos);
     Ok(methods)

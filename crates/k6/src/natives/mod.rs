@@ -12,6 +12,7 @@ mod html;
 mod http;
 mod in_flight;
 mod metrics;
+mod redis;
 mod secrets;
 mod steps;
 mod subtle;
@@ -34,6 +35,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     html::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     metrics::install(ctx, &native, world)?;
+    redis::install(ctx, &native)?;
     secrets::install(ctx, &native, world)?;
     steps::install(ctx, &native)?;
     subtle::install(ctx, &native)?;

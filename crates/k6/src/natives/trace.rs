@@ -3,6 +3,7 @@
 use loadstone_metrics::Outcome;
 use loadstone_protocol::grpc::{GrpcReply, UnaryCall, trailers_of};
 use loadstone_protocol::http::{Exchange, Hop, Request};
+use loadstone_protocol::raw::RawTimes;
 use loadstone_script::{
     GuestMethod, MessageDirection, TracedEnd, TracedExchange, TracedMessage, TracedOwner, TracedRequest, TracedResponse, trace_hops,
 };
@@ -84,5 +85,37 @@ pub(super) fn show_call(vu: &VuState, shown: ShownCall<'_>, call: &UnaryCall) {
         service_ns: exchange.ended.saturating_sub(exchange.started),
         phases: exchange.phases,
         connected: exchange.connected,
+    });
+}
+
+/// A command of Redis and its reply, as text.
+pub(super) struct ShownCommand<'a> {
+    pub(super) name: &'a str,
+    pub(super) address: String,
+    pub(super) command: &'a str,
+    /// `None`: there was none.
+    pub(super) reply: Option<String>,
+    pub(super) outcome: Outcome,
+    pub(super) error: Option<&'a str>,
+}
+
+pub(super) fn show_command(vu: &VuState, shown: ShownCommand<'_>, times: &RawTimes) {
+    let Some(sink) = &vu.worker.sinks.exchanges else { return };
+    let TracedOwner { scenario, user, name } = owner(vu, shown.name);
+    let body = shown.command.as_bytes().to_vec();
+    let answered =
+        |reply: String| TracedResponse { status: 0, fields: Vec::new(), body: reply.into_bytes(), bytes_received: times.bytes_received };
+    sink(&TracedExchange {
+        scenario,
+        user,
+        name,
+        outcome: shown.outcome,
+        error: shown.error,
+        expectations: Vec::new(),
+        request: TracedRequest { method: "REDIS".to_owned(), address: shown.address, body, ..TracedRequest::default() },
+        response: shown.reply.map(answered),
+        service_ns: times.ended.saturating_sub(times.started),
+        phases: times.phases,
+        connected: times.connected,
     });
 }

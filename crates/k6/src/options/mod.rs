@@ -1,4 +1,4 @@
-//! The options of a k6 script, as evaluated: they become settings and a test plan. An option that Loadstone does not support is an error.
+//! The options of a k6 script, as evaluated: they become settings and a test plan. A wrong option is an error.
 //!
 //! Read [`K6Settings`]. `executors` reads the load, `thresholds` the objectives.
 
@@ -13,7 +13,7 @@ mod tls;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use loadstone_protocol::{AddressRules, TlsOffer};
+use loadstone_protocol::{AddressRules, ClientIdentity, TlsOffer};
 use serde_json::{Map, Value};
 
 pub(crate) use executors::{K6Scenario, scenarios};
@@ -40,6 +40,8 @@ pub(crate) struct K6Settings {
     pub(crate) rps: f64,
     pub(crate) address_rules: AddressRules,
     pub(crate) tls: TlsOffer,
+    /// `tlsAuth`.
+    pub(crate) identities: Vec<ClientIdentity>,
     /// Local addresses, used in turn.
     pub(crate) sources: Vec<IpAddr>,
     pub(crate) setup_timeout_ns: u64,
@@ -69,8 +71,6 @@ const WITHOUT_EFFECT: [(&str, &str); 9] = [
     ("linger", "Loadstone ends after the load"),
     ("summaryExport", "use the flag --summary-export"),
 ];
-/// Options that Loadstone does not support, with the remedy.
-const REFUSED: [(&str, &str); 1] = [("tlsAuth", "remove it, and use the flags --cert and --key, or set them for one host after the other")];
 
 /// Merges the tiers over the script's options, as k6 does: a tier with any of the load's options replaces all of those below it.
 pub(crate) fn merged(script: Map<String, Value>, tiers: &[Map<String, Value>]) -> Map<String, Value> {
@@ -160,6 +160,7 @@ impl K6Settings {
             rps: 0.0,
             address_rules: AddressRules::default(),
             tls: TlsOffer::default(),
+            identities: Vec::new(),
             sources: Vec::new(),
             setup_timeout_ns: 60_000_000_000,
             teardown_timeout_ns: 60_000_000_000,
@@ -177,9 +178,6 @@ impl K6Settings {
     }
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), OptionError> {
-        if let Some((_, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-            return Err(wrong(name, format!("the option `{name}` is not supported"), *remedy));
-        }
         match name {
             "tags" => self.tags = strings(name, value)?,
             "userAgent" => self.user_agent = value.as_str().map(str::to_owned),
@@ -197,6 +195,11 @@ impl K6Settings {
             "rps" => self.rps = count(name, value)? as f64,
             "tlsVersion" => self.tls.versions = tls::versions(value)?,
             "tlsCipherSuites" => self.notes.extend(tls::cipher_suites(value, &mut self.tls)?),
+            "tlsAuth" => {
+                let (identities, note) = tls::client_certificates(value)?;
+                self.identities = identities;
+                self.notes.extend(note);
+            }
             "hosts" => addresses::hosts(value, &mut self.address_rules)?,
             "blockHostnames" => self.address_rules.blocked_hosts = addresses::list(name, value)?,
             "blacklistIPs" => self.address_rules.blocked_addresses = addresses::list(name, value)?,
@@ -249,10 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_options_are_refused_and_unknown_ones_are_noted() {
-        let refused = K6Settings::read(&map(json!({ "tlsAuth": [] }))).unwrap_err();
-        assert_eq!(refused.option, "tlsAuth");
-        assert!(refused.help.contains("--cert"));
+    fn wrong_options_are_refused_and_unknown_ones_are_noted() {
         for wrong in [json!("many"), json!(2.5), json!(-1)] {
             assert!(K6Settings::read(&map(json!({ "rps": wrong }))).is_err(), "{wrong}");
         }

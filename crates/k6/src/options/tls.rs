@@ -1,7 +1,7 @@
-//! Options of TLS: `tlsVersion` and `tlsCipherSuites`.
+//! Options of TLS: `tlsVersion`, `tlsCipherSuites` and `tlsAuth`.
 
-use loadstone_protocol::{TlsOffer, TlsVersion};
-use serde_json::Value;
+use loadstone_protocol::{ClientIdentity, IdentitySource, TlsOffer, TlsVersion};
+use serde_json::{Map, Value};
 
 use super::option_error::{OptionError, wrong};
 
@@ -86,6 +86,34 @@ pub(super) fn cipher_suites(value: &Value, offer: &mut TlsOffer) -> Result<Optio
     Ok(note)
 }
 
+/// `tlsAuth`: client certificates, of which a connection presents the first that its server accepts. Returns a note on `domains`.
+pub(super) fn client_certificates(value: &Value) -> Result<(Vec<ClientIdentity>, Option<String>), OptionError> {
+    let help = "write tlsAuth: [{ cert: open(\"client.pem\"), key: open(\"client.key\") }], with `password` for an encrypted key";
+    let refuse = |problem: String| wrong("tlsAuth", format!("tlsAuth: {problem}"), help);
+    let listed = value.as_array().ok_or_else(|| refuse(format!("{value} is not a list")))?;
+    let mut names_domains = false;
+    let mut identity = |(index, entry): (usize, &Value)| {
+        let place = format!("tlsAuth[{index}]");
+        let entry: &Map<String, Value> = entry.as_object().ok_or_else(|| refuse(format!("{place} is not an object")))?;
+        let text = |name: &str| match entry.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(refuse(format!("{place}.{name} is not a string"))),
+        };
+        if let Some(unknown) = entry.keys().find(|name| !["cert", "key", "password", "domains"].contains(&name.as_str())) {
+            return Err(refuse(format!("{place}.{unknown} is unknown")));
+        }
+        names_domains |= entry.get("domains").and_then(Value::as_array).is_some_and(|domains| !domains.is_empty());
+        let needed = |name: &str| text(name)?.ok_or_else(|| refuse(format!("{place} has no `{name}`")));
+        let source = IdentitySource::Text { certificate: needed("cert")?, key: needed("key")?, place: place.clone() };
+        Ok(ClientIdentity::new(source, text("password")?))
+    };
+    let identities = listed.iter().enumerate().map(&mut identity).collect::<Result<_, _>>()?;
+    let note =
+        "`domains` of `tlsAuth` has no effect, as in k6 1.4: a server gets the first certificate that its list of authorities accepts";
+    Ok((identities, names_domains.then(|| note.to_owned())))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -107,6 +135,24 @@ mod tests {
         }
         for wrong in [json!("tls1.1"), json!("ssl3"), json!(1.2), json!({ "min": "tls1.3", "max": "tls1.2" })] {
             assert!(versions(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn client_certificates_have_the_members_of_k6() {
+        let (identities, note) =
+            client_certificates(&json!([{ "cert": "c", "key": "of the key", "password": null, "domains": ["a.test"] }])).unwrap();
+        assert!(note.unwrap().contains("`domains`") && !format!("{identities:?}").contains("of the key"));
+        assert_eq!(client_certificates(&json!([])).unwrap().0.len(), 0);
+        for (wrong, expected) in [
+            (json!({}), "not a list"),
+            (json!([1]), "tlsAuth[0] is not an object"),
+            (json!([{ "cert": "c" }]), "tlsAuth[0] has no `key`"),
+            (json!([{ "cert": "c", "key": 1 }]), "tlsAuth[0].key is not a string"),
+            (json!([{ "cert": "c", "key": "k", "passphrase": "p" }]), "tlsAuth[0].passphrase is unknown"),
+        ] {
+            let refused = client_certificates(&wrong).unwrap_err();
+            assert!(refused.message.contains(expected), "{}", refused.message);
         }
     }
 

@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod client_certificates;
 mod grpc;
+mod grpc_reflection;
 mod harness;
 mod html;
 mod interruptions;
 mod libraries;
 mod real_time;
+mod redis;
 mod requests;
 mod scripts;
 mod sockets;

@@ -10,7 +10,7 @@ use loadstone_k6::{K6Inputs, K6Sinks, K6Users};
 use loadstone_metrics::clock::{Clock, Monotonic};
 use loadstone_metrics::{Recorder, Snapshot};
 use loadstone_plan::ScenarioId;
-use loadstone_script::TracedMessage;
+use loadstone_script::{TracedExchange, TracedMessage};
 
 use crate::harness::{folder, loaded};
 
@@ -22,6 +22,8 @@ pub(crate) struct Ran {
     pub(crate) printed: Vec<String>,
     /// What `try` would show of messages: name, direction and text.
     pub(crate) messages: Vec<String>,
+    /// What `try` would show of requests: name, body, and body of the response.
+    pub(crate) exchanges: Vec<String>,
     pub(crate) snapshot: Snapshot,
 }
 
@@ -43,7 +45,15 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
     let show = move |message: &TracedMessage<'_>| {
         shown.borrow_mut().push(format!("{} {:?} {}", message.name, message.direction, String::from_utf8_lossy(message.body)));
     };
+    let exchanges = Rc::<RefCell<Vec<String>>>::default();
+    let traced = Rc::clone(&exchanges);
+    let trace = move |exchange: &TracedExchange<'_>| {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let response = exchange.response.as_ref().map(|response| text(&response.body)).unwrap_or_default();
+        traced.borrow_mut().push(format!("{} | {} | {response}", exchange.name, text(&exchange.request.body)));
+    };
     let sinks = K6Sinks {
+        exchanges: Some(Rc::new(trace)),
         console: Some(Rc::new(move |line: &str| lines.borrow_mut().push(line.to_owned()))),
         messages: Some(Rc::new(show)),
         ..K6Sinks::default()
@@ -68,5 +78,5 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
         }
     });
     let snapshot = recorder.borrow_mut().drain(0, 0, clock.now());
-    Ran { ended, printed: printed.take(), messages: messages.take(), snapshot }
+    Ran { ended, printed: printed.take(), messages: messages.take(), exchanges: exchanges.take(), snapshot }
 }

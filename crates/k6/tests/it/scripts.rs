@@ -179,13 +179,13 @@ fn files_are_opened_next_to_the_module_that_opens_them() {
 #[test]
 fn missing_names_link_and_fail_when_they_are_used() {
     let printed = printed_by(
-        "import browser, { devices } from 'k6/browser'; import { Client } from 'k6/experimental/redis'; import { nothing } from 'k6/http';",
+        "import browser, { devices } from 'k6/browser'; import { ReadableStream } from 'k6/experimental/streams'; import { nothing } from 'k6/http';",
         "for (const use of
-           [() => new Client(), () => browser.newPage(), () => nothing(), () => devices.x]) try { use(); } catch (e) { console.log(e.message); }",
+           [() => new ReadableStream(), () => browser.newPage(), () => nothing(), () => devices.x]) try { use(); } catch (e) { console.log(e.message); }",
     );
     assert_eq!(printed.len(), 4);
     for (line, name) in printed.iter().zip([
-        "`Client` of \"k6/experimental/redis\"",
+        "`ReadableStream` of \"k6/experimental/streams\"",
         "`default` of \"k6/browser\"",
         "`nothing` of \"k6/http\"",
         "`devices`",
@@ -197,7 +197,10 @@ fn missing_names_link_and_fail_when_they_are_used() {
 #[test]
 fn what_is_not_supported_refuses_to_start_with_its_place() {
     for (script, parts) in [
-        ("export const options = {\n  tlsAuth: [] };\nexport default function () {}", ["script.js:2:3", "tlsAuth", "--cert"]),
+        (
+            "export const options = {\n  tlsAuth: [{}] };\nexport default function () {}",
+            ["script.js:2:3", "tlsAuth[0] has no `cert`", "open("],
+        ),
         (
             "export const options = { thresholds: {\n nothing: ['max<1'] } };\nexport default function () {}",
             ["script.js:2:2", "no metric `nothing`", "declare it"],

@@ -63,6 +63,25 @@ fn aes_gives_the_values_of_nists_vectors() {
 }
 
 #[test]
+fn keys_of_aes_kw_are_generated_imported_and_exported() {
+    // k6 1.4.2 generates and imports such keys, and does not wrap others with them.
+    let lines = printed(
+        "const made = await s.generateKey({ name: 'AES-KW', length: 192 }, true, ['wrapKey', 'unwrapKey']);
+         row(made.type, made.algorithm.name, made.algorithm.length, (await s.exportKey('raw', made)).byteLength);
+         const read = await s.importKey('raw', bytes('000102030405060708090a0b0c0d0e0f'), 'AES-KW', true, ['wrapKey']);
+         const jwk = await s.exportKey('jwk', read);
+         row(jwk.kty, jwk.k, jwk.alg);
+         row(hex(await s.exportKey('raw', await s.importKey('jwk', jwk, { name: 'AES-KW' }, true, ['unwrapKey']))));
+         row(await refused(s.generateKey({ name: 'AES-KW', length: 128 }, true, ['encrypt'])),
+           await refused(s.encrypt({ name: 'AES-KW' }, await s.importKey('raw', new Uint8Array(16), 'AES-KW', true, ['encrypt']), data)));",
+    );
+    assert_eq!(
+        lines,
+        ["secret AES-KW 192 24", "oct AAECAwQFBgcICQoLDA0ODw A128KW", "000102030405060708090a0b0c0d0e0f", "SyntaxError NotSupportedError"]
+    );
+}
+
+#[test]
 fn generated_keys_sign_verify_and_survive_export() {
     let lines = printed(
         "for (const [algorithm, params] of [

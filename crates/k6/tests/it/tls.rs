@@ -18,6 +18,10 @@ struct OpenSsl {
 
 impl OpenSsl {
     fn start() -> Self {
+        Self::start_with("-www", Stdio::null())
+    }
+
+    fn start_with(arguments: &str, input: Stdio) -> Self {
         let files = folder(&[]);
         let openssl = |arguments: &str| {
             let mut command = Command::new("openssl");
@@ -26,7 +30,8 @@ impl OpenSsl {
         };
         let request = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1";
         assert!(openssl(request).stdout(Stdio::null()).status().expect("openssl is installed").success());
-        let mut process = openssl("s_server -accept 127.0.0.1:0 -cert cert.pem -key key.pem -www").stdout(Stdio::piped()).spawn().unwrap();
+        let mut server = openssl(&format!("s_server -accept 127.0.0.1:0 -cert cert.pem -key key.pem {arguments}"));
+        let mut process = server.stdin(input).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let address = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
         Self { address: address.expect("openssl prints its address"), process, _files: files }
@@ -70,26 +75,66 @@ fn versions_and_suites_are_limited_as_the_options_say() {
     let newest = with("tlsVersion: { min: 'tls1.3' }, tlsCipherSuites: ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256']");
     assert!(newest[0].starts_with("0 TLSv1.3 TLS_"), "{newest:?}");
     // The server's RSA certificate fits no suite that is offered.
-    assert_eq!(with("tlsVersion: 'tls1.2', tlsCipherSuites: ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256']"), ["1300 undefined undefined"]);
+    assert_eq!(with("tlsVersion: 'tls1.2', tlsCipherSuites: ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256']"), ["1010 undefined undefined"]);
     assert_eq!(negotiated(&server, "batch: 20"), ["1310 undefined undefined"], "the certificate is not trusted");
 }
 
-/// Answers each connection with these bytes after its first ones.
+/// Answers each connection with these bytes after its first ones, and closes it.
 fn answering(bytes: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            let _ = stream.read(&mut [0; 2048]);
+            let _ = stream.read(&mut [0; 8192]);
             let _ = stream.write_all(bytes);
         }
     });
     port
 }
 
+/// Resets each connection after its first bytes.
+fn resetting() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            // Bytes that nobody read make the kernel send a reset.
+            let _ = stream.read(&mut [0; 8]);
+        }
+    });
+    port
+}
+
+/// The code of a request to a server that sends these frames of HTTP/2 as soon as a client is connected.
+fn code_after_frames(frames: &[u8]) -> Vec<String> {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let mut server = OpenSsl::start_with("-alpn h2", Stdio::piped());
+    let mut input = server.process.stdin.take().unwrap();
+    input.write_all(&[&SETTINGS, frames].concat()).unwrap();
+    let script = format!(
+        "import http from 'k6/http';
+         export const options = {{ insecureSkipTLSVerify: true }};
+         export default function () {{ console.log(http.get('https://{}/').error_code); }}",
+        server.address
+    );
+    run_with(&[("script.js", &script)]).printed
+}
+
+/// The expected codes are those of k6 1.4.2 for the same servers.
+#[test]
+fn violations_of_http2_have_the_codes_of_k6() {
+    let data_on_stream_0 = [0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'];
+    let overflowing_window = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff];
+    assert_eq!(code_after_frames(&data_on_stream_0), ["1652"]);
+    assert_eq!(code_after_frames(&overflowing_window), ["1654"]);
+}
+
 #[test]
 fn error_codes_are_those_of_k6() {
     let plain = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let (silent, cut, reset) = (answering(b""), answering(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), resetting());
+    // A fatal alert: handshake_failure.
+    let alert = answering(&[21, 3, 3, 0, 2, 2, 40]);
     let undecodable = answering(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello");
     let script = format!(
         "import http from 'k6/http';
@@ -98,7 +143,10 @@ fn error_codes_are_those_of_k6() {
          export default function () {{
            console.log(code('http://a.blocked.test/'), code('http://127.0.0.9:{plain}/'), code('http://no-such-host.invalid/'),
              code('https://127.0.0.1:{plain}/'), code('http://127.0.0.1:{undecodable}/'));
+           console.log(code('http://127.0.0.1:{silent}/'), code('http://127.0.0.1:{cut}/'), code('http://127.0.0.1:{reset}/'),
+             code('https://127.0.0.1:{silent}/'), code('https://127.0.0.1:{alert}/'), code('http://127.0.0.1:1/'), code('http://255.255.255.255/'));
          }}"
     );
-    assert_eq!(run_with(&[("script.js", &script)]).printed, ["1111 1110 1101 1301 1701"]);
+    let printed = run_with(&[("script.js", &script)]).printed;
+    assert_eq!(printed, ["1111 1110 1101 1301 1701", "1000 1000 1220 1000 1010 1212 1213"]);
 }

@@ -59,6 +59,8 @@ struct PeerNotes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Goaway {
     code: u32,
+    /// The last stream that the server may have handled. 0: none.
+    last_stream: u32,
     debug: Vec<u8>,
 }
 
@@ -149,8 +151,10 @@ impl PeerWatch {
 
     fn note_goaway(&self, payload: &[u8]) {
         let Some((fixed, debug)) = payload.split_first_chunk::<GOAWAY_FIXED_BYTES>() else { return };
-        let [.., a, b, c, d] = *fixed;
-        self.notes(|notes| notes.goaway = Some(Goaway { code: u32::from_be_bytes([a, b, c, d]), debug: debug.to_vec() }));
+        let [e, f, g, h, a, b, c, d] = *fixed;
+        let last_stream = u32::from_be_bytes([e & 0x7f, f, g, h]);
+        let goaway = Goaway { code: u32::from_be_bytes([a, b, c, d]), last_stream, debug: debug.to_vec() };
+        self.notes(|notes| notes.goaway = Some(goaway));
     }
 
     /// Words an error of h2.
@@ -162,7 +166,8 @@ impl PeerWatch {
         // A failed stream ended by itself, even if a GOAWAY came before.
         if let Some(goaway) = goaway.filter(|_| !error.is_reset() && !error.is_library()) {
             let failure = Failure::new(Outcome::Reset, format!("the server ended the HTTP/2 connection: {}", goaway.described()));
-            return failure.with(FailureDetail::Http2Goaway(goaway.code));
+            // Go has no type of error for the streams of which a GOAWAY says that they were not handled.
+            return if goaway.last_stream == 0 { failure } else { failure.with(FailureDetail::Http2Goaway(goaway.code)) };
         }
         if let Some(error) = error.get_io() {
             return match error.kind() {
@@ -174,12 +179,14 @@ impl PeerWatch {
             };
         }
         let reason = error.reason().map_or("no reason".to_owned(), described);
+        let code = error.reason().map_or(0, u32::from);
         if error.is_library() {
-            return Failure::protocol(format!("the server violated HTTP/2: {reason}"));
+            let failure = Failure::protocol(format!("the server violated HTTP/2: {reason}"));
+            let is_of_connection = error.is_go_away();
+            return failure.with(if is_of_connection { FailureDetail::Http2Connection(code) } else { FailureDetail::Http2Stream(code) });
         }
         let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
         let failure = Failure::new(Outcome::Reset, format!("{what}: {reason}"));
-        let code = error.reason().map_or(0, u32::from);
         failure.with(if error.is_go_away() { FailureDetail::Http2Goaway(code) } else { FailureDetail::Http2Stream(code) })
     }
 }
@@ -247,7 +254,7 @@ mod tests {
         // The debug data of a hostile server is cut.
         let mut long = vec![0, 4, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
         long.extend_from_slice(&[b'x'; 1024]);
-        assert_eq!(watched(&long, 100).goaway.unwrap(), Goaway { code: 0, debug: vec![b'x'; DEBUG_BYTES_MAX] });
+        assert_eq!(watched(&long, 100).goaway.unwrap(), Goaway { code: 0, last_stream: 1, debug: vec![b'x'; DEBUG_BYTES_MAX] });
     }
 
     #[test]

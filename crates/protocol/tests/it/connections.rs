@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use loadstone_metrics::Outcome;
 use loadstone_protocol::http::{Client, ClientOptions, Multipart, Origin, PreparedRequest, Request, Versions};
-use loadstone_protocol::{Network, NetworkOptions};
+use loadstone_protocol::{FailureDetail, Network, NetworkOptions};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::support::{Peer, client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
 
@@ -474,4 +474,20 @@ async fn answer_all(stream: TcpStream) {
         }
         line.clear();
     }
+}
+
+#[test]
+fn connecting_has_a_separate_limit() {
+    let options = NetworkOptions { connect_timeout_ns: Some(50_000_000), ..NetworkOptions::default() };
+    run_with(options, |network| async move {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        // A queue of this length holds one connection. The kernel then answers no further SYN.
+        let _queued = TcpStream::connect(address).await.unwrap();
+        let exchange = client(&network).send(&get(address, "/")).await;
+        let failure = exchange.result.as_ref().unwrap_err();
+        assert_eq!((failure.outcome, failure.detail), (Outcome::Timeout, Some(FailureDetail::ConnectTimeout)), "{}", failure.message);
+    });
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use loadstone_metrics::clock::Clock;
-use loadstone_protocol::{ClientIdentity, IdentityFiles, Network, NetworkOptions};
+use loadstone_protocol::{ClientIdentity, IdentitySource, Network, NetworkOptions};
 
 use super::support::{client, passed, run_with};
 use super::tls::{Authority, over_tls, serve, trusting};
@@ -27,12 +27,12 @@ fn authority() -> (Authority, PathBuf) {
 }
 
 fn pem(folder: &Path, certificate: &str, key: &str, passphrase: Option<&str>) -> ClientIdentity {
-    let files = IdentityFiles::Pem { certificate: folder.join(certificate), key: folder.join(key) };
+    let files = IdentitySource::Pem { certificate: folder.join(certificate), key: folder.join(key) };
     ClientIdentity::new(files, passphrase.map(str::to_owned))
 }
 
 fn pkcs12(folder: &Path, file: &str, passphrase: Option<&str>) -> ClientIdentity {
-    ClientIdentity::new(IdentityFiles::Pkcs12(folder.join(file)), passphrase.map(str::to_owned))
+    ClientIdentity::new(IdentitySource::Pkcs12(folder.join(file)), passphrase.map(str::to_owned))
 }
 
 /// Why the identity cannot be used, without the folder.
@@ -64,6 +64,10 @@ fn encrypted_keys_are_decrypted_with_their_passphrase() {
         assert_eq!(problem(pem(&folder, "own.pem", &file, Some("wrong")), &folder), format!("{file}: the passphrase is wrong"));
         identities.push((how, pem(&folder, "own.pem", &file, Some("höflich"))));
     }
+    // The older form, of RSA and EC keys.
+    openssl(&folder, "ec -in own.key -aes256 -passout pass:höflich -out old.key");
+    assert_eq!(problem(pem(&folder, "own.pem", "old.key", Some("wrong")), &folder), "old.key: the passphrase is wrong");
+    identities.push(("old form", pem(&folder, "own.pem", "old.key", Some("höflich"))));
     // A key in front of its certificate, in one file.
     openssl(&folder, "pkcs8 -topk8 -in own.key -passout pass:höflich -out both.pem");
     let both = [std::fs::read(folder.join("both.pem")).unwrap(), std::fs::read(folder.join("own.pem")).unwrap()].concat();

@@ -14,7 +14,7 @@ mod messages;
 mod options;
 mod pattern;
 mod raw_exchange;
-mod redis;
+pub(crate) mod redis;
 mod sql;
 mod sse;
 mod tcp;

@@ -10,7 +10,7 @@ mod open;
 mod options;
 mod reply;
 mod state;
-mod value;
+pub(crate) mod value;
 
 use rquickjs::Ctx;
 

@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 64;
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// The value of one reply. `undefined` for an error.
-pub(super) fn single<'js>(ctx: &Ctx<'js>, bytes: &[u8], as_bytes: bool) -> rquickjs::Result<Value<'js>> {
+pub(crate) fn single<'js>(ctx: &Ctx<'js>, bytes: &[u8], as_bytes: bool) -> rquickjs::Result<Value<'js>> {
     let mut parts = RedisReplies::of(bytes);
     match parts.clone().next() {
         Some(RedisPart::Error(_)) => Ok(Value::new_undefined(ctx.clone())),
@@ -78,7 +78,7 @@ fn name(parts: &mut RedisReplies<'_>) -> String {
 }
 
 /// Replies as JSON, one per line.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut parts = RedisReplies::of(bytes);
     let mut lines = Vec::new();
     while parts.clone().next().is_some() {

@@ -1,0 +1,132 @@
+//! `k6/experimental/redis` against a Redis server.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Outcome, SeriesKind};
+use tempfile::TempDir;
+
+use crate::harness::folder;
+use crate::real_time::{Ran, run};
+
+const START_NS_MAX: u64 = 20_000_000_000;
+
+struct Server {
+    process: Child,
+    port: u16,
+    _files: TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let (files, port) = (folder(&[]), TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--requirepass", "hidden", "--dir"]);
+        let process = command.arg(files.path()).stdout(Stdio::null()).spawn();
+        let server = Self { process: process.expect("redis-server is missing: `cargo xtask setup` installs it"), port, _files: files };
+        let clock = Monotonic::start();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(clock.now() < START_NS_MAX, "redis-server does not listen");
+            std::thread::yield_now();
+        }
+        server
+    }
+
+    fn run(&self, body: &str) -> Ran {
+        run(&format!(
+            "import redis from 'k6/experimental/redis';
+             const client = new redis.Client('redis://:hidden@127.0.0.1:{}/3');
+             const refused = async (promise) => {{ try {{ return `kept ${{await promise}}`; }} catch (error) {{ return String(error); }} }};
+             const row = (...values) => console.log(values.map((value) => JSON.stringify(value)).join(' '));
+             export default async function () {{ {body} }}",
+            self.port
+        ))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn commands_answer_as_in_k6() {
+    let server = Server::start();
+    let ran = server.run(
+        "row(client.isConnected(), await client.set('a', 'one'), await client.get('a'), client.isConnected());
+        row(await client.set('b', 2, 100), await client.ttl('b'), await client.ttl('a'), await client.expire('a', 9), await client.persist('a'));
+        row(await client.getSet('a', true), await client.getDel('a'), await client.exists('a', 'b', 'b'), await client.mget('a', 'b'));
+        row(await client.incr('n'), await client.incrBy('n', 5), await client.decr('n'), await client.decrBy('n', 2), await client.del('n', 'none'));
+        row(await client.rpush('l', 1, 'two', false), await client.lpush('l', 0.5), await client.lrange('l', 0, -1), await client.llen('l'));
+        row(await client.lindex('l', 1), await client.lset('l', 1, 'x'), await client.lrem('l', 1, 'x'), await client.lpop('l'), await client.rpop('l'));
+        row(await client.hset('h', 'f', 'v'), await client.hsetnx('h', 'f', 'w'), await client.hset('h', '__proto__', 1), await client.hget('h', 'f'),
+          await client.hgetall('h'), await client.hkeys('h'), await client.hvals('h'), await client.hlen('h'),
+          await client.hincrby('h', 'i', 4), await client.hdel('h', 'f', 'g'));
+        row(await client.sadd('s', 'm', 'm', 7), await client.sismember('s', 7), await client.sismember('s', 8), (await client.smembers('s')).sort(),
+          await client.srem('s', 'm'), await client.srandmember('s'), await client.spop('s'));
+        row(await client.sendCommand('ECHO', 'hello'), await client.sendCommand('COMMAND', 'COUNT') > 100);
+        row(await Promise.all(Array.from({ length: 20 }, (_, i) => client.set(`k${i}`, i))).then((all) => all.length), (await client.get('k19')));",
+    );
+    assert_eq!(ran.ended, IterationEnd::Ended(Outcome::Passed), "{:?}", ran.printed);
+    // The lines that k6 1.4.2 prints, which sorts the fields of a hash.
+    assert_eq!(
+        ran.printed,
+        [
+            r#"false "OK" "one" true"#,
+            r#""OK" 100 -1e-9 true true"#,
+            r#""one" "1" 2 [null,"2"]"#,
+            r#"1 6 5 3 1"#,
+            r#"3 4 ["0.5","1","two","0"] 4"#,
+            r#""1" "OK" 1 "0.5" "0""#,
+            r#"1 false 1 "v" {"f":"v","__proto__":"1"} ["f","__proto__"] ["v","1"] 2 4 1"#,
+            r#"2 true false ["7","m"] 1 "7" "7""#,
+            r#""hello" true"#,
+            r#"20 "19""#,
+        ]
+    );
+    assert_eq!(ran.exchanges[..2], ["REDIS SET | SET a one | \"OK\"", "REDIS GET | GET a | \"one\""]);
+    let requests: Vec<String> = ran
+        .snapshot
+        .series
+        .iter()
+        .filter(|series| series.key.kind == SeriesKind::Request)
+        .map(|series| format!("{} {}", series.key.name, series.count))
+        .collect();
+    assert!(requests.contains(&"REDIS GET 2".to_owned()) && requests.contains(&"REDIS SET 22".to_owned()), "{requests:?}");
+}
+
+#[test]
+fn promises_are_rejected_as_in_k6() {
+    let server = Server::start();
+    let ran = server.run(
+        &"row(await refused(client.get('none')), await refused(client.lpop('none')), await refused(client.getDel('none')));
+        row(await refused(client.set('a', {})), await refused(client.hset('a', 'b', [])), await refused(client.sendCommand('SET', 'a', {})));
+        await client.set('text', 'word');
+        await refused(client.sendCommand('AUTH', 'wrong'));
+        row(await refused(client.incr('text')), await refused(client.sendCommand('NONSENSE')));
+        const other = new redis.Client({ socket: { host: '127.0.0.1', port: 1 } });
+        row((await refused(other.get('a'))).includes('refused'));
+        const denied = new redis.Client({ socket: { host: '127.0.0.1', port: PORT }, password: 'wrong' });
+        row((await refused(denied.get('a'))).includes('WRONGPASS'));
+        for (const wrong of [{}, { cluster: { nodes: [] } }, { masterName: 'm' }, { socket: { host: 'h', hots: 1 } }, 7, 'http://h'])
+          try { new redis.Client(wrong); } catch (error) { console.log(error.message.split(':')[0]); }"
+            .replace("PORT", &server.port.to_string()),
+    );
+    let lines: Vec<&str> = ran.printed.iter().map(String::as_str).collect();
+    // As k6 1.4.2 prints them, except for the refused connection.
+    assert_eq!(lines[0], r#""redis: nil" "redis: nil" "redis: nil""#);
+    for (part, index) in lines[1].split("\" \"").zip([1, 2, 2]) {
+        assert!(part.contains(&format!("argument at index {index}")), "{part}");
+    }
+    assert!(lines[2].starts_with("\"ERR value is not an integer or out of range\" \"ERR unknown command"), "{}", lines[2]);
+    assert_eq!(lines[3..5], ["true", "true"]);
+    assert_eq!(lines[5..].len(), 6, "{lines:?}");
+    assert!(lines[6].contains("the option `cluster`") && lines[9].contains("invalid options type"), "{lines:?}");
+    assert!(ran.exchanges.iter().any(|shown| shown.starts_with("REDIS AUTH | AUTH *** | ")), "{:?}", ran.exchanges);
+    let failed = ran.snapshot.errors.iter().find(|error| error.message.contains("error ERR"));
+    assert!(failed.is_some(), "{:?}", ran.snapshot.errors);
+}
