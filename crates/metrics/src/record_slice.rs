@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Histogram;
+
 /// The reading of a record during one second of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordSlice {
@@ -29,6 +31,9 @@ pub struct RecordSlice {
     /// Iterations that the tool dropped because it had no free user.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
+    /// How late iterations started, against the tool's plan. 0: in time. Empty: the plan is unknown.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub late_starts: Histogram,
     /// The record has only this share of the requests, as far as was known at the end of this second. `None`: nothing shows that any is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_share: Option<f64>,
@@ -87,6 +92,7 @@ impl RecordSlice {
         if self.unreadable_line.is_none() {
             (self.unreadable_line, self.unreadable_at) = (other.unreadable_line, other.unreadable_at);
         }
+        self.late_starts.merge(&other.late_starts);
         self.started_early += other.started_early;
         self.ended_early += other.ended_early;
         self.outside += other.outside;

@@ -47,6 +47,7 @@ mod tutorial;
 mod ui;
 mod url;
 mod watch;
+mod watch_k6;
 mod watch_spans;
 mod wire;
 mod workers;
