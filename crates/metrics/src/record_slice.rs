@@ -19,6 +19,12 @@ pub struct RecordSlice {
     /// Where it is: `result.jtl:17`, or `line 17` of a pipe. `None`: unknown, or the record has no lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable_at: Option<String>,
+    /// Lines that are no request: bytes that a server could not read as one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub no_requests: u64,
+    /// The first of these lines, bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_request_line: Option<String>,
     /// Requests that began before the seconds that were still open. They count as started later than they did.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started_early: u64,
@@ -92,6 +98,8 @@ impl RecordSlice {
         if self.unreadable_line.is_none() {
             (self.unreadable_line, self.unreadable_at) = (other.unreadable_line, other.unreadable_at);
         }
+        self.no_requests += other.no_requests;
+        self.no_request_line = self.no_request_line.take().or(other.no_request_line);
         self.late_starts.merge(&other.late_starts);
         self.started_early += other.started_early;
         self.ended_early += other.ended_early;

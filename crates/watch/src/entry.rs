@@ -109,6 +109,11 @@ pub(crate) enum Entry<'a> {
     Sampled {
         share: f64,
     },
+    /// A line of the record that is no request, such as one for bytes that a server could not read as HTTP.
+    NoRequest {
+        at: RecordTime,
+        line: &'a [u8],
+    },
     /// A part of a stream that its reader does not understand, or why.
     Unreadable(&'a [u8]),
 }

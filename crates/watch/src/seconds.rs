@@ -155,7 +155,7 @@ impl RecordedSeconds {
     pub(crate) fn take(&mut self, entry: &Entry<'_>, now: Nanos, complete: &mut dyn FnMut(Snapshot)) {
         let at = match entry {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
-            Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } => *at,
+            Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } | Entry::NoRequest { at, .. } => *at,
             Entry::Stated { metric, percentiles } => return self.stated(None, metric, percentiles),
             Entry::Sampled { share } => {
                 self.record.sampled_share = Some(*share);
@@ -225,6 +225,12 @@ impl RecordedSeconds {
                         self.leaves[leaf].starts.dropped(at, self.first, *count);
                     }
                     self.second(at).leaves[leaf].dropped += count;
+                }
+            }
+            Entry::NoRequest { line, .. } => {
+                self.record.no_requests += 1;
+                if self.record.no_request_line.is_none() {
+                    self.record.no_request_line = Some(shown(line));
                 }
             }
             Entry::Stated { .. } | Entry::Sampled { .. } | Entry::Unreadable(_) => {}

@@ -79,6 +79,28 @@ fn starts_after_the_planned_rate_are_judged_by_what_they_add_to_the_p99() {
     assert!(long.evidence.contains("p99 is 30.0 ms from the send, and up to 930 ms from the instant"), "{}", long.evidence);
 }
 
+/// An access log with so many lines that are no request, of 1,000.
+fn no_requests(count: u64) -> ValidityCheck {
+    let record = RecordSlice {
+        entries: 1_000,
+        no_requests: count,
+        no_request_line: (count > 0).then(|| "<BADREQ>".to_owned()),
+        ..RecordSlice::default()
+    };
+    let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", 1_000 - count, 30 * MS).arrivals(1_000).done() };
+    check(&conclude(&run_of(recorded(LoadModel::Arrivals, true), vec![last])), "lines-without-request")
+}
+
+#[test]
+fn a_few_lines_without_a_request_do_not_matter_and_many_do() {
+    assert_eq!(no_requests(0).grade, None);
+    let few = no_requests(10);
+    assert_eq!((few.grade, few.advice.as_str()), (Some(Grade::Valid), ""));
+    assert!(few.evidence.starts_with("10 of 1,000 lines (1.00 %) are no request, such as \"<BADREQ>\""), "{}", few.evidence);
+    assert_eq!(no_requests(11).grade, Some(Grade::Suspect));
+    assert_eq!(no_requests(501).grade, Some(Grade::Invalid));
+}
+
 /// A run of 800 planned requests with so many in its record.
 fn planned(found: u64, end: CommandEnd) -> ValidityCheck {
     let mut plan = recorded(LoadModel::Arrivals, true);
