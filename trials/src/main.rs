@@ -39,6 +39,8 @@ enum TrialCommand {
     Lab(lab::LabOptions),
     /// Plant faults in real systems, and measure how often the cause is named.
     Diagnose(diagnose::DiagnoseOptions),
+    /// Compare the findings under the load of other tools with those under Loadstone's own.
+    WatchFindings(diagnose::WatchFindingsOptions),
     /// Compare reported percentiles with truths in closed form.
     Accuracy(accuracy::AccuracyOptions),
     /// Starve the generator in known ways, and report whether it notices.
@@ -73,6 +75,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Bench(options) => bench::bench(workspace, options),
         TrialCommand::Lab(options) => lab::lab(workspace, options),
         TrialCommand::Diagnose(options) => diagnose::diagnose(workspace, options),
+        TrialCommand::WatchFindings(options) => diagnose::watch_findings(workspace, options),
         TrialCommand::Accuracy(options) => accuracy::accuracy(workspace, options),
         TrialCommand::Selftest(options) => selftest::selftest(workspace, options),
         TrialCommand::Days(options) => long_run::days::days(workspace, options),

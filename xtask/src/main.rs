@@ -82,6 +82,8 @@ enum Chore {
     Lab(TrialArguments),
     /// Plant faults in real systems, and measure how often the cause is named.
     Diagnose(TrialArguments),
+    /// Compare the findings under the load of other tools with those under Loadstone's own.
+    WatchFindings(TrialArguments),
     /// Compare reported percentiles with truths in closed form.
     Accuracy(TrialArguments),
     /// Starve the generator in known ways, and report whether it notices.
@@ -132,6 +134,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Bench(arguments) => trials::run(&workspace, "bench", arguments),
         Chore::Lab(arguments) => trials::run(&workspace, "lab", arguments),
         Chore::Diagnose(arguments) => trials::run(&workspace, "diagnose", arguments),
+        Chore::WatchFindings(arguments) => trials::run(&workspace, "watch-findings", arguments),
         Chore::Accuracy(arguments) => trials::run(&workspace, "accuracy", arguments),
         Chore::Selftest(arguments) => trials::run(&workspace, "selftest", arguments),
         Chore::Days(arguments) => trials::run(&workspace, "days", arguments),

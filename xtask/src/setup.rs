@@ -40,6 +40,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin and grpc-go, for tests"),
     needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies, the native observer"),
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
+    needed(&["haproxy", "/usr/sbin/haproxy"], Debian("haproxy"), "its access log, in end-to-end tests"),
     needed(&["openssl"], Debian("openssl"), "certificates of the bench and of the lab of fleets"),
     needed(
         &["initdb", "/usr/lib/postgresql/*/bin/initdb"],

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Histogram;
+
 /// The reading of a record during one second of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordSlice {
@@ -17,6 +19,12 @@ pub struct RecordSlice {
     /// Where it is: `result.jtl:17`, or `line 17` of a pipe. `None`: unknown, or the record has no lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable_at: Option<String>,
+    /// Lines that are no request: bytes that a server could not read as one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub no_requests: u64,
+    /// The first of these lines, bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_request_line: Option<String>,
     /// Requests that began before the seconds that were still open. They count as started later than they did.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started_early: u64,
@@ -29,6 +37,9 @@ pub struct RecordSlice {
     /// Iterations that the tool dropped because it had no free user.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
+    /// How late iterations started, against the tool's plan. 0: in time. Empty: the plan is unknown.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub late_starts: Histogram,
     /// The record has only this share of the requests, as far as was known at the end of this second. `None`: nothing shows that any is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_share: Option<f64>,
@@ -87,6 +98,9 @@ impl RecordSlice {
         if self.unreadable_line.is_none() {
             (self.unreadable_line, self.unreadable_at) = (other.unreadable_line, other.unreadable_at);
         }
+        self.no_requests += other.no_requests;
+        self.no_request_line = self.no_request_line.take().or(other.no_request_line);
+        self.late_starts.merge(&other.late_starts);
         self.started_early += other.started_early;
         self.ended_early += other.ended_early;
         self.outside += other.outside;

@@ -417,6 +417,7 @@ impl Snapshot {
         self.series.iter_mut().chain(of_tags).for_each(|series| series.histograms().into_iter().for_each(&mut visit));
         self.metrics.iter_mut().for_each(|metric| metric.value.each_histogram(&mut visit));
         self.flows.iter_mut().for_each(|flow| flow.each_histogram(&mut visit));
+        self.record.iter_mut().for_each(|record| visit(&mut record.late_starts));
         for worker in &mut self.generator {
             [&mut worker.timer_lag, &mut worker.read_lag, &mut worker.stalls, &mut worker.collections].into_iter().for_each(&mut visit);
         }

@@ -1,5 +1,7 @@
 //! What a line of a record says, independent of the tool that wrote it.
 
+use std::borrow::Cow;
+
 use loadstone_metrics::{Outcome, Phases};
 
 /// A moment as the record gives it.
@@ -21,14 +23,21 @@ impl RecordTime {
     }
 }
 
+/// A label of a request, by the tool's user: its name and value.
+pub(crate) type EntryTag<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// A request, a group or an iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed<'a> {
     pub(crate) ended: RecordTime,
     pub(crate) duration_ns: u64,
     pub(crate) name: &'a str,
+    /// The tool's scenario. Empty: the tool has only one, or it belongs to none.
+    pub(crate) scenario: &'a str,
     /// The innermost group. Empty outside groups.
     pub(crate) group: &'a str,
+    /// Sorted by name.
+    pub(crate) tags: &'a [EntryTag<'a>],
     pub(crate) outcome: Outcome,
     /// HTTP status, or 0.
     pub(crate) status: u16,
@@ -50,7 +59,9 @@ impl<'a> Timed<'a> {
             ended,
             duration_ns,
             name,
+            scenario: "",
             group: "",
+            tags: &[],
             outcome: Outcome::Passed,
             status: 0,
             message: "",
@@ -72,7 +83,9 @@ pub(crate) enum Entry<'a> {
     Check {
         at: RecordTime,
         name: &'a str,
+        scenario: &'a str,
         group: &'a str,
+        tags: &'a [EntryTag<'a>],
         passed: bool,
     },
     /// Users that the tool has, from this instant on. `source`: a process of the tool, whose users add up with those of the others.
@@ -84,6 +97,7 @@ pub(crate) enum Entry<'a> {
     /// Iterations that the tool dropped because it had no free user.
     Dropped {
         at: RecordTime,
+        scenario: &'a str,
         count: u64,
     },
     /// Percentiles of all requests that the tool states: quantile and nanoseconds.
@@ -94,6 +108,11 @@ pub(crate) enum Entry<'a> {
     /// The record has only this share of all requests.
     Sampled {
         share: f64,
+    },
+    /// A line of the record that is no request, such as one for bytes that a server could not read as HTTP.
+    NoRequest {
+        at: RecordTime,
+        line: &'a [u8],
     },
     /// A part of a stream that its reader does not understand, or why.
     Unreadable(&'a [u8]),

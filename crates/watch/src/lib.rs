@@ -2,6 +2,7 @@
 //! its own load.
 //!
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
+//! `tool_scenarios` their scenarios and plans (`k6_options`: those of k6), `late_starts` how late a tool is against its plan,
 //! `plugins` the files that it adds to some of them, `formats` the formats, `summaries` what the tools state about all their requests, `line_source` pipes
 //! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times. Deliberately absent: findings and validity
 //! (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
@@ -9,13 +10,17 @@
 mod entry;
 mod error;
 mod formats;
+mod k6_options;
+mod late_starts;
 mod line_source;
 mod reading;
 mod record_format;
 mod record_source;
 mod seconds;
+mod series_names;
 mod summaries;
 mod tool_process;
+mod tool_scenarios;
 mod tools;
 mod wall_clock;
 mod watch;
@@ -56,9 +61,10 @@ pub fn read_all(
 ) -> Result<Vec<Snapshot>, WatchError> {
     let format = formats::find(format)?;
     let mut reader = (format.make)(choices)?;
+    let unplanned = || vec![tool_scenarios::ToolScenario::unplanned(format.tool, model)];
     let counting = seconds::Counting {
-        scenario: format.tool.into(),
-        model,
+        tool: format.tool.into(),
+        scenarios: choices.k6_options.and_then(|text| k6_options::of_inspection(text, false)).unwrap_or_else(unplanned),
         has_iterations: format.has_iterations,
         users: None,
         series_max: loadstone_plan::RunOptions::default().series_max,

@@ -86,6 +86,8 @@ pub struct ReaderChoices<'a> {
     pub log_format: Option<&'a str>,
     /// The constant rate at which the tool is to send, by its arguments. Requests per second.
     pub rate: Option<f64>,
+    /// What `k6 inspect` prints, in place of running it. For tests.
+    pub k6_options: Option<&'a str>,
 }
 
 /// Creates a reader.

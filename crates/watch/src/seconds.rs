@@ -4,7 +4,7 @@
 //! [`HELD_SECONDS`] later. Until then it is open, and takes the requests that ended in it and the starts of requests that ended later. Memory does not
 //! depend on the length of the record.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use loadstone_metrics::{
@@ -15,14 +15,15 @@ use loadstone_plan::LoadModel;
 use loadstone_units::text;
 
 use crate::entry::{Entry, RecordTime, Timed};
+use crate::late_starts::StartCounts;
+use crate::series_names::{NameBook, SeriesOf, TagBook};
+use crate::tool_scenarios::ToolScenario;
 use crate::wall_clock::WallClock;
 
 /// Seconds that stay open after the record has passed them. A request of at most this time is counted where it started.
 pub const HELD_SECONDS: u32 = 10;
 /// Time by which an entry may be ahead of the clock. Nanoseconds.
 const AHEAD_NS_MAX: i128 = 2_000_000_000;
-/// Distinct names that are looked up. Later ones share one series.
-const NAMES_MAX: usize = 10_000;
 /// Bytes of an unreadable line that are shown.
 const SHOWN_BYTES_MAX: usize = 200;
 
@@ -31,8 +32,10 @@ const S: u64 = 1_000_000_000;
 /// How the entries are to be counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Counting {
-    pub(crate) scenario: Arc<str>,
-    pub(crate) model: LoadModel,
+    /// Entries without a scenario belong to it, if the tool has several.
+    pub(crate) tool: Arc<str>,
+    /// At least one. Of one alone, all entries are part.
+    pub(crate) scenarios: Vec<ToolScenario>,
     pub(crate) has_iterations: bool,
     /// The tool's constant number of users, where the record does not have it.
     pub(crate) users: Option<u64>,
@@ -53,60 +56,56 @@ pub(crate) struct RecordedSeconds {
     /// Where `RecordTime::SinceStart` counts from.
     started_at: Nanos,
     names: NameBook,
+    tags: TagBook,
     users: BTreeMap<u32, u64>,
-    /// Requests that had started and not ended at the end of the last completed second.
-    in_flight: u64,
+    /// In the order of the scenarios.
+    leaves: Vec<LeafState>,
+    /// When the tool's scenarios began to count, by the earliest start and the plan. `None`: nothing has started.
+    test_began: Option<Nanos>,
     record: RecordSlice,
     /// Times of all requests as the tool's own summary counts them.
     times_of_tool: Histogram,
     /// The latest end of an entry.
     reached: Nanos,
     ends_at: Option<Nanos>,
+}
+
+/// One scenario so far.
+#[derive(Default)]
+struct LeafState {
+    starts: StartCounts,
+    /// Started and not ended at the end of the last completed second.
+    in_flight: u64,
     has_begun: bool,
+    /// The latest end of an entry.
+    reached: Nanos,
 }
 
 struct OpenSecond {
     recorder: Recorder,
     ids: Vec<Option<SeriesId>>,
+    leaves: Vec<LeafSecond>,
+    /// Of all requests.
+    in_flight_ns: u64,
+    users: BTreeMap<u32, u64>,
+}
+
+/// One scenario in one second.
+#[derive(Debug, Clone, Default)]
+struct LeafSecond {
     due: u64,
     started: u64,
     ended: u64,
     failed: u64,
     dropped: u64,
     in_flight_ns: u64,
-    users: BTreeMap<u32, u64>,
     first_start: Option<Nanos>,
-}
-
-/// The series of a run by name, so that an entry allocates nothing.
-#[derive(Default)]
-struct NameBook {
-    numbers: HashMap<String, usize>,
-    keys: Vec<SeriesKey>,
-    wanted: String,
-}
-
-impl NameBook {
-    fn number(&mut self, scenario: &Arc<str>, kind: SeriesKind, group: &str, name: &str) -> usize {
-        self.wanted.clear();
-        self.wanted.push(char::from(b'0' + kind as u8));
-        self.wanted.push_str(group);
-        self.wanted.push('\u{1f}');
-        self.wanted.push_str(name);
-        if let Some(number) = self.numbers.get(&self.wanted) {
-            return *number;
-        }
-        if self.numbers.len() >= NAMES_MAX && name != Recorder::OTHER {
-            return self.number(scenario, kind, "", Recorder::OTHER);
-        }
-        self.keys.push(SeriesKey { kind, scenario: Arc::clone(scenario), group: group.into(), name: name.into() });
-        self.numbers.insert(self.wanted.clone(), self.keys.len() - 1);
-        self.keys.len() - 1
-    }
 }
 
 impl RecordedSeconds {
     pub(crate) fn new(counting: Counting, clock: WallClock, started_at: Nanos) -> Self {
+        let leaves = counting.scenarios.iter().map(|_| LeafState::default()).collect();
+        let tags = TagBook::new(counting.series_max as usize);
         Self {
             counting,
             open: VecDeque::new(),
@@ -115,13 +114,14 @@ impl RecordedSeconds {
             clock,
             started_at,
             names: NameBook::default(),
+            tags,
             users: BTreeMap::new(),
-            in_flight: 0,
+            leaves,
+            test_began: None,
             record: RecordSlice::default(),
             times_of_tool: Histogram::new(),
             reached: 0,
             ends_at: None,
-            has_begun: false,
         }
     }
 
@@ -146,9 +146,7 @@ impl RecordedSeconds {
     pub(crate) fn unreadable(&mut self, line: &[u8], at: impl FnOnce() -> String) {
         self.record.unreadable += 1;
         if self.record.unreadable_line.is_none() {
-            let start = &line[..line.len().min(4 * SHOWN_BYTES_MAX)];
-            let shown = String::from_utf8_lossy(start);
-            self.record.unreadable_line = Some(text::printable(&text::bounded(&shown, SHOWN_BYTES_MAX)).into_owned());
+            self.record.unreadable_line = Some(shown(line));
             self.record.unreadable_at = Some(at()).filter(|at| !at.is_empty()).map(|at| text::stored(&at).into_owned());
         }
     }
@@ -157,7 +155,7 @@ impl RecordedSeconds {
     pub(crate) fn take(&mut self, entry: &Entry<'_>, now: Nanos, complete: &mut dyn FnMut(Snapshot)) {
         let at = match entry {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
-            Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } => *at,
+            Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } | Entry::NoRequest { at, .. } => *at,
             Entry::Stated { metric, percentiles } => return self.stated(None, metric, percentiles),
             Entry::Sampled { share } => {
                 self.record.sampled_share = Some(*share);
@@ -184,34 +182,86 @@ impl RecordedSeconds {
         while self.reached / S > u64::from(self.first + HELD_SECONDS) {
             complete(self.complete_first(None));
         }
+        self.count(entry, at);
+    }
+
+    fn count(&mut self, entry: &Entry<'_>, at: Nanos) {
         match entry {
             Entry::Request(timed) => {
                 self.timed(SeriesKind::Request, timed, at);
                 self.times_of_tool.record(timed.stated_ns.unwrap_or(timed.duration_ns));
-                if !self.counting.has_iterations {
-                    self.leaf(timed, at);
+                let leaf = self.leaf_of(timed.scenario);
+                if let Some(leaf) = leaf {
+                    self.begins(leaf, at.saturating_sub(timed.duration_ns), at);
+                    if !self.counting.has_iterations {
+                        self.leaf(leaf, timed, at);
+                    }
                 }
-                self.add_in_flight(at.saturating_sub(timed.duration_ns), at);
+                self.add_in_flight(leaf, at.saturating_sub(timed.duration_ns), at);
             }
             Entry::Group(timed) => self.timed(SeriesKind::Group, timed, at),
             Entry::Iteration(timed) => {
                 self.timed(SeriesKind::Iteration, timed, at);
-                self.leaf(timed, at);
+                if let Some(leaf) = self.leaf_of(timed.scenario) {
+                    self.begins(leaf, at.saturating_sub(timed.duration_ns), at);
+                    self.leaf(leaf, timed, at);
+                }
             }
-            Entry::Check { name, group, passed, .. } => {
-                let number = self.names.number(&self.counting.scenario, SeriesKind::Check, group, name);
-                let key = self.names.keys[number].clone();
+            Entry::Check { name, scenario, group, passed, tags, .. } => {
+                let (number, key) = self.series(SeriesKind::Check, scenario, group, name);
+                let tags = self.tags.known(number, tags);
                 let second = self.second(at);
                 let id = second.id(number, &key);
                 second.recorder.check(id, *passed);
+                if let Some(part) = tags.and_then(|tags| second.recorder.tagged(id, &tags)) {
+                    second.recorder.check_tagged(part, *passed);
+                }
             }
             Entry::Users { source, count, .. } => _ = self.second(at).users.insert(*source, *count),
-            Entry::Dropped { count, .. } => {
+            Entry::Dropped { scenario, count, .. } => {
                 self.record.dropped += count;
-                self.second(at).dropped += count;
+                if let Some(leaf) = self.leaf_of(scenario) {
+                    if self.counting.scenarios[leaf].has_pace() {
+                        self.leaves[leaf].starts.dropped(at, self.first, *count);
+                    }
+                    self.second(at).leaves[leaf].dropped += count;
+                }
+            }
+            Entry::NoRequest { line, .. } => {
+                self.record.no_requests += 1;
+                if self.record.no_request_line.is_none() {
+                    self.record.no_request_line = Some(shown(line));
+                }
             }
             Entry::Stated { .. } | Entry::Sampled { .. } | Entry::Unreadable(_) => {}
         }
+    }
+
+    /// The scenario with this name. A tool with one scenario need not name it.
+    fn leaf_of(&self, scenario: &str) -> Option<usize> {
+        match self.counting.scenarios.as_slice() {
+            [only] if scenario.is_empty() || !only.is_named => Some(0),
+            all => all.iter().position(|one| *one.name == *scenario),
+        }
+    }
+
+    /// The number and the key of a series.
+    fn series(&mut self, kind: SeriesKind, scenario: &str, group: &str, name: &str) -> (usize, SeriesKey) {
+        let scenario = match self.leaf_of(scenario) {
+            Some(leaf) => Arc::clone(&self.counting.scenarios[leaf].name),
+            None if scenario.is_empty() => Arc::clone(&self.counting.tool),
+            None => scenario.into(),
+        };
+        let name = if kind == SeriesKind::Iteration { &*scenario } else { name };
+        let number = self.names.number(SeriesOf { kind, scenario: &scenario, group, name });
+        (number, self.names.keys[number].clone())
+    }
+
+    /// An entry of a scenario shows when the test began at the latest.
+    fn begins(&mut self, leaf: usize, started: Nanos, ended: Nanos) {
+        let began = started.saturating_sub(self.counting.scenarios[leaf].first_start_ns());
+        self.test_began = Some(self.test_began.map_or(began, |known| known.min(began)));
+        self.leaves[leaf].reached = self.leaves[leaf].reached.max(ended);
     }
 
     /// Adds percentiles that a tool states, next to those of the requests so far. `tool`: if it is not the one that wrote the record.
@@ -243,9 +293,8 @@ impl RecordedSeconds {
     }
 
     fn timed(&mut self, kind: SeriesKind, timed: &Timed<'_>, ended: Nanos) {
-        let name = if kind == SeriesKind::Iteration { &*self.counting.scenario } else { timed.name };
-        let number = self.names.number(&self.counting.scenario, kind, timed.group, name);
-        let key = self.names.keys[number].clone();
+        let (number, key) = self.series(kind, timed.scenario, timed.group, timed.name);
+        let tags = self.tags.known(number, timed.tags);
         let is_before = ended / S < u64::from(self.first);
         self.record.ended_early += u64::from(is_before && kind == SeriesKind::Request);
         let started = ended.saturating_sub(timed.duration_ns);
@@ -264,6 +313,9 @@ impl RecordedSeconds {
         let second = self.second(ended);
         let id = second.id(number, &key);
         second.recorder.record(id, &sample);
+        if let Some(part) = tags.and_then(|tags| second.recorder.tagged(id, &tags)) {
+            second.recorder.record_tagged(part, &sample);
+        }
         if timed.outcome.is_failure() && kind == SeriesKind::Request {
             let of_status = format!("status {}", timed.status);
             let message = if timed.message.is_empty() && timed.status > 0 { of_status.as_str() } else { timed.message };
@@ -272,25 +324,32 @@ impl RecordedSeconds {
     }
 
     /// Counts the start and the end of what is the unit of the load.
-    fn leaf(&mut self, timed: &Timed<'_>, ended: Nanos) {
+    fn leaf(&mut self, leaf: usize, timed: &Timed<'_>, ended: Nanos) {
         let started = ended.saturating_sub(timed.duration_ns);
         if started / S < u64::from(self.first) {
             self.record.started_early += 1;
         }
-        self.second(started.saturating_sub(timed.late_ns)).due += 1;
-        let second = self.second(started);
-        second.started += 1;
-        second.first_start = Some(second.first_start.map_or(started, |first| first.min(started)));
-        let second = self.second(ended);
-        second.ended += 1;
-        second.failed += u64::from(timed.outcome != Outcome::Passed);
+        if self.counting.scenarios[leaf].has_pace() {
+            self.leaves[leaf].starts.started(started, self.first);
+        }
+        self.second(started.saturating_sub(timed.late_ns)).leaves[leaf].due += 1;
+        let of_start = &mut self.second(started).leaves[leaf];
+        of_start.started += 1;
+        of_start.first_start = Some(of_start.first_start.map_or(started, |first| first.min(started)));
+        let of_end = &mut self.second(ended).leaves[leaf];
+        of_end.ended += 1;
+        of_end.failed += u64::from(timed.outcome != Outcome::Passed);
     }
 
-    fn add_in_flight(&mut self, started: Nanos, ended: Nanos) {
+    fn add_in_flight(&mut self, leaf: Option<usize>, started: Nanos, ended: Nanos) {
         let mut from = started.max(u64::from(self.first) * S);
         while from < ended {
             let to = ended.min((from / S + 1) * S);
-            self.second(from).in_flight_ns += to - from;
+            let second = self.second(from);
+            second.in_flight_ns += to - from;
+            if let Some(leaf) = leaf {
+                second.leaves[leaf].in_flight_ns += to - from;
+            }
             from = to;
         }
     }
@@ -300,18 +359,8 @@ impl RecordedSeconds {
         let index = (at / S).saturating_sub(u64::from(self.first)) as usize;
         while self.open.len() <= index {
             let (recorder, ids) = self.pool.pop().unwrap_or_else(|| (Recorder::new(0, self.counting.series_max), Vec::new()));
-            self.open.push_back(OpenSecond {
-                recorder,
-                ids,
-                due: 0,
-                started: 0,
-                ended: 0,
-                failed: 0,
-                dropped: 0,
-                in_flight_ns: 0,
-                users: BTreeMap::new(),
-                first_start: None,
-            });
+            let leaves = vec![LeafSecond::default(); self.counting.scenarios.len()];
+            self.open.push_back(OpenSecond { recorder, ids, leaves, in_flight_ns: 0, users: BTreeMap::new() });
         }
         &mut self.open[index]
     }
@@ -323,18 +372,46 @@ impl RecordedSeconds {
         let end_ns = end.unwrap_or(begin + S).max(begin);
         self.second(begin);
         let mut second = self.open.pop_front().expect("the line above opened it");
-        self.first += 1;
         self.users.append(&mut second.users);
-        self.in_flight = (self.in_flight + second.started).saturating_sub(second.ended);
         let mut snapshot = second.recorder.drain(number, begin, end_ns);
-        let users = match (self.counting.model, self.users.is_empty()) {
-            (LoadModel::Arrivals, _) => self.in_flight,
-            (LoadModel::Users, false) => self.users.values().sum(),
-            // Nothing states the users: the requests in flight are a lower bound.
-            (LoadModel::Users, true) => self.counting.users.unwrap_or_else(|| second.in_flight_ns.div_ceil(S)),
-        };
-        let is_open = self.counting.model == LoadModel::Arrivals;
-        let mut leaf = LeafSlice {
+        for (leaf, of_leaf) in second.leaves.iter().enumerate() {
+            let mut slice = self.leaf_slice(leaf, of_leaf, (begin, end_ns));
+            let scenario = &self.counting.scenarios[leaf];
+            let state = &mut self.leaves[leaf];
+            if scenario.has_pace() {
+                let began = self.test_began.map(|began| began.saturating_add(scenario.starts_after_ns));
+                state.starts.complete(number, scenario, began, &mut self.record.late_starts);
+            }
+            let is_only = self.counting.scenarios.len() == 1;
+            if !state.has_begun && (of_leaf.started > 0 || (end.is_some() && is_only)) {
+                state.has_begun = true;
+                let at = of_leaf.first_start.unwrap_or(begin);
+                slice.changes.push(LeafChange::Began { at, scenario: Arc::clone(&scenario.name) });
+                snapshot.marks.push(loadstone_metrics::Mark { at, kind: MarkKind::LeafBegan, text: scenario.name.to_string() });
+            }
+            if end.is_some() && state.has_begun {
+                slice.changes.push(LeafChange::LoadEnded { at: if is_only { self.reached } else { state.reached } });
+            }
+            snapshot.leaves.push(slice);
+        }
+        self.first += 1;
+        if let Some(generator) = snapshot.generator.first_mut() {
+            (generator.wall_ns, generator.in_flight_ns) = (end_ns - begin, second.in_flight_ns);
+        }
+        snapshot.tags_overflow += self.tags.take_overflow();
+        snapshot.record = Some(std::mem::take(&mut self.record));
+        self.pool.push((second.recorder, second.ids));
+        snapshot
+    }
+
+    /// One scenario in the second that is completed.
+    fn leaf_slice(&mut self, leaf: usize, second: &LeafSecond, (begin, end): (Nanos, Nanos)) -> LeafSlice {
+        let in_flight = (self.leaves[leaf].in_flight + second.started).saturating_sub(second.ended);
+        self.leaves[leaf].in_flight = in_flight;
+        let is_open = self.counting.scenarios[leaf].model == LoadModel::Arrivals;
+        let users = if is_open { in_flight } else { self.users_of(leaf, second, begin) };
+        LeafSlice {
+            leaf: leaf as u32,
             started: second.started,
             ended: second.ended,
             failed: second.failed,
@@ -342,25 +419,25 @@ impl RecordedSeconds {
             users_asked: if is_open { 0 } else { users },
             users_active: users,
             users_peak: users,
-            active_ns: if is_open { second.in_flight_ns } else { users * (end_ns - begin) },
+            active_ns: if is_open { second.in_flight_ns } else { users * (end - begin) },
             ..LeafSlice::default()
-        };
-        if !self.has_begun && (second.started > 0 || end.is_some()) {
-            self.has_begun = true;
-            let at = second.first_start.unwrap_or(begin);
-            leaf.changes.push(LeafChange::Began { at, scenario: Arc::clone(&self.counting.scenario) });
-            snapshot.marks.push(loadstone_metrics::Mark { at, kind: MarkKind::LeafBegan, text: self.counting.scenario.to_string() });
         }
-        if end.is_some() {
-            leaf.changes.push(LeafChange::LoadEnded { at: self.reached });
+    }
+
+    /// Users of a scenario with closed load.
+    fn users_of(&self, leaf: usize, second: &LeafSecond, begin: Nanos) -> u64 {
+        if self.counting.scenarios.len() > 1 {
+            // The tool counts the users of all scenarios together: those of each are what is planned, as long as it has requests.
+            let scenario = &self.counting.scenarios[leaf];
+            let is_active = begin <= self.leaves[leaf].reached;
+            let began = self.test_began.filter(|_| is_active).map(|began| began.saturating_add(scenario.starts_after_ns));
+            return began.map_or(0, |began| scenario.users_at((begin as f64 + S as f64 / 2.0 - began as f64) / 1e9).round() as u64);
         }
-        snapshot.leaves = vec![leaf];
-        if let Some(generator) = snapshot.generator.first_mut() {
-            (generator.wall_ns, generator.in_flight_ns) = (end_ns - begin, second.in_flight_ns);
+        if self.users.is_empty() {
+            // Nothing states the users: the requests in flight are a lower bound.
+            return self.counting.users.unwrap_or_else(|| second.in_flight_ns.div_ceil(S));
         }
-        snapshot.record = Some(std::mem::take(&mut self.record));
-        self.pool.push((second.recorder, second.ids));
-        snapshot
+        self.users.values().sum()
     }
 }
 
@@ -371,4 +448,10 @@ impl OpenSecond {
         }
         *self.ids[number].get_or_insert_with(|| self.recorder.series(key))
     }
+}
+
+/// A line of the record as it is stored.
+fn shown(line: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN_BYTES_MAX)]);
+    text::printable(&text::bounded(&start, SHOWN_BYTES_MAX)).into_owned()
 }

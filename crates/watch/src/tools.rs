@@ -11,9 +11,11 @@ use tempfile::TempDir;
 
 use crate::error::WatchError;
 use crate::formats;
+use crate::k6_options;
 use crate::line_source::RecordPlace;
 use crate::record_format::{RecordFormat, RecordParts};
 use crate::summaries::{self, SummaryPlace};
+use crate::tool_scenarios::ToolScenario;
 
 const LOCUST_PLUGIN: &str = include_str!("plugins/locust.py");
 const NODE_PLUGIN: &str = include_str!("plugins/node.cjs");
@@ -42,7 +44,8 @@ pub struct WatchChoices {
 /// A command and its record, ready to start.
 pub(crate) struct PreparedTool {
     pub(crate) format: &'static RecordFormat,
-    pub(crate) model: LoadModel,
+    /// At least one.
+    pub(crate) scenarios: Vec<ToolScenario>,
     pub(crate) place: RecordPlace,
     /// Exporters send the record to this address, in place of `place`.
     pub(crate) listen: Option<SocketAddr>,
@@ -148,8 +151,15 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
     }
     // k6 and Locust state their percentiles elsewhere, and draw on a terminal.
     prepared.reads_output = known.is_none_or(|tool| !matches!(tool.format, "k6-json" | "locust"));
-    if choices.model.is_none() && format.name == "k6-json" && uses_arrivals(&choices.command) {
-        prepared.model = LoadModel::Arrivals;
+    let is_k6 = known.is_some_and(|tool| tool.format == "k6-json" && format.name == "k6-json");
+    if let Some(scenarios) = is_k6.then(|| k6_options::inspect(&choices.command)).flatten() {
+        prepared.scenarios = scenarios;
+    }
+    if let Some(model) = choices.model {
+        prepared.scenarios.iter_mut().filter(|scenario| scenario.model != model).for_each(|scenario| {
+            // A plan of users says nothing about arrivals.
+            (scenario.model, scenario.stages) = (model, Vec::new());
+        });
     }
     Ok(prepared)
 }
@@ -193,12 +203,6 @@ fn by_name(path: &Path) -> &'static str {
     }
 }
 
-/// Whether a script given to k6 has an executor that starts iterations at a rate.
-fn uses_arrivals(command: &[String]) -> bool {
-    let scripts = command.iter().skip(1).filter(|argument| argument.ends_with(".js") || argument.ends_with(".ts"));
-    scripts.filter_map(|path| std::fs::read_to_string(path).ok()).any(|text| text.contains("arrival-rate"))
-}
-
 /// Finds a program as the system would.
 fn find(program: &str) -> Result<(), WatchError> {
     if program.contains('/') {
@@ -218,7 +222,7 @@ impl PreparedTool {
     fn new(format: &'static RecordFormat, model: LoadModel, command: &[String]) -> Self {
         Self {
             format,
-            model,
+            scenarios: vec![ToolScenario::unplanned(format.tool, model)],
             place: RecordPlace::Pipe(PathBuf::new()),
             listen: None,
             command: command.iter().map(OsString::from).collect(),

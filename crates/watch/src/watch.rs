@@ -22,6 +22,7 @@ use crate::record_source::RecordSource;
 use crate::seconds::Counting;
 use crate::summaries::{OutputCopy, PrintedTail, SummaryPlace};
 use crate::tool_process::{CpuUse, ToolProcess};
+use crate::tool_scenarios::ToolScenario;
 use crate::tools::{self, PreparedTool, WatchChoices};
 
 /// Time between two checks of controls, seconds and the command.
@@ -68,7 +69,8 @@ impl Watch {
     /// [`WatchError`]
     pub fn prepare(choices: &WatchChoices, limits: WatchLimits) -> Result<Self, WatchError> {
         let mut tool = tools::prepare(choices)?;
-        let reader = (tool.format.make)(ReaderChoices { log_format: choices.log_format.as_deref(), rate: tool.rate })?;
+        let reader =
+            (tool.format.make)(ReaderChoices { log_format: choices.log_format.as_deref(), rate: tool.rate, ..ReaderChoices::default() })?;
         if let Some(pid) = limits.pid
             && ToolProcess::existing(pid).is_none()
         {
@@ -117,8 +119,8 @@ impl Watch {
     /// The plan of a run with this load, and nothing else. `command`: as it may be shown.
     pub fn plan(&self, name: &str, command: Vec<String>) -> TestPlan {
         let format = self.tool.format;
-        let profile = LoadProfile::Recorded { model: self.tool.model };
-        let load = Load::Run(ScenarioRun::new(ScenarioId(0), profile));
+        let mut leaves: Vec<Load> = self.tool.scenarios.iter().zip(0..).map(|(scenario, number)| leaf(scenario, number)).collect();
+        let load = if leaves.len() == 1 { leaves.remove(0) } else { Load::Parallel(leaves) };
         TestPlan {
             recorded: Some(RecordedLoad {
                 tool: format.tool.to_owned(),
@@ -129,13 +131,17 @@ impl Watch {
                 planned_requests: self.tool.planned_requests,
                 lacks: self.lacks().map(str::to_owned).collect(),
             }),
-            ..TestPlan::new(name, [format.tool], load)
+            ..TestPlan::new(name, self.tool.scenarios.iter().map(|scenario| scenario.name.to_string()), load)
         }
     }
 
     /// What the record does not contain.
     fn lacks(&self) -> impl Iterator<Item = &'static str> {
-        let schedule = (!self.reader.knows_schedule()).then_some("the schedule: when each request was due");
+        let schedule = match (self.reader.knows_schedule(), self.tool.scenarios.iter().any(ToolScenario::has_pace)) {
+            (true, _) => None,
+            (false, true) => Some("when each request was due (starts of iterations are compared with the planned rate)"),
+            (false, false) => Some("the schedule: when each request was due"),
+        };
         schedule.into_iter().chain(self.tool.format.lacks.iter().copied())
     }
 
@@ -156,6 +162,12 @@ impl Watch {
         active.apply(asked);
         active.run(controls, on_event)
     }
+}
+
+/// A scenario as a part of the plan.
+fn leaf(scenario: &ToolScenario, number: u32) -> Load {
+    let profile = LoadProfile::Recorded { model: scenario.model };
+    Load::Run(ScenarioRun { start_after_ns: scenario.starts_after_ns, ..ScenarioRun::new(ScenarioId(number), profile) })
 }
 
 /// Starts to copy the outputs of a command that pass through Loadstone.
@@ -197,10 +209,9 @@ struct ActiveWatch {
 impl ActiveWatch {
     fn start(watch: Watch, options: &RunOptions, zero: Monotonic) -> Result<Self, WatchError> {
         let Watch { tool, reader, source, limits, quiet_stdout } = watch;
-        let scenario: Arc<str> = tool.format.tool.into();
         let counting = Counting {
-            scenario,
-            model: tool.model,
+            tool: tool.format.tool.into(),
+            scenarios: tool.scenarios,
             has_iterations: tool.format.has_iterations,
             users: tool.users,
             series_max: options.series_max,

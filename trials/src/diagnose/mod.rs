@@ -13,6 +13,7 @@ mod results;
 mod sample;
 mod score;
 mod trial;
+mod watched;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use checkout::process;
 use clap::Args;
 
 use self::judging::{Catalogue, Cell, CellConclusion, Rating};
+pub(crate) use self::watched::{WatchFindingsOptions, watch_findings};
 use crate::lab::system::LabSystem;
 
 #[derive(Args, Default)]

@@ -81,6 +81,7 @@ const RECORDED_CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Other, recorded::stated::check),
     (CheckedThing::Evidence, recorded::tool_cpu::check),
     (CheckedThing::Other, recorded::complete::check),
+    (CheckedThing::Other, recorded::no_request::check),
     (CheckedThing::Other, recorded::sampled::check),
     (CheckedThing::Other, recorded::clock::check),
     (CheckedThing::Other, recorded::lacks::check),

@@ -54,6 +54,53 @@ fn without_a_schedule_late_sends_are_not_judged_and_the_check_says_so() {
     assert_eq!((found.grade, found.evidence.as_str()), (None, "not judged: the record does not show when a request was due"));
 }
 
+/// k6 with a planned rate: 20 s of 100 iterations a second, of which so many are late by so much. Its requests take 30 ms.
+fn late_starts(late: u64, by: u64) -> ValidityCheck {
+    let second = |number: u32| {
+        let mut record = RecordSlice::default();
+        record.late_starts.record_n(0, 100 - late);
+        record.late_starts.record_n(by, late);
+        Snapshot { record: Some(record), ..Slice::new(number).requests("A", 100, 30 * MS).arrivals(100).done() }
+    };
+    check(&conclude(&run_of(recorded(LoadModel::Arrivals, false), (0..20).map(second).collect())), "late-sends")
+}
+
+#[test]
+fn starts_after_the_planned_rate_are_judged_by_what_they_add_to_the_p99() {
+    let in_time = late_starts(0, 0);
+    assert_eq!((in_time.grade, in_time.evidence.as_str()), (Some(Grade::Valid), "vegeta started 2,000 of 2,000 iterations as planned"));
+    let few = late_starts(1, 40 * MS);
+    assert_eq!(few.grade, Some(Grade::Valid));
+    assert!(few.evidence.ends_with("1,980 of 2,000 iterations as planned; the latest was 40.0 ms late"), "{}", few.evidence);
+    assert_eq!(late_starts(2, 7 * MS).grade, Some(Grade::Valid));
+    assert_eq!(late_starts(2, 40 * MS).grade, Some(Grade::Suspect));
+    let long = late_starts(2, 900 * MS);
+    assert_eq!(long.grade, Some(Grade::Invalid));
+    assert!(long.evidence.contains("p99 is 30.0 ms from the send, and up to 930 ms from the instant"), "{}", long.evidence);
+}
+
+/// An access log with so many lines that are no request, of 1,000.
+fn no_requests(count: u64) -> ValidityCheck {
+    let record = RecordSlice {
+        entries: 1_000,
+        no_requests: count,
+        no_request_line: (count > 0).then(|| "<BADREQ>".to_owned()),
+        ..RecordSlice::default()
+    };
+    let last = Snapshot { record: Some(record), ..Slice::new(0).requests("A", 1_000 - count, 30 * MS).arrivals(1_000).done() };
+    check(&conclude(&run_of(recorded(LoadModel::Arrivals, true), vec![last])), "lines-without-request")
+}
+
+#[test]
+fn a_few_lines_without_a_request_do_not_matter_and_many_do() {
+    assert_eq!(no_requests(0).grade, None);
+    let few = no_requests(10);
+    assert_eq!((few.grade, few.advice.as_str()), (Some(Grade::Valid), ""));
+    assert!(few.evidence.starts_with("10 of 1,000 lines (1.00 %) are no request, such as \"<BADREQ>\""), "{}", few.evidence);
+    assert_eq!(no_requests(11).grade, Some(Grade::Suspect));
+    assert_eq!(no_requests(501).grade, Some(Grade::Invalid));
+}
+
 /// A run of 800 planned requests with so many in its record.
 fn planned(found: u64, end: CommandEnd) -> ValidityCheck {
     let mut plan = recorded(LoadModel::Arrivals, true);

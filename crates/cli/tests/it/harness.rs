@@ -6,6 +6,7 @@
 mod ended;
 mod folder;
 mod mcp_client;
+mod mcp_http;
 pub(crate) mod nats;
 pub(crate) mod network_namespace;
 pub(crate) mod raw;
@@ -15,3 +16,4 @@ mod shared_server;
 pub(crate) use ended::{Ended, fairly};
 pub(crate) use folder::{Folder, Running, once, once_with};
 pub(crate) use mcp_client::McpClient;
+pub(crate) use mcp_http::McpHttpServer;

@@ -48,6 +48,8 @@ mod tutorial;
 mod ui;
 mod url;
 mod watch;
+mod watch_k6;
+mod watch_logs;
 mod watch_spans;
 mod wire;
 mod workers;

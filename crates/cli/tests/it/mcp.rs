@@ -6,10 +6,9 @@ use std::process::Stdio;
 
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 use loadstone_stub::{Behaviour, BodySource, Server};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, McpClient, server};
+use crate::harness::{Folder, McpClient, McpHttpServer, server};
 
 /// Buyers loop, and their checkouts share the shop's pool of connections, which an experiment can change.
 const POOL: &str = r#"import { knob, param, scenario, test, users } from "loadstone";
@@ -77,11 +76,13 @@ fn every_tool_has_a_schema_and_says_what_it_changes() {
     assert!(client.close().success());
 }
 
+/// Over streamable HTTP. The tests below use standard input and output.
 #[test]
 fn a_client_drives_a_whole_diagnosis() {
     let shop = DemoShop::start(DemoOptions::default()).unwrap();
     let folder = Folder::new().file("pool.load.ts", POOL);
-    let client = client(&folder, &[]);
+    let server = McpHttpServer::start(&folder);
+    let client = server.client(&server.token, None).expect("the handshake");
     let tests = client.data("list_tests", &json!({}));
     assert_eq!((&tests["tests"][0]["file"], &tests["tests"][0]["knobs"][0]["name"]), (&json!("pool.load.ts"), &json!("pool")), "{tests}");
     let parameters = json!({ "target": shop.url() });
@@ -286,15 +287,11 @@ fn longest(value: &Value) -> usize {
 fn http_needs_the_token_and_a_name_of_this_machine() {
     let folder = Folder::new();
     folder.run(&["mcp", ".", "--http", "0.0.0.0:0"]).code(2).says("listens on loopback only");
-    let mut command = folder.command(&["mcp", ".", "--http", "127.0.0.1:0"]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
-    let mut lines = BufReader::new(child.stderr.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
-    let line = lines.find(|line| line.contains("http://")).expect("the address is printed");
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split("/mcp").next()).expect("an address").to_owned();
-    let token = lines.find_map(|line| line.split("Bearer ").nth(1).map(str::to_owned)).expect("the token is printed");
+    let server = McpHttpServer::start(&folder);
+    let (address, token) = (&server.address, &server.token);
     let ask = |headers: &str| {
         let body = initialize().to_string();
-        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let mut stream = TcpStream::connect(address).expect("it listens");
         write!(
             stream,
             "POST /mcp HTTP/1.1\r\n{headers}Connection: close\r\nContent-Type: application/json\r\nAccept: application/json, \
@@ -316,8 +313,30 @@ fn http_needs_the_token_and_a_name_of_this_machine() {
     assert!(ask(&format!("{host}{bearer}Origin: http://evil.example\r\n")).starts_with("HTTP/1.1 403"));
     let served = ask(&format!("{host}{bearer}"));
     assert!(served.starts_with("HTTP/1.1 200") && served.contains("\"name\":\"loadstone\""), "{served}");
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
-    assert!(child.wait().expect("it ends").success());
+    assert!(server.interrupt().success());
+}
+
+/// The same by the SDK's client, which a user's program would use.
+#[test]
+fn an_http_client_without_the_token_or_of_a_web_site_is_refused() {
+    let folder = Folder::new().file("visit.load.ts", &Visits::of("http://127.0.0.1:1", "arrivals(1).for(\"1s\")").text());
+    let server = McpHttpServer::start(&folder);
+    let refused = |token: &str, origin| server.client(token, origin).err().expect("it is refused");
+    for wrong in ["0".repeat(server.token.len()), String::new(), server.token[1..].to_owned()] {
+        let problem = refused(&wrong, None);
+        assert!(problem.contains("AuthRequired") && problem.contains("Bearer"), "{problem}");
+    }
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1"] {
+        let problem = refused(&server.token, Some(origin));
+        assert!(problem.contains("403"), "{origin}: {problem}");
+    }
+    // Two clients at a time, and what the first one does is still there for the second.
+    let (first, second) = (server.client(&server.token, None).unwrap(), server.client(&server.token, None).unwrap());
+    assert_eq!(first.tools().len(), second.tools().len());
+    assert_eq!(first.data("list_tests", &json!({}))["tests"][0]["file"], "visit.load.ts");
+    assert!(second.problem("inspect", &json!({ "file": "missing.load.ts" })).contains("missing.load.ts"));
+    drop((first, second));
+    assert!(server.interrupt().success());
 }
 
 /// Its parameters are the variables that the script reads.

@@ -13,6 +13,10 @@ use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLi
 const EXAMPLE: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#;
 
+/// Statuses of servers for connections on which no request arrived, or none that they could read: none, Bad Request, Request Timeout, nginx's "client
+/// closed the connection", HTTP Version Not Supported.
+const WITHOUT_REQUEST: [u16; 5] = [0, 400, 408, 499, 505];
+
 pub(super) const FORMAT: RecordFormat = RecordFormat {
     name: "access-log",
     tool: "an access log",
@@ -60,7 +64,16 @@ impl RecordReader for AccessLogReader {
         }
         let logged = self.format.line(&text, &mut self.times).ok_or(UnreadableLine)?;
         let ended = logged.ended().and_then(|RecordedTime { ns, .. }| u64::try_from(ns).ok()).ok_or(UnreadableLine)?;
-        let (duration_ns, status) = (logged.duration().ok_or(UnreadableLine)?, logged.status.ok_or(UnreadableLine)?);
+        let status = logged.status.ok_or(UnreadableLine)?;
+        if !logged.is_request() && WITHOUT_REQUEST.contains(&status) {
+            take(&Entry::NoRequest { at: RecordTime::Wall(ended), line });
+            return Ok(());
+        }
+        // A request that the server has processed has a name.
+        if logged.target.is_empty() {
+            return Err(UnreadableLine);
+        }
+        let duration_ns = logged.duration().ok_or(UnreadableLine)?;
         take(&Entry::Request(Timed {
             status,
             outcome: if status == 0 { Outcome::Reset } else { outcome_of(status) },

@@ -2,14 +2,19 @@
 //!
 //! k6 writes the metrics of one request one after another, with equal time and tags. `http_req_duration` lacks the time before the request was sent, which
 //! `http_req_blocked` has (it includes connecting and TLS). A request here takes both, because the user waits for both.
+//!
+//! The tag `scenario` names the part of the load, `name` the request, and the innermost group of `group` its group. Tags that are not k6's own are the
+//! user's: they are counted apart, as k6's sub-metrics are.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use loadstone_metrics::{Outcome, Phases};
 use loadstone_plan::LoadModel;
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use crate::entry::{Entry, RecordTime, Timed, outcome_of, outcome_of_error};
+use crate::entry::{Entry, EntryTag, RecordTime, Timed, outcome_of, outcome_of_error};
 use crate::record_format::{RecordFormat, RecordParts, RecordReader, UnreadableLine};
 
 pub(super) const FORMAT: RecordFormat = RecordFormat {
@@ -34,7 +39,9 @@ struct PendingRequest {
     time: String,
     at: RecordTime,
     name: String,
+    scenario: String,
     group: String,
+    tags: Vec<EntryTag<'static>>,
     status: u16,
     error: String,
     /// `expected_response` is false.
@@ -59,29 +66,73 @@ struct K6Point<'a> {
     tags: K6Tags<'a>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct K6Tags<'a> {
-    #[serde(borrow)]
     name: Cow<'a, str>,
-    #[serde(borrow)]
     method: Cow<'a, str>,
-    #[serde(borrow)]
     status: Cow<'a, str>,
-    #[serde(borrow)]
     group: Cow<'a, str>,
-    #[serde(borrow)]
     check: Cow<'a, str>,
-    #[serde(borrow)]
     error: Cow<'a, str>,
-    #[serde(borrow)]
     error_code: Cow<'a, str>,
-    #[serde(borrow)]
     expected_response: Cow<'a, str>,
-    #[serde(borrow)]
     scenario: Cow<'a, str>,
-    #[serde(borrow)]
     service: Cow<'a, str>,
+    /// Those of the user, in k6's order: sorted by name.
+    others: Vec<EntryTag<'a>>,
+}
+
+/// A string without a copy, where it has no escapes.
+#[derive(Deserialize)]
+struct TagText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for K6Tags<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(TagsVisitor)
+    }
+}
+
+struct TagsVisitor;
+
+impl<'de> Visitor<'de> for TagsVisitor {
+    type Value = K6Tags<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tags")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut tags = K6Tags::default();
+        while let Some((TagText(name), TagText(value))) = map.next_entry()? {
+            match &*name {
+                "name" => tags.name = value,
+                "method" => tags.method = value,
+                "status" => tags.status = value,
+                "group" => tags.group = value,
+                "check" => tags.check = value,
+                "error" => tags.error = value,
+                "error_code" => tags.error_code = value,
+                "expected_response" => tags.expected_response = value,
+                "scenario" => tags.scenario = value,
+                "service" => tags.service = value,
+                // Of k6, and not needed: most of them differ with each request.
+                "url" | "proto" | "subproto" | "tls_version" | "ip" | "iter" | "vu" | "ocsp_status" | "rpc_type" => {}
+                _ => tags.others.push((name, value)),
+            }
+        }
+        Ok(tags)
+    }
+}
+
+impl K6Tags<'_> {
+    /// The scenario. `setup` and `teardown` run outside of all scenarios.
+    fn scenario(&self) -> &str {
+        let first_group = || self.group.strip_prefix("::").and_then(|path| path.split("::").next());
+        match &*self.scenario {
+            "" => first_group().filter(|group| matches!(*group, "setup" | "teardown")).unwrap_or(""),
+            scenario => scenario,
+        }
+    }
 }
 
 /// The metrics that matter, by their names.
@@ -141,21 +192,21 @@ impl K6Reader {
             return Ok(());
         }
         let at = wall(time)?;
-        let duration_ns = milliseconds(*value);
-        let group = group(&tags.group);
+        let (scenario, group) = (tags.scenario(), group(&tags.group));
+        let timed = |name| Timed { scenario, tags: &tags.others, ..Timed::new(name, at, milliseconds(*value)) };
         match line.metric {
             "http_reqs" => self.pending = Some(PendingRequest::new((*time).to_owned(), at, tags)),
             "grpc_req_duration" => {
                 let name =
                     if tags.service.is_empty() { tags.name.clone() } else { Cow::Owned(format!("{}/{}", tags.service, tags.method)) };
                 let outcome = if matches!(&*tags.status, "0" | "") { Outcome::Passed } else { Outcome::Status };
-                take(&Entry::Request(Timed { group, outcome, ..Timed::new(&name, at, duration_ns) }));
+                take(&Entry::Request(Timed { group, outcome, ..timed(&name) }));
             }
-            "iteration_duration" => take(&Entry::Iteration(Timed::new(&tags.scenario, at, duration_ns))),
-            "group_duration" if !group.is_empty() => take(&Entry::Group(Timed::new(group, at, duration_ns))),
-            "checks" => take(&Entry::Check { at, name: &tags.check, group, passed: *value > 0.0 }),
+            "iteration_duration" => take(&Entry::Iteration(timed(""))),
+            "group_duration" if !group.is_empty() => take(&Entry::Group(Timed { group: parent(&tags.group), ..timed(group) })),
+            "checks" => take(&Entry::Check { at, name: &tags.check, scenario, group, tags: &tags.others, passed: *value > 0.0 }),
             "vus" => take(&Entry::Users { at, source: 0, count: value.max(0.0) as u64 }),
-            "dropped_iterations" => take(&Entry::Dropped { at, count: value.max(0.0) as u64 }),
+            "dropped_iterations" => take(&Entry::Dropped { at, scenario, count: value.max(0.0) as u64 }),
             _ => {}
         }
         Ok(())
@@ -170,7 +221,9 @@ impl K6Reader {
             (status, true) => outcome_of(status),
         };
         take(&Entry::Request(Timed {
+            scenario: &pending.scenario,
             group: &pending.group,
+            tags: &pending.tags,
             outcome,
             status: pending.status,
             message: if pending.status == 0 { &pending.error } else { "" },
@@ -190,7 +243,9 @@ impl PendingRequest {
             time,
             at,
             name,
+            scenario: tags.scenario().to_owned(),
             group: group(&tags.group).to_owned(),
+            tags: tags.others.iter().map(|(name, value)| (owned(name), owned(value))).collect(),
             status: tags.status.parse().unwrap_or(0),
             error,
             is_unexpected: tags.expected_response == "false",
@@ -217,6 +272,15 @@ impl PendingRequest {
 /// The innermost of nested groups: `::Checkout::Pay`.
 fn group(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
+}
+
+/// The group around the innermost one, or an empty string.
+fn parent(path: &str) -> &str {
+    path.rsplit("::").nth(1).unwrap_or("")
+}
+
+fn owned(text: &str) -> Cow<'static, str> {
+    Cow::Owned(text.to_owned())
 }
 
 fn milliseconds(value: f64) -> u64 {

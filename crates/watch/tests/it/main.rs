@@ -2,6 +2,7 @@
 
 mod damaged;
 mod gatling;
+mod k6_scenarios;
 mod otlp;
 mod recordings;
 mod seconds;

@@ -226,3 +226,17 @@ fn oha_counts_from_its_start() {
     let first = &slices[0].series.iter().find(|series| series.key.kind == SeriesKind::Request).unwrap().phases;
     assert_eq!((first.dns.max(), first.connect.max(), first.body.max()), (100_000, 300_000, 200_000));
 }
+
+/// Lines of real servers for connections without a request are no requests, and are not unreadable either. One that was processed is.
+#[test]
+fn lines_without_a_request_are_counted_apart() {
+    let lines = br#"203.0.113.9 - - [28/Nov/2026:21:58:02 +0000] "\x16\x03\x01\x02\x00\x01" 400 157 "-" "-" 0.000
+203.0.113.9 - - [28/Nov/2026:21:58:02 +0000] "" 400 0 "-" "-" 1.000
+203.0.113.9 - - [28/Nov/2026:21:58:02 +0000] "-" 408 0 "-" "-" -
+203.0.113.9 - - [28/Nov/2026:21:58:03 +0000] "GET /orders/13 HTTP/1.1" 400 107 "-" "-" 0.001
+203.0.113.9 - - [28/Nov/2026:21:58:03 +0000] "GET" 200 107 "-" "-" 0.001"#;
+    let slices = read_all("access-log", ReaderChoices::default(), LoadModel::Arrivals, 1_795_903_082_000_000_000, lines).unwrap();
+    assert_eq!(counts(&slices, SeriesKind::Request), of([("GET /orders/{id}", Outcome::Status, 1)]));
+    let apart: u64 = slices.iter().filter_map(|slice| slice.record.as_ref()).map(|record| record.no_requests).sum();
+    assert_eq!((apart, unreadable(&slices)), (3, 1));
+}

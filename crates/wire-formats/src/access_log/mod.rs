@@ -30,6 +30,7 @@ pub struct LogLine<'a> {
     day: &'a str,
     /// As logged.
     duration_ns: Option<u64>,
+    /// Empty, like `target`, if the request line has no two words. See [`LogLine::is_request`].
     pub method: &'a str,
     pub target: &'a str,
     /// With or without its question mark. Empty or `-`: the target contains it, or there is none.
@@ -135,7 +136,7 @@ impl<'a> LogLine<'a> {
             // A second, more exact time counts.
             LogField::End(form) => self.end = Some(more_exact(self.end, at(form)?)),
             LogField::Begin(form) => self.begin = Some(more_exact(self.begin, at(form)?)),
-            LogField::RequestLine => (self.method, self.target) = request_line(value)?,
+            LogField::RequestLine => (self.method, self.target) = request_line(value).unwrap_or_default(),
             LogField::Method => self.method = value,
             LogField::Target => self.target = value,
             LogField::Query => self.query = value,
@@ -150,6 +151,15 @@ impl<'a> LogLine<'a> {
             LogField::Ignored => {}
         }
         Some(())
+    }
+
+    /// Whether it has a request, and not bytes that the server could not read as one: those of port scans and of TLS on a plain port, connections that
+    /// ended before a request, HAProxy's `<BADREQ>`.
+    pub fn is_request(&self) -> bool {
+        let is_target = self.method == "CONNECT" || self.target.starts_with(['/', '*']) || self.target.contains("://");
+        // The preface of HTTP/2, which a server without it logs.
+        let is_preface = self.method == "PRI" && self.target == "*";
+        is_token(self.method) && is_target && !is_preface
     }
 
     /// How long the request took, as logged or between both ends. Nanoseconds.
@@ -200,6 +210,12 @@ fn request_line(text: &str) -> Option<(&str, &str)> {
     let (method, rest) = text.split_once(' ')?;
     let target = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
     Some((method, target))
+}
+
+/// A method may have any of these characters (RFC 9110, section 5.6.2), but is no single dash, which stands for nothing.
+fn is_token(text: &str) -> bool {
+    let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text != "-" && text.bytes().all(is_token_byte)
 }
 
 /// nginx and Apache write unusual bytes as `\xHH`, and quotation marks with a backslash.
@@ -285,13 +301,41 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_none() {
+        for line in ["", "garbage", r#"1.2.3.4 - - [nonsense] "GET / HTTP/1.1" 200 1"#] {
+            assert_eq!(read("combined", line), None, "{line}");
+        }
+    }
+
+    /// Request lines as nginx, Apache and HAProxy log them when there was no request.
+    #[test]
+    fn lines_without_a_request_are_distinguished() {
+        let is_request = |request: &str| {
+            let line = format!(r#"1.2.3.4 - - [28/Nov/2026:17:00:00 +0000] "{request}" 400 0 "-" "-""#);
+            let format = LogFormat::parse("combined").unwrap();
+            format.line(&line, &mut TimeReader::default()).unwrap().is_request()
+        };
         for line in [
             "",
-            "garbage",
-            r#"1.2.3.4 - - [28/Nov/2026:17:00:00 +0000] "\x16\x03\x01" 400 0 "-" "-""#,
-            r#"1.2.3.4 - - [nonsense] "GET / HTTP/1.1" 200 1"#,
+            "-",
+            "<BADREQ>",
+            r"\x16\x03\x01\x02\x00\x01\xFC\x03\x03 \x8B/\xC8 HTTP/1.1",
+            r"\x03\x00\x00/*\xE0\x00\x00\x00\x00\x00Cookie: mstshash=Administr",
+            "SSH-2.0-Go",
+            "t3 12.1.2",
+            "- - HTTP/1.1",
+            "PRI * HTTP/2.0",
         ] {
-            assert_eq!(read("combined", line), None, "{line}");
+            assert!(!is_request(line), "{line}");
+        }
+        for line in [
+            "GET / HTTP/1.1",
+            "get /a HTTP/1.1",
+            "OPTIONS * HTTP/1.1",
+            "CONNECT shop:443 HTTP/1.1",
+            "GET http://shop/ HTTP/1.1",
+            "M-SEARCH /x",
+        ] {
+            assert!(is_request(line), "{line}");
         }
     }
 

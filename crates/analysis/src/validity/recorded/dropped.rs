@@ -11,7 +11,11 @@ const INFO: CheckInfo = CheckInfo {
 
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let dropped = input.tally.record().map_or(0, |record| record.dropped);
-    let started: u64 = input.tally.leaves().iter().map(|leaf| leaf.started).sum();
+    // Only open load drops iterations.
+    let leaves = input.plan.load.leaves();
+    let is_open = |leaf: u32| leaves.get(leaf as usize).is_none_or(|run| run.profile.is_open());
+    let has_open = leaves.iter().any(|run| run.profile.is_open());
+    let started: u64 = input.tally.leaves().iter().filter(|leaf| !has_open || is_open(leaf.leaf)).map(|leaf| leaf.started).sum();
     if dropped == 0 {
         return INFO.nothing("the record has no dropped iteration");
     }

@@ -5,6 +5,7 @@ pub(super) mod complete;
 pub(super) mod dropped;
 pub(super) mod lacks;
 pub(super) mod late;
+pub(super) mod no_request;
 pub(super) mod omission;
 pub(super) mod planned;
 pub(super) mod sampled;

@@ -39,8 +39,12 @@ struct SendingStall {
 }
 
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    if input.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
+    let open = input.plan.load.leaves().iter().filter(|leaf| leaf.profile.is_open()).count();
+    if open == input.plan.load.leaves().len() {
         return INFO.nothing("not judged: the requests of this record do not wait for each other");
+    }
+    if open > 0 {
+        return INFO.nothing("not judged: only a part of the scenarios waits for responses, and the record does not have the pace of each");
     }
     debug_assert!(input.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Recorded { .. })));
     let Some((usual, stalls)) = stalls(input.tally.seconds()) else {

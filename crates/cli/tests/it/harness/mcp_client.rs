@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ProgressNotificationParam, Tool};
 use rmcp::service::{NotificationContext, PeerRequestOptions, RunningService};
+use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -21,12 +22,12 @@ impl ClientHandler for ProgressLog {
     }
 }
 
-/// A client with its own server. The server ends with it.
+/// A client. If it has its own server, the server ends with it.
 pub(crate) struct McpClient {
     runtime: Runtime,
     service: Option<RunningService<RoleClient, ProgressLog>>,
     log: ProgressLog,
-    child: Child,
+    child: Option<Child>,
 }
 
 /// The result of a call: its data, or the problem.
@@ -42,13 +43,20 @@ impl McpClient {
         // The command holds copies of the server's end, which would keep it open.
         drop(command);
         ours.set_nonblocking(true).expect("a socket");
+        let transport = move || tokio::net::UnixStream::from_std(ours).expect("a socket");
+        Self::connect(transport, Some(child)).expect("the handshake")
+    }
+
+    /// Completes the handshake over a transport, which is created in the client's runtime. The error is that of the server.
+    pub(crate) fn connect<T, E, A>(transport: impl FnOnce() -> T, child: Option<Child>) -> Result<Self, String>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let log = ProgressLog::default();
-        let service = runtime.block_on(async {
-            let stream = tokio::net::UnixStream::from_std(ours).expect("a socket");
-            log.clone().serve(stream).await.expect("the handshake")
-        });
-        Self { runtime, service: Some(service), log, child }
+        let served = runtime.block_on(async { log.clone().serve(transport()).await });
+        Ok(Self { runtime, service: Some(served.map_err(|problem| format!("{problem:?}"))?), log, child })
     }
 
     fn service(&self) -> &RunningService<RoleClient, ProgressLog> {
@@ -115,7 +123,7 @@ impl McpClient {
     /// Closes the connection. Returns once the server has ended.
     pub(crate) fn close(mut self) -> std::process::ExitStatus {
         self.disconnect();
-        self.child.wait().expect("the server ends")
+        self.child.take().expect("it has its own server").wait().expect("the server ends")
     }
 
     fn disconnect(&mut self) {
@@ -128,7 +136,9 @@ impl McpClient {
 impl Drop for McpClient {
     fn drop(&mut self) {
         self.disconnect();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }

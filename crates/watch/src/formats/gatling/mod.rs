@@ -21,7 +21,12 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Stream,
-    lacks: &["connection phases", "statuses, except in messages", "requests in flight when Gatling was killed"],
+    lacks: &[
+        "the injection profile: whether users started late",
+        "connection phases",
+        "statuses, except in messages",
+        "requests in flight when Gatling was killed",
+    ],
     make: |_| Ok(Box::new(GatlingReader { open: Vec::new(), log: GatlingLog::Unknown })),
 };
 
