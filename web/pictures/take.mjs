@@ -59,7 +59,8 @@ async function ui() {
   const shop = await start(folder, "demo", "--serve", "127.0.0.1:0");
   for (const test of ["demo", "stairs"]) copyFileSync(here(`../../examples/${test}.load.ts`), join(folder, `${test}.load.ts`));
   await finish(folder, "run", "demo.load.ts", "-p", `target=${shop}`, "--tag", "nightly");
-  const page = await open(await start(folder, "ui", "--listen", "127.0.0.1:0"), 1180, 760);
+  const home = await start(folder, "ui", "--listen", "127.0.0.1:0");
+  const page = await open(home, 1180, 860);
   const tests = page.getByRole("region", { name: "Tests" });
   const form = async (name, runTime) => {
     await tests.getByRole("listitem").filter({ hasText: name }).getByRole("button", { name: "Run …" }).click();
@@ -70,6 +71,9 @@ async function ui() {
   await form("demo shop", "30s");
   if (isWanted("ui-form")) await take(page, "ui-form");
   await page.getByRole("button", { name: "Run", exact: true }).click();
+  // The run's live page opens by itself.
+  await page.getByText("Running").waitFor({ timeout: 60_000 });
+  await page.goto(home);
   await page.getByText("is running").waitFor({ timeout: 60_000 });
   await form("demo shop", "15s");
   await page.getByRole("button", { name: "Run", exact: true }).click();

@@ -121,7 +121,19 @@ const CASES: Case[] = [
   },
   {
     run: "rule.cpu", rule: "cpu", sentence: /the busiest thread ([\d.]+);/,
-    levels: [["one core", 1]], at: ["one core", "signal/process:8080/busiest_thread", 0.1],
+    levels: [["limit", 1]], at: ["limit", "signal/process:8080/busiest_thread", 0.1],
+  },
+  {
+    run: "rule.event-loop", rule: "event-loop", sentence: /was ([\d.]+) % on average/,
+    levels: [["on average", 0.01]], at: ["on average", "signal/node:80/busy", 0.01],
+  },
+  {
+    run: "rule.runtime-work", rule: "runtime-work", sentence: /was ([\d.]+) on average/,
+    levels: [["on average", 1]], at: ["on average", "signal/node:80/work{type=look-ups of names}", 0.1],
+  },
+  {
+    run: "rule.thread-waits", rule: "thread-waits", sentence: /^([\d.]+) of/,
+    levels: [["on average", 1]], at: ["on average", "signal/jvm:80/threads{threads=exec,at=HikariPool.getConnection,under=PaymentDao.insert}", 0.1],
   },
   {
     run: "rule.lock", rule: "connection-pool", sentence: /at most ([\d.]+) at once/,

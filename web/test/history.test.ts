@@ -159,8 +159,8 @@ test("the history is searched by words and tags", async () => {
 test("two runs are overlaid on the same charts", async () => {
   const [mine, theirs] = ["Tickets: a morning's load", "Demo shop"].map((name) => server.runs.find((run) => run.test === name)!);
   server.pages[`/api/comparisons/${theirs!.id}/${mine!.id}`] = { feed: "comparison", answer: COMPARISON };
-  await page.getByRole("checkbox", { name: /Overlay Tickets/ }).check();
-  await page.getByRole("checkbox", { name: /Overlay Demo shop/ }).check();
+  await page.getByRole("checkbox", { name: /Select Tickets/ }).check();
+  await page.getByRole("checkbox", { name: /Select Demo shop/ }).check();
   await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator("h1").innerText()).toBe("Tickets: a morning's load");
@@ -172,6 +172,17 @@ test("two runs are overlaid on the same charts", async () => {
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-overlay.png", fullPage: true });
   await page.getByRole("link", { name: "All runs" }).click();
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
+});
+
+test("a run is compared with the previous one of its test by one click", async () => {
+  const mine = server.runs.find((run) => run.test === "Tickets: a morning's load")!;
+  server.runs.push({ ...mine, id: "before", started: "2026-11-19T18:04:11Z" });
+  server.pages[`/api/comparisons/before/${mine.id}`] = { feed: "comparison", answer: COMPARISON };
+  await page.reload();
+  expect(await page.getByText("Select two to compare them").count()).toBe(1);
+  await page.locator(`[data-run="${mine.id}"] a`).click();
+  await page.getByRole("link", { name: "Compare with the previous run" }).click();
+  await expect.poll(() => page.getByTestId("verdict").innerText()).toBe("Worse");
 });
 
 test("an experiment is started from its form, watched, and its result is shown", async () => {

@@ -114,6 +114,26 @@ afterEach(async () => {
 const requests = () => page.locator(".headline dd").first();
 const interval = () => page.getByTestId("interval");
 
+test("a percentile that is no longer pooled is drawn per second", async () => {
+  const picture = () => page.locator('#charts [data-panel="response"] canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  await page.locator("#charts").scrollIntoViewIfNeeded();
+  const pooled = after(31);
+  const p99 = columnsOf(pooled).find((column) => column.id === "response/p99")!;
+  p99.values = p99.values.map((_, i) => p99.values[2 * Math.floor(i / 2)]!);
+  p99.pool = { seconds: 2, samples: p99.values.map(() => 120) };
+  server.send(pooled);
+  await page.reload();
+  await expect.poll(() => page.locator('#charts [data-panel="response"]').innerText()).toContain("p99 of 2 s");
+  const stepped = await picture();
+  server.send(after(32));
+  await expect.poll(() => requests().innerText()).toBe("3,200");
+  await expect.poll(picture).not.toBe(stepped);
+  const followed = await picture();
+  // The same view in a page that has not seen the pooled one.
+  await page.reload();
+  await expect.poll(picture).toBe(followed);
+});
+
 test("the page follows the run, and shows when it is over", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   expect(await page.locator("header").innerText()).toContain("Running");

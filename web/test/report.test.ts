@@ -209,6 +209,9 @@ test("light and dark follow the system until the reader chooses", async () => {
 
 test.each(["failing", "findings", "hour"])("%s fits a phone without scrolling sideways", (name) =>
   reading(name, { width: 390, height: 844 }, async (page) => {
+    const links = page.getByTestId("section-bar").getByRole("link");
+    const ends = await links.evaluateAll((all) => all.map((link) => link.getBoundingClientRect().right));
+    expect(Math.max(...ends), "each link of the section bar is visible").toBeLessThanOrEqual(390);
     for (const id of ["validity", "thresholds", "findings"]) {
       const answer = page.getByTestId(`verdict-${id}`);
       if ((await answer.getAttribute("aria-expanded")) === "false") await answer.click();
@@ -272,9 +275,11 @@ test("times are shown since the start, or as the time of day", () =>
     const before = /^(\d+):(\d\d) –/.exec(await text(when))!;
     // The browser's zone is UTC, so only one time of day is offered.
     expect(await page.getByLabel("Times", { exact: true }).locator("option").allInnerTexts()).toEqual(["run time", "UTC"]);
-    await page.getByLabel("Times", { exact: true }).selectOption("utc");
     const started = Date.parse((await page.locator("header time").getAttribute("datetime"))!);
     const expected = new Date(started + (Number(before[1]) * 60 + Number(before[2])) * 1000).toISOString().slice(11, 19);
+    // The lines in the logs are found without a change of the setting.
+    expect(await text(when)).toMatch(new RegExp(`${expected} – .* UTC`));
+    await page.getByLabel("Times", { exact: true }).selectOption("utc");
     expect(await text(when)).toContain(`${expected} – `);
     await page.locator("[data-panel=rate] .plot").focus();
     await page.keyboard.press("ArrowRight");
@@ -352,6 +357,7 @@ test("a table shows the resources, and names those that were not observed", () =
     expect(await page.locator("#resources td.full").count()).toBe(1);
     expect(await text(page.locator("#resources td.full"))).toContain("8 (100 %)");
     expect(await page.locator("#resources thead").innerText()).toContain("Low load");
+    expect(await text(page.locator("#resources"))).toContain("To add more, in the test: observe: [observe.process({ port: 8080 })");
   }));
 
 test("at a load that did not vary, resources have one column of use, and without any there is no table", async () => {
@@ -454,11 +460,12 @@ test("a threshold that the load generator leaves undecided is neither met nor fa
   const view = JSON.parse(fixture("healthy"));
   const [, result] = view.summary.verdict.thresholds;
   result.state = "undecided";
+  result.reading = "p99 was 251 ms";
   result.detail = "p99 was 251 ms, of which up to 9 ms may be the load generator's, bound 250 ms";
   const { page, complaints, close } = await open(browser, JSON.stringify(view));
   const answer = page.getByTestId("verdict-thresholds");
   expect(await text(answer)).toContain("Undecided");
-  expect(await text(answer)).toContain(`1 of 4 thresholds: ${result.threshold.label}`);
+  expect(await text(answer)).toContain(`1 of 4 thresholds: ${result.threshold.label} · p99 was 251 ms`);
   expect(await answer.getAttribute("class")).toContain("warn");
   await answer.click();
   const item = page.locator("#thresholds-detail li", { hasText: result.threshold.label });
@@ -476,6 +483,10 @@ test("the first screen has the verdict and the chart of the run, then come findi
     const chart = (await page.getByTestId("main-chart").boundingBox())!;
     expect(chart.y + chart.height).toBeLessThan(900);
     await page.locator("[data-testid=main-chart] canvas").waitFor();
+    // Each line belongs to one of two axes.
+    const linesOf = (name: string) => text(page.getByRole("list", { name: `Lines of the chart: ${name}` }));
+    expect(await linesOf("Response time")).toMatch(/\(left\)[^]*p50[^]*p99/);
+    expect(await linesOf("Rate")).toMatch(/\(right\)[^]*asked/);
     // The bar remains at the top, and its links lead to the sections.
     await page.getByTestId("section-bar").getByRole("link", { name: "Charts" }).click();
     await expect.poll(async () => (await page.locator("#charts").boundingBox())!.y).toBeLessThan(120);
@@ -502,6 +513,29 @@ test("the filter of requests decides what all charts show, and a row opens its o
       expect(places[i]![1]).toBeLessThanOrEqual(places[i - 1]![1]!);
     }
   }));
+
+test.each([390, 1280])("no line of the histogram runs through a label, %i pixels wide", async (width) => {
+  const view = JSON.parse(fixture("findings"));
+  const bars = view.distribution as [from: number, to: number, count: number][];
+  // p95 and p99 are near the right end.
+  for (const [at, share] of [[0.5, 0.1], [0.95, 0.86], [0.99, 0.97]] as const) {
+    const percentile = view.summary.response.percentiles.find((one: { quantile: number }) => one.quantile === at);
+    percentile.value = bars[0]![0] * (bars.at(-1)![1] / bars[0]![0]) ** share;
+  }
+  const { page, complaints, close } = await open(browser, JSON.stringify(view), { width });
+  const crossed = await page.locator("#distribution svg").first().evaluate((svg) => {
+    const labels = [...svg.querySelectorAll<SVGTextElement>("text.name")].map((label) => ({ text: label.textContent, box: label.getBBox() }));
+    const lines = [...svg.querySelectorAll("line.marker")].map((line) => [Number(line.getAttribute("x1")), Number(line.getAttribute("y1"))] as const);
+    const through = labels.filter(({ box }) => lines.some(([x, y]) => box.x < x && x < box.x + box.width && y < box.y + box.height));
+    const overlap = labels.filter(({ box }, i) => labels.some((other, j) =>
+      i !== j && box.x < other.box.x + other.box.width && other.box.x < box.x + box.width && Math.abs(box.y - other.box.y) < 8));
+    const cut = labels.filter(({ box }) => box.x < 0 || box.x + box.width > svg.clientWidth);
+    return [...through, ...overlap, ...cut].map((label) => label.text);
+  });
+  expect(crossed).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
 
 test("a request that breaks a threshold is first, and marked", async () => {
   const view = JSON.parse(fixture("hour"));

@@ -180,7 +180,7 @@ test("runs wait in the queue; two of them are overlaid, noted, and one is delete
   const comparison = await served(`comparisons/${second}/${first}`, "AnswerSource", "answers/source");
   expect(mistakes([list, await served(`runs/${first}`, "ReportView"), comparison])).toEqual([]);
 
-  for (const box of await page.getByRole("checkbox", { name: /Overlay Shop/ }).all()) await box.check();
+  for (const box of await page.getByRole("checkbox", { name: /Select Shop/ }).all()) await box.check();
   await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator('[data-panel="rate"] .legend').innerText()).toContain("requests, other run");

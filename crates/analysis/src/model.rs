@@ -73,8 +73,8 @@ pub struct ThresholdResult {
     pub failing: bool,
     /// One sentence: `p99 was 38.2 ms (95 % interval 37.1–40.0 ms), bound 50 ms`.
     pub detail: String,
-    /// The sentence without the bound, for lines that name the threshold. Empty without data. Not in `summary.json`.
-    #[serde(skip)]
+    /// The sentence without the bound, for lines that name the threshold. Empty without data.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reading: String,
 }
 

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use loadstone_units::text::without_os_numbers;
 use url::Url;
 
 use crate::exit::UsageError;
@@ -62,8 +63,7 @@ pub(crate) fn cannot_read(path: &Path, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => missing_file(path),
         ErrorKind::IsADirectory => format!("{} is a folder: name a file", path.display()),
-        ErrorKind::PermissionDenied => format!("cannot read {}: permission denied", path.display()),
-        _ => format!("cannot read {}: {error}", path.display()),
+        _ => format!("cannot read {}: {}", path.display(), without_os_numbers(&error.to_string())),
     }
 }
 

@@ -9,6 +9,7 @@ use loadstone_outputs::OutputError;
 use loadstone_script::ScriptError;
 use loadstone_secrets::Secrets;
 use loadstone_session::{SessionError, Unreachable};
+use loadstone_units::text::{printable_in_colour, without_os_numbers};
 use loadstone_watch::WatchError;
 
 use crate::fleet::kubernetes::KubectlError;
@@ -172,7 +173,7 @@ pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
 
 /// Reports that the target is unreachable. Returns how the command ends.
 pub(crate) fn unreachable(problem: &Unreachable, secrets: &Secrets) -> anyhow::Result<Exit> {
-    writeln!(std::io::stderr(), "error: {}", secrets.hide(&problem.to_string()))?;
+    writeln!(std::io::stderr(), "error: {}", secrets.hide(&without_os_numbers(&problem.to_string())))?;
     Ok(Exit::Unreachable)
 }
 
@@ -186,7 +187,7 @@ pub(crate) fn print(error: &anyhow::Error) {
         None => format!("error: {}", sentence(error)),
     };
     // If standard error is closed as well, there is nowhere left to report.
-    let _ = writeln!(std::io::stderr(), "{}", loadstone_units::text::printable_in_colour(&text));
+    let _ = writeln!(std::io::stderr(), "{}", printable_in_colour(&without_os_numbers(&text)));
 }
 
 /// Commands add the path of every file that they write. What has no context was written to standard output.
@@ -200,7 +201,7 @@ fn sentence(error: &anyhow::Error) -> String {
     if is_of_stdout(error) {
         parts.push("cannot write to standard output".to_owned());
     }
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain().map(|cause| without_os_numbers(&cause.to_string()).into_owned()) {
         if !parts.last().is_some_and(|above| above.contains(&cause)) {
             parts.push(cause);
         }
@@ -219,5 +220,14 @@ mod tests {
         assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
         assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
         assert_eq!(sentence(&anyhow::Error::from(io())), "cannot write to standard output: the disk is away");
+    }
+
+    #[test]
+    fn an_error_of_the_system_is_shown_in_words() {
+        let denied = || std::io::Error::from_raw_os_error(13);
+        let error = anyhow::Error::from(denied()).context("cannot create runs");
+        assert_eq!(sentence(&error), "cannot create runs: permission denied");
+        let error = anyhow::Error::from(denied()).context(format!("cannot create runs: {}. Check who owns the folder", denied()));
+        assert_eq!(sentence(&error), "cannot create runs: permission denied. Check who owns the folder");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::span::TraceBatch;
 use loadstone_metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
-use loadstone_units::text::stored;
+use loadstone_units::text::{stored, without_os_numbers};
 
 use crate::collector::{SERIES_MAX, SignalReading};
 
@@ -49,7 +49,7 @@ impl BatchSender {
         self.traces.append(traces);
         let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
         let notice = |(kind, what): (NoticeKind, String)| {
-            let message = format!("{observer}: {}", stored(&what));
+            let message = format!("{observer}: {}", stored(&without_os_numbers(&what)));
             SignalNotice::new(&observer, at, kind, message)
         };
         self.notices.extend(notices.into_iter().map(notice));
@@ -76,7 +76,7 @@ impl BatchSender {
     pub(crate) fn failed(&mut self, at: Nanos, kind: NoticeKind, reason: &str) {
         if self.failing_since.is_none() {
             self.failing_since = Some(at);
-            self.notices.push(SignalNotice::silence(&self.observer, at, kind, stored(reason).into()));
+            self.notices.push(SignalNotice::silence(&self.observer, at, kind, stored(&without_os_numbers(reason)).into()));
         }
         self.send(Vec::new());
     }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use loadstone_units::text::without_os_numbers;
 use thiserror::Error;
 
 /// Every message names the file and the remedy.
 #[derive(Debug, Error)]
 pub enum RunError {
-    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
+    #[error("cannot {doing} {}: {}{}", path.display(), without_os_numbers(&source.to_string()), advice(source))]
     Io { doing: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{}:{line}: {problem}. The file was changed or damaged after it was written; remove the line to read the rest", path.display())]
     Corrupt { path: PathBuf, line: usize, problem: String },

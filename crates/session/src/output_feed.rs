@@ -6,6 +6,7 @@ use loadstone_metrics::{MarkKind, Signal, SignalPoint};
 use loadstone_outputs::{Destination, OutputDelivery, Outputs, RunLabels};
 use loadstone_plan::TestPlan;
 use loadstone_run_directory::RunInfo;
+use loadstone_units::text::without_os_numbers;
 
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
@@ -60,7 +61,9 @@ impl Subscriber for OutputFeed<'_> {
         let Some(outputs) = &mut self.outputs else { return Ok(()) };
         match event {
             RunEvent::TimeBegins { info, .. } => self.labels.iter().for_each(|labels| labels.begin(unix_ns(&info.started))),
-            RunEvent::SnapshotDue { .. } => outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, text)),
+            RunEvent::SnapshotDue { .. } => {
+                outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, without_os_numbers(&text).into_owned()))
+            }
             RunEvent::Signals(series) => {
                 let last = series.iter().filter_map(|series| Some((series.signal.clone(), *series.points.last()?)));
                 self.readings.extend(last);
@@ -89,7 +92,7 @@ fn unix_ns(started: &str) -> u64 {
 fn loss_sentence(delivery: &OutputDelivery) -> Option<String> {
     let OutputDelivery { destination, delivered, lost, problem } = delivery;
     let all = delivered + lost;
-    (*lost > 0).then(|| format!("{destination} received {delivered} of the run's {all} seconds: {problem}"))
+    (*lost > 0).then(|| format!("{destination} received {delivered} of the run's {all} seconds: {}", without_os_numbers(problem)))
 }
 
 #[cfg(test)]
@@ -98,7 +101,12 @@ mod tests {
 
     #[test]
     fn losses_are_reported_and_success_is_not() {
-        let delivery = |lost| OutputDelivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
+        let delivery = |lost| OutputDelivery {
+            destination: "X".to_owned(),
+            delivered: 58,
+            lost,
+            problem: "Connection refused (os error 111)".to_owned(),
+        };
         assert_eq!(loss_sentence(&delivery(0)), None);
         assert_eq!(loss_sentence(&delivery(2)).as_deref(), Some("X received 58 of the run's 60 seconds: connection refused"));
     }

@@ -153,7 +153,8 @@ pub fn in_unit(value: f64, unit: &str) -> String {
         "s/s" => format!("{} s/s", number(value)),
         "" | "1" => number(value),
         unit => match (number(value).as_str(), unit.strip_suffix('s')) {
-            ("1", Some(one)) => format!("1 {one}"),
+            // Shorter ones, such as ms, are symbols.
+            ("1", Some(one)) if one.len() > 2 => format!("1 {one}"),
             (number, _) => format!("{number} {unit}"),
         },
     }

@@ -38,6 +38,25 @@ pub fn stored(text: &str) -> Cow<'_, str> {
     Cow::Owned(bounded(&clean, FOREIGN_BYTES_MAX).into_owned())
 }
 
+/// The messages of the operating system in the words of a sentence: `Connection refused (os error 111)` becomes `connection refused`.
+pub fn without_os_numbers(text: &str) -> Cow<'_, str> {
+    const NUMBER: &str = " (os error ";
+    if !text.contains(NUMBER) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(NUMBER) {
+        let message = before.rfind(": ").map_or(0, |colon| colon + ": ".len());
+        out.push_str(&before[..message]);
+        out.extend(before[message..].chars().take(1).flat_map(char::to_lowercase));
+        out.extend(before[message..].chars().skip(1));
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 fn replaced(text: &str, keeps_colours: bool) -> Cow<'_, str> {
     if !text.contains(controls) {
         return Cow::Borrowed(text);
@@ -95,6 +114,15 @@ mod tests {
         let controls = "\x1b".repeat(FOREIGN_BYTES_MAX);
         assert!(stored(&controls).len() <= FOREIGN_BYTES_MAX);
         assert_eq!(stored(&stored(&controls)), stored(&controls));
+    }
+
+    #[test]
+    fn errors_of_the_system_have_no_numbers() {
+        assert_eq!(without_os_numbers("cannot connect: Connection refused (os error 111)"), "cannot connect: connection refused");
+        let two = "a: No such file or directory (os error 2); b: Is a directory (os error 21), retry";
+        assert_eq!(without_os_numbers(two), "a: no such file or directory; b: is a directory, retry");
+        assert_eq!(without_os_numbers("Permission denied (os error 13)"), "permission denied");
+        assert!(matches!(without_os_numbers("Server closed"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -12,12 +12,6 @@ const NAMES: Record<string, string> = {
 /** Shares: their change is a difference. */
 const isShare = (row: ComparedRow): boolean => row.metric === "failures" || row.metric === "share";
 
-/** Includes the unit that a test declares. */
-function withUnit(value: number, unit: string): string {
-  const text = inUnit(value, unit);
-  return text === number(value) && unit !== "" && unit !== "1" ? `${text} ${unit}` : text;
-}
-
 export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
 
 /** `≥ 12.0 s` if only a lower bound is known. */
@@ -31,8 +25,8 @@ function known(row: ComparedRow, value: number): string {
   if (row.metric === "rate") return rate(value);
   if (isShare(row)) return share(value);
   if (row.metric === "memory") return inUnit(value, "bytes");
-  if (row.metric.startsWith("value")) return withUnit(value, row.unit ?? "");
-  if (row.metric === "added_rate") return `${withUnit(value, row.unit ?? "")}/s`;
+  if (row.metric.startsWith("value")) return inUnit(value, row.unit ?? "");
+  if (row.metric === "added_rate") return `${inUnit(value, row.unit ?? "")}/s`;
   return seconds(value);
 }
 

@@ -38,3 +38,46 @@ export function decades(low: number, high: number): number[] {
   }
   return ticks;
 }
+
+export interface LaneLabel {
+  at: number;
+  /** The label ends at its line instead of beginning there. */
+  left: boolean;
+  /** 0 is the highest. */
+  lane: number;
+}
+
+/**
+ * Places the labels of vertical lines. A line begins at the height of its label and ends at the bottom, so it crosses labels that are lower. Of all choices
+ * of sides, the one with the fewest overlaps and the fewest lanes. `lines`: positions from left to right. `label`: width of the longest label.
+ */
+export function lanes(lines: readonly number[], width: number, label: number): LaneLabel[] {
+  const choices = Array.from({ length: 2 ** lines.length }, (_, bits) => lines.map((_, i) => (bits & (2 ** i)) !== 0));
+  const possible = choices.filter((lefts) => lines.every((at, i) => (lefts[i] ? at >= label : at + label <= width)));
+  const all = (possible.length > 0 ? possible : choices).map((lefts) => placed(lines, lefts, label));
+  const cost = (labels: LaneLabel[]) => 100 * conflicts(labels, label) + Math.max(0, ...labels.map((one) => one.lane));
+  return all.reduce((best, labels) => (cost(labels) < cost(best) ? labels : best));
+}
+
+/** Each label takes the highest free lane. Labels to the right of their lines descend from left to right, the others from right to left. */
+function placed(lines: readonly number[], lefts: readonly boolean[], width: number): LaneLabel[] {
+  const labels = lines.map((at, i) => ({ at, left: lefts[i]!, lane: 0 }));
+  const done: LaneLabel[] = [];
+  for (const label of [...labels.filter((one) => !one.left), ...labels.filter((one) => one.left).toReversed()]) {
+    const free = lines.findIndex((_, lane) => conflicts([...done, { ...label, lane }], width) === conflicts(done, width));
+    label.lane = Math.max(free, 0);
+    done.push(label);
+  }
+  return labels;
+}
+
+/** Number of labels that cover another one or are crossed by its line. */
+function conflicts(labels: readonly LaneLabel[], width: number): number {
+  const isOver = (a: LaneLabel, b: LaneLabel) => {
+    const [from, to] = b.left ? [b.at - width, b.at] : [b.at, b.at + width];
+    const start = a.left ? a.at - width : a.at;
+    const covers = a.lane === b.lane && start < to && from < start + width;
+    return covers || (a.lane < b.lane && from < a.at && a.at < to);
+  };
+  return labels.flatMap((a) => labels.filter((b) => a !== b && isOver(a, b))).length;
+}

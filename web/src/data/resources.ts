@@ -36,14 +36,13 @@ export function kindOf(row: ResourceRow): string {
 }
 
 export function limitOf(row: ResourceRow): string {
-  if (row.limit === undefined) return "";
-  return row.unit === "bytes" ? inUnit(row.limit, row.unit) : `${number(row.limit)} ${row.limit === 1 ? row.unit.replace(/s$/, "") : row.unit}`.trim();
+  return row.limit === undefined ? "" : inUnit(row.limit, row.unit);
 }
 
 /** How much was in use: `1.95 (98 %)`. Empty if it was not measured. */
 export function inUse(row: ResourceRow, use: ResourceUse | undefined): string {
   if (use?.used === undefined) return use?.utilisation === undefined ? "" : tied(share(use.utilisation));
-  const amount = row.kind === "event_loop" ? `${seconds(use.used)} late` : inUnit(use.used, row.unit);
+  const amount = row.kind === "event_loop" ? `${seconds(use.used)} late` : number(use.used);
   return tied(use.utilisation === undefined ? amount : `${amount} (${share(use.utilisation)})`);
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { ReportView, RunRow } from "../generated/report";
 import type { ParameterField } from "../generated/ui";
 import { overlay } from "./overlay";
-import { chosen, differingParameters, missing, search, sourceOf, tagsOf } from "./runs";
+import { chosen, differingParameters, missing, previousOf, search, sourceOf, tagsOf } from "./runs";
 
 const run = (id: string, test: string, tags: string[], note = "") => ({ id, test, tags, note, state: "completed", validity: "valid" }) as unknown as RunRow;
 const runs = [run("1", "Tickets", ["nightly", "main"]), run("2", "Webhooks", ["Main"], "with 16 workers"), run("3", "Tickets", [])];
@@ -14,6 +14,14 @@ test("search finds words anywhere and tags exactly", () => {
   expect(found("#mai")).toEqual([]);
   expect(found("#main workers")).toEqual(["2"]);
   expect(tagsOf(runs)).toEqual(["main", "Main", "nightly"]);
+});
+
+test("the previous run is the last finished one of the same test", () => {
+  const at = (id: string, minute: string, more: Partial<RunRow> = {}) => ({ ...run(id, "Tickets", []), started: `2026-11-20T18:${minute}:00Z`, ...more });
+  const mine = at("mine", "30");
+  const others = [at("later", "40"), at("running", "29", { state: "running" }), at("old", "10"), at("last", "20"), at("other", "25", { test: "Webhooks" })];
+  expect(previousOf(mine, others)?.id).toBe("last");
+  expect(previousOf(mine, others.filter(({ test }) => test !== "Tickets"))).toBeNull();
 });
 
 test("a form sends only what differs from the default, and never a secret that nobody entered", () => {

@@ -25,6 +25,13 @@ export function differingParameters(runs: readonly RunRow[], most = 3): string[]
   return [...values].filter(([, seen]) => seen.size > 1).map(([name]) => name).slice(0, most);
 }
 
+/** The last finished run of the same test that started before this one. */
+export function previousOf(run: RunRow, others: readonly RunRow[]): RunRow | null {
+  const began = (one: RunRow) => Date.parse(one.started);
+  const earlier = others.filter((one) => one.test === run.test && one.state !== "running" && began(one) < began(run));
+  return earlier.reduce<RunRow | null>((last, one) => (last === null || began(one) > began(last) ? one : last), null);
+}
+
 /** `main 39dbcdc`, with a star if the sources differed from the commit. */
 export const sourceOf = (run: Pick<RunRow, "branch" | "commit" | "dirty">): string =>
   [run.branch ?? "", run.commit ? run.commit.slice(0, 7) + (run.dirty ? "*" : "") : ""].filter(Boolean).join(" ");

@@ -45,7 +45,7 @@ function thresholds(view: ReportView): VerdictAnswer {
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
   const all = counted(results.length, "threshold");
   const isOnly = results.length === 1;
-  const some = (of: ThresholdResult[]) => `${of.length} of ${all}: ${of[0]!.threshold.label}`;
+  const some = (of: ThresholdResult[]) => [`${of.length} of ${all}: ${of[0]!.threshold.label}`, of[0]!.reading].filter(Boolean).join(" · ");
   if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: some(failed) };
   if (undecided.length > 0) return { ...base, word: "Undecided", tone: "warn", summary: some(undecided) };
   if (failing.length > 0) return { ...base, word: "Failing so far", tone: "warn", summary: some(failing) };

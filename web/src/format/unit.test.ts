@@ -16,6 +16,6 @@ test("places on the time axis", () => {
 });
 
 test("a value is formatted in its panel's unit", () => {
-  const written = [inUnit(0.0382, "s"), inUnit(1204, "/s"), inUnit(0.5, "share"), inUnit(12, "users"), inUnit(null, "s")];
-  expect(written).toEqual(["38.2 ms", "1,204/s", "50.0 %", "12", "—"]);
+  const written = [inUnit(0.0382, "s"), inUnit(1204, "/s"), inUnit(0.5, "share"), inUnit(12, "1"), inUnit(null, "s"), inUnit(null, "cores")];
+  expect(written).toEqual(["38.2 ms", "1,204/s", "50.0 %", "12", "—", "—"]);
 });

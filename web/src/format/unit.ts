@@ -1,4 +1,4 @@
-// Formats the value of a panel by the panel's unit.
+// Formats a value by its unit, like `loadstone_units::in_unit`.
 
 import { bytes, number, rate, seconds, share } from "./number";
 
@@ -12,8 +12,15 @@ export function inUnit(value: number | null | undefined, unit: string): string {
     case "bytes/s": return value == null ? bytes(value) : `${bytes(value)}/s`;
     case "share": return share(value);
     case "s/s": return value == null ? number(value) : `${number(value)} s/s`;
-    default: return number(value);
+    case "":
+    case "1": return number(value);
+    default: return value == null || !Number.isFinite(value) ? number(value) : `${number(value)} ${noun(value, unit)}`;
   }
+}
+
+/** `cores`, or `core` for one. Shorter ones, such as ms, are symbols. */
+function noun(value: number, unit: string): string {
+  return number(value) === "1" && unit.length > 3 ? unit.replace(/s$/, "") : unit;
 }
 
 /** Ticks of an axis, all in one unit and as short as their step allows. */

@@ -186,6 +186,8 @@ export interface ThresholdResult {
   failing?: boolean;
   /** One sentence: `p99 was 38.2 ms (95 % interval 37.1–40.0 ms), bound 50 ms`. */
   detail: string;
+  /** The sentence without the bound, for lines that name the threshold. Empty without data. */
+  reading?: string;
 }
 
 export type ThresholdState = "passed" | "failed" | "no_data" | "undecided" | "pending";

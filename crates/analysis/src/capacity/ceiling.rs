@@ -62,6 +62,11 @@ impl ThroughputCeiling {
         let stretch: Vec<&RampSegment> = segments.iter().filter(|segment| segment.from >= from).collect();
         let (inside, ended) = stretch.iter().fold((0.0, 0.0), |sum, segment| (sum.0 + segment.block.0, sum.1 + segment.block.1));
         let last = stretch.last()?;
+        // With several kinds of requests, those that do not wait continue to rise: then the sum of all has not stopped.
+        let late: Vec<f64> = stretch[stretch.len() * 2 / 3..].iter().map(|segment| segment.carried).collect();
+        if mean(&late) > throughput.high {
+            return None;
+        }
         Some(Self { throughput, from, to: last.to, time_s: (base, inside / ended), in_system: last.block.0, is_overload })
     }
 }

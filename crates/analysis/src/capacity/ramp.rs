@@ -183,8 +183,11 @@ pub(super) fn of_many(segments: &[RampSegment]) -> Result<LocatedCeiling, String
         let from = overloaded(segments).first().map(|segment| segment.from);
         return Ok(LocatedCeiling { throughput: interval, fit: None, is_overload: true, from });
     }
-    if blocks.len() < BLOCKS_MIN || seen < THROUGHPUT_RATIO_MIN * least {
+    if seen < THROUGHPUT_RATIO_MIN * least {
         return Err("the load varied by less than a factor of two".to_owned());
+    }
+    if blocks.len() < BLOCKS_MIN {
+        return Err(format!("the run is too short: it has {} of the {BLOCKS_MIN} stretches that the estimate needs", blocks.len()));
     }
     located(&blocks, seen).map(|(throughput, fit)| LocatedCeiling { throughput, fit, is_overload: false, from: None })
 }

@@ -122,7 +122,7 @@ pub(super) fn headline(
         ComparisonVerdict::NotComparable => {
             let why: Vec<&str> =
                 differences.iter().filter(|difference| difference.forbids).map(|difference| difference.what.as_str()).collect();
-            format!("the runs cannot be compared: {}", why.join(", "))
+            format!("the runs cannot be compared: different {}", why.join(", "))
         }
         ComparisonVerdict::Worse => format!("{}{}", worse(), largest_undecided(&judged)),
         ComparisonVerdict::Better => format!("{}{}", describe(RowVerdict::Better), largest_undecided(&judged)),

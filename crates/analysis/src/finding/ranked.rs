@@ -142,6 +142,15 @@ impl RankedFinding {
         self
     }
 
+    /// Draws a number of the last evidence as a level of one of its series.
+    pub(crate) fn at_level(mut self, series: &str, label: &str, value: f64) -> Self {
+        if let Some(last) = self.finding.evidence.pop() {
+            let span = (last.from_seconds, last.to_seconds);
+            self.finding.evidence.push(last.level(series, label, value, span));
+        }
+        self
+    }
+
     /// Names the next limit of the system.
     pub(crate) fn limited_next(mut self, sentence: &str) -> Self {
         self.finding.next_limit = Some(sentence.to_owned());

@@ -203,7 +203,7 @@ fn finding(
     };
     processor(found, unaffected, cpu).weigh(limiter).try_next(format!(
         "Look for a limit of {whole} on {names}: a connection pool, worker threads, a semaphore or a lock, in the service or in its dependencies. \
-         Raise it by half and run again: throughput should rise by half as well, to about {}.",
+         Raise it by half and run again: it should then serve up to about {}.",
         loadstone_units::rate(rate * 1.5)
     ))
 }

@@ -81,17 +81,18 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     );
     let mut found = RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim)
         .with(Quantity::share("busy", share))
-        .rests_on(text, vec![busy.name()], stretch);
+        .rests_on(text, vec![busy.name()], stretch)
+        .at_level(&busy.name(), "on average", share);
     if let Some(top) = &top {
         found = found.with(Quantity::share("function_share", (top.cores / share).min(1.0)));
         let text = format!("stack samples: {} of a core in {}", loadstone_units::share_to(top.cores, top.digits), top.place());
-        found = found.rests_on(text, vec![top.series.clone()], stretch);
+        found = found.rests_on(text, vec![top.series.clone()], stretch).at_level(&top.series, "on average", top.cores);
     }
     if let Some(late) = facts.signals.read(part, Role::EventLoopDelay)
         && let Some(mean) = late.mean(stretch.0, stretch.1)
     {
         let text = format!("due work starts {} late on average", loadstone_units::seconds(mean));
-        found = found.rests_on(text, vec![late.name()], stretch);
+        found = found.rests_on(text, vec![late.name()], stretch).at_level(&late.name(), "on average", mean);
     }
     let next = match &top {
         Some(top) if top.owner == COLLECTOR => {

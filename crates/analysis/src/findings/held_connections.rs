@@ -80,7 +80,8 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
             ),
             vec![held.series.clone(), "in_flight/requests".to_owned()],
             span,
-        );
+        )
+        .at_level(&held.series, "throughout", number);
     let found = match &held.accept_queue {
         Some((first, last, series)) => {
             let (first, last) = (loadstone_units::number(*first), loadstone_units::number(*last));

@@ -113,12 +113,13 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
             format!("{} commits per second, without the commits of the observer", loadstone_units::number(commits.rate)),
             vec![commits.series.clone()],
             (commits.from, commits.to),
-        );
+        )
+        .at_level(&commits.series, "on average", commits.rate);
     if let Some((active, readings)) = most_seen(facts, (commits.from, commits.to))
         && let Some(statement) = readings.label("statement")
     {
         let text = format!("sessions most often ran `{statement}` ({active:.1} sessions on average)");
-        found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to));
+        found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to)).at_level(&readings.name(), "on average", active);
     }
     weighed(facts, found, &commits.series).try_next(FEWER_ROUND_TRIPS)
 }
@@ -164,6 +165,7 @@ fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &
     let confidence = if repeated.statement.is_some() { confidence(per_request(facts, repeated)) } else { Confidence::Low };
     let found = RankedFinding::new(Standing::Cause, "many-transactions", Subject::observed(repeated.observer), confidence, claim)
         .with(Quantity::count("executions_per_operation", each))
-        .rests_on(text, vec![repeated.series.clone()], repeated.stretch);
+        .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
+        .at_level(&repeated.series, "on average", repeated.rate);
     weighed(facts, found, &repeated.series).try_next(FEWER_ROUND_TRIPS)
 }

@@ -101,6 +101,7 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
             vec![format!("flow/{name}/order/overtaken"), format!("flow/{name}/oldest/age")],
             (waiting.from, waiting.to),
         )
+        .at_level(&format!("flow/{name}/oldest/age"), "the oldest waited", longest)
         .rests_on(
             format!(
                 "at most {} were open at a time, and {} finished: in order, none would have waited much longer than {}",

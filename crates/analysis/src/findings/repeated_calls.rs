@@ -53,7 +53,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
         vec!["response/p50".to_owned()],
         (call.from, call.to),
-    );
+    )
+    .at_level("response/p50", "in these calls", call.time);
     if let Some(parent) = call.parent {
         found = found.rests_on(format!("all of them run within `{}`", parent.name), Vec::new(), (call.from, call.to));
     }

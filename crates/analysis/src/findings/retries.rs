@@ -67,6 +67,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     vec![format!("flow/{name}/max")],
                     whole,
                 )
+                .at_level(&format!("flow/{name}/max"), "the delayed ones: at least", fastest)
                 .rests_on(format!("{calls} met a fault at \"{endpoint}\""), vec![faulted.signal.clone()], whole)
                 .weigh(Alternative::ruled_out(
                     "A queue",

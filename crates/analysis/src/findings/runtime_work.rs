@@ -57,6 +57,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("in_progress", *count))
         .with(Quantity::count("threads", *threads))
         .rests_on(text, vec![work.name(), places.name()], (*from, *to))
+        .at_level(&work.name(), "on average", *count)
         .weigh(slower_each(facts, work, *threads, (*from, *to)))
         .beyond_the_generator(facts, (*from, *to))
         .try_next(format!(

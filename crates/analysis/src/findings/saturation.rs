@@ -261,7 +261,7 @@ fn levels(exhausted: &Exhausted<'_>) -> Vec<(usize, &'static str, f64)> {
             // A process in several parts has one for each.
             let mut threads = exhausted.series.iter().enumerate().filter(|(_, series)| series.ends_with("/busiest_thread"));
             match (threads.next(), threads.next()) {
-                (Some((index, _)), None) => vec![(index, "one core", 1.0)],
+                (Some((index, _)), None) => vec![(index, "limit", 1.0)],
                 _ => Vec::new(),
             }
         }

@@ -66,7 +66,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             ),
             vec!["phases/connect".to_owned(), "response/p50".to_owned()],
             span,
-        );
+        )
+        .at_level("phases/connect", "connecting", after);
     let found = if is_resent {
         let text = format!(
             "{} requests waited a second or more for one of {} connections, and the machine sent {} again: a lost SYN costs 1 s, then 2 s and 4 s \

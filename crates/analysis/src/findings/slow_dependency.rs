@@ -13,7 +13,7 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
+use crate::finding::{Evidence, Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 
 /// Minimum ratio of hold times after and before, and minimum difference.
@@ -72,8 +72,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .with(Quantity::seconds("call_before", before))
                 .with(Quantity::seconds("call", during))
                 .with(Quantity::share("explained_share", explained.min(1.0)))
-                .rests_on(
-                    format!(
+                .rests_on_drawn(
+                    Evidence::new(format!(
                         "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",
                         loadstone_units::seconds(slow_before),
                         loadstone_units::seconds(slow_during),
@@ -81,6 +81,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     ),
                     vec![hold.name(), "response/p50".to_owned()],
                     (from, to),
+                    )
+                    .level(&hold.name(), "before", before, (0.0, from))
+                    .level(&hold.name(), "during", during, (from, to)),
                 )
                 .weigh(Alternative::ruled_out("A queue in front of it", "the calls themselves took the added time"))
                 .try_next("Give the call a time limit, run it in parallel with others, or respond without it."),

@@ -96,6 +96,7 @@ fn shared(layers: &[Layer], flow: &str, stretch: (f64, f64)) -> RankedFinding {
             vec![format!("flow/{flow}/rate/finished"), format!("flow/{flow}/backlog/all")],
             stretch,
         )
+        .at_level(&format!("flow/{flow}/rate/finished"), "on average", left)
         .weigh(Alternative::not_ruled_out(
             "As many separate limits",
             "each layer may have its own workers, too few by the same share",

@@ -79,6 +79,7 @@ fn finding(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
             vec![found.series.clone()],
             *stretch,
         )
+        .at_level(&found.series, "on average", found.rate)
         .rests_on(
             format!(
                 "one statement would save {:.0} round trips per operation ({}), and as many commits if each insert commits separately",

@@ -83,15 +83,19 @@ fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         loadstone_units::number(total),
         loadstone_units::number(in_system)
     );
-    let series = place.each.iter().map(SignalReadings::name).take(4).collect();
+    let series: Vec<String> = place.each.iter().map(SignalReadings::name).take(4).collect();
     let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, place.at), confidence, claim)
         .with(Quantity::count("threads_waiting", waiting))
-        .with(Quantity::count("threads", total)).rests_on(text, series, stretch);
+        .with(Quantity::count("threads", total)).rests_on(text, series.clone(), stretch);
+    // The threads of several stacks are drawn apart, and the number is their sum.
+    if let [one] = &series[..] {
+        found = found.at_level(one, "on average", waiting);
+    }
     for (other, count) in others(wait) {
         let at = other.label("at").unwrap_or_default();
         let below = other.label("under").map_or(String::new(), |under| format!(" below `{under}`"));
         let text = format!("in the same time {} {} in `{at}`{below}", loadstone_units::number(count), does(other));
-        found = found.rests_on(text, vec![other.name()], stretch);
+        found = found.rests_on(text, vec![other.name()], stretch).at_level(&other.name(), "on average", count);
     }
     let found = match behind {
         Some(why) => found.weigh(Alternative::not_ruled_out("The database behind the pool", why)),

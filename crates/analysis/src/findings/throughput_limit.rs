@@ -212,6 +212,7 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
             vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "in_flight/requests".to_owned()],
             span,
         )
+        .at_level("rate/requests", "stopped at", of.value)
         .rests_on(
             format!(
                 "throughput × time in the system in the best tenth of the load = {}: no more are in service at a time",

@@ -33,6 +33,15 @@ fn throughput_that_stops_is_reported_even_if_few_requests_ended_at_low_load() {
     }
 }
 
+/// A steep ramp of ten seconds.
+#[test]
+fn a_short_ramp_is_called_short_and_not_constant() {
+    let steps = vec![step("Issues", 0, Service::Fixed(0.1))];
+    let run = simulate(&Target { slots: vec![4], steps }, ramp(5.0, 80.0, 10, Timing::Even), 1);
+    let why = RampEstimate::of(&run, &conclude(&run).verdict).unknown_because;
+    assert!(why.as_deref().is_some_and(|why| why.starts_with("the run is too short: it has ")), "{why:?}");
+}
+
 /// Thirty users who think for a second, and a service for two of them at a time.
 fn constant_users(places: usize, users: u64, seed: u64) -> Run {
     let steps = vec![Step { pause: Some(Service::Exponential(1.0)), ..step("Issues", 0, Service::Fixed(0.2)) }];

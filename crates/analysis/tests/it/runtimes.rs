@@ -1,7 +1,7 @@
 //! The metrics of a runtime while work waits: its event loop, its own threads, the stacks of a service's threads.
 
 use loadstone_analysis::{Alternative, Confidence, Finding};
-use loadstone_metrics::Role;
+use loadstone_metrics::{Role, unit};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -20,10 +20,11 @@ const RAMP: Load = Load::Ramp(2.0, 50.0, 60);
 
 /// The event loop of a Node service, with 80 % of its time in `login`, half of it in functions that it calls.
 fn observed_loop(run: &mut Run, busy: impl Fn(u64) -> f64 + Copy, computes: f64) {
-    counter("node:80", "busy").role(Role::EventLoopBusy).each_second(run, busy);
-    counter("node:80", "cpu").role(Role::EventLoopCpu).each_second(run, move |second| computes * busy(second));
-    gauge("node:80", "delay").role(Role::EventLoopDelay).each_second(run, move |second| busy(second) / 50.0);
-    let function = |name: &str, under: &str| gauge("node:80", "f").role(Role::FunctionCpu).label("function", name).label("under", under);
+    counter("node:80", "busy").unit(unit::SECONDS).role(Role::EventLoopBusy).each_second(run, busy);
+    counter("node:80", "cpu").unit(unit::SECONDS).role(Role::EventLoopCpu).each_second(run, move |second| computes * busy(second));
+    gauge("node:80", "delay").unit(unit::SECONDS).role(Role::EventLoopDelay).each_second(run, move |second| busy(second) / 50.0);
+    let function =
+        |name: &str, under: &str| gauge("node:80", "f").unit("cores").role(Role::FunctionCpu).label("function", name).label("under", under);
     function("hash shop.mjs:3", "login shop.mjs:9 ← handle shop.mjs:20").each_second(run, move |second| 0.7 * busy(second));
     function("cpuUsage node:process", "login shop.mjs:9 ← handle shop.mjs:20").each_second(run, move |second| 0.1 * busy(second));
     function("parse shop.mjs:14", "handle shop.mjs:20").each_second(run, move |second| 0.1 * busy(second));

@@ -52,7 +52,7 @@ macro_rules! commands {
 commands! {
     /// Run a test: a script, or a URL with a rate or a number of users.
     Run(run::RunArgs),
-    /// Find out why a system is slow with the load test that you have: k6, JMeter, Locust, vegeta, Gatling, hey, or an access log.
+    /// Find out why a system is slow with your load test: k6, JMeter, Locust, Gatling, hey, an access log.
     Watch(watch::WatchArgs),
     /// Run each scenario once and show every request and response. Nothing is recorded.
     Try(try_::TryArgs),

@@ -1,7 +1,7 @@
 //! How the target is reached over the network.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
@@ -10,6 +10,7 @@ use loadstone_protocol::{
 };
 
 use super::limits::LimitArgs;
+use crate::argument;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http2Flag {
@@ -42,7 +43,7 @@ impl fmt::Debug for Passphrase {
 }
 
 fn passphrase(file: &str) -> Result<Passphrase, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+    let text = std::fs::read_to_string(file).map_err(|error| argument::cannot_read(Path::new(file), &error))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(Passphrase(line.to_owned())),
         _ => Err("its first line is empty: write the passphrase there".to_owned()),

@@ -16,6 +16,7 @@ use loadstone_http_client::{Request as HttpRequest, RequestBody};
 use loadstone_report::access::{Loopback, Token, guard};
 use loadstone_run_directory::RunError;
 use loadstone_script::Missing;
+use loadstone_units::text::without_os_numbers;
 use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerArchive;
@@ -74,7 +75,7 @@ struct ErrorResponse(StatusCode, String);
 
 impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        (self.0, self.1).into_response()
+        (self.0, without_os_numbers(&self.1).into_owned()).into_response()
     }
 }
 

@@ -408,3 +408,17 @@ fn existing_types_are_not_overwritten() {
     folder.run(&["init"]).code(PASSED).says("written  ./loadstone.d.ts");
     folder.run(&["init"]).code(PASSED).says("kept     ./loadstone.d.ts");
 }
+
+#[test]
+fn errors_of_the_system_are_reported_in_words() {
+    let folder = Folder::new().file("file", "");
+    for command in [
+        &["init", "file/tests"][..],
+        &["demo", "--runs", "file/runs"],
+        &["run", "https://127.0.0.1:9/", "--for", "1s", "--cert", "file/cert.pem", "--key", "file/key.pem"],
+        &["run", "https://127.0.0.1:9/", "--for", "1s", "--root", "file/roots.pem"],
+        &["run", "https://127.0.0.1:9/", "--for", "1s", "--cert", "a.p12", "--passphrase-file", "file/passphrase"],
+    ] {
+        folder.run(command).says(": not a directory").does_not_say("os error");
+    }
+}

@@ -96,7 +96,7 @@ fn users(axis: &Axis) -> Panel {
     if axis.any_open() {
         columns.push(over(axis, "users/waiting", "arrivals waiting for a user", level(|step| step.users.waiting)));
     }
-    panel("users", "Users", "users", columns)
+    panel("users", "Users", "1", columns)
 }
 
 fn in_flight(axis: &Axis) -> Panel {

@@ -184,9 +184,8 @@ fn a_ramp_shows_each_ceiling_the_next_limit_and_the_unknown() {
     assert!(view.ceiling.is_none() && view.curve.is_empty() && view.resources.is_none() && view.stretches.len() == 40);
 }
 
-#[test]
-fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
-    let capacity = Capacity {
+fn capacity() -> Capacity {
+    Capacity {
         schema: 1,
         test: "shop".to_owned(),
         unit: LoadUnit::Arrivals,
@@ -208,7 +207,32 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
             probe(110.0, ProbeLean::Holds, (0.25, Some(0.2), Some(0.29))),
             probe(100.0, ProbeLean::Holds, (0.2, None, None)),
         ],
-    };
+    }
+}
+
+/// The loads were cut to `37…s`, and the objectives were wider than the screen.
+#[test]
+fn a_narrow_terminal_shows_each_load_of_a_capacity_in_full() {
+    let mut capacity = capacity();
+    for probe in &mut capacity.probes {
+        let [first] = &probe.reading.objectives[..] else { panic!("one objective") };
+        let second =
+            ObjectiveReading { objective: "response time p95 of \"Check out with a voucher\" below 250ms".to_owned(), ..first.clone() };
+        probe.reading.objectives.push(second);
+    }
+    for width in [50, 80, 200] {
+        let text = loadstone_report::capacity::terminal(&capacity, "runs/capacity-shop", &Style::plain(width));
+        let loads: Vec<&str> =
+            text.lines().filter(|line| line.contains('✓') || line.contains('✗')).filter_map(|line| line.split(' ').next()).collect();
+        assert!(loads.ends_with(&["30/s", "100/s", "110/s", "120/s"]), "{text}");
+        assert!(width < 80 || text.contains("50.0 ms (40.0 ms to 60.0 ms)"), "{text}");
+        assert!(text.lines().all(|line| line.contains("runs are in") || line.chars().count() <= width), "{text}");
+    }
+}
+
+#[test]
+fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
+    let capacity = capacity();
     let view = CapacityView::of(&capacity);
     assert_eq!(view.probes.iter().map(|probe| probe.load.as_str()).collect::<Vec<_>>(), ["120/s", "30/s", "110/s", "100/s"]);
     let answer = view.answer.unwrap();

@@ -280,7 +280,7 @@ pub(crate) fn threshold(label: &str, state: ThresholdState, measured: Option<f64
         at_seconds: None,
         failing: false,
         detail: detail.to_owned(),
-        reading: String::new(),
+        reading: detail.to_owned(),
     }
 }
 

@@ -48,7 +48,6 @@ fn numbers_are_formatted_as_the_table_defines() {
 #[test]
 fn formats_that_the_page_does_not_use() {
     assert_eq!(loadstone_units::bytes(u64::MAX), "18,446,744 TB");
-    assert_eq!(loadstone_units::in_unit(7.0, "sessions"), "7 sessions");
     assert_eq!([loadstone_units::counted(1, "request"), loadstone_units::counted(1204, "request")], ["1 request", "1,204 requests"]);
     assert_eq!(loadstone_units::seconds_or_none(None), loadstone_units::NONE);
 }
