@@ -95,6 +95,8 @@ fn the_limit_of_the_demo_shop_is_found() {
                 continue;
             };
             found += 1;
+            // The plateau of this request is the evidence, in each run. A second estimate from all requests was there in some.
+            assert!(finding.evidence.len() == 1, "{label}: {:?}", finding.evidence);
             // With a wider interval, four places that are held all the time cannot be distinguished from fewer.
             let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
             let others = others
