@@ -112,7 +112,7 @@ table::fact_table! {
         saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);
 
         /// The highest throughput, where it stopped while work waited.
-        ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run, !plateaus.limited.is_empty());
+        ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run);
 
         /// How long requests of a constant load took and waited.
         constant_load: Option<constant_load::ConstantLoad> = constant_load::find(run, tally);

@@ -225,6 +225,12 @@ fn a_request_served_elsewhere_does_not_turn_a_saturated_processor_into_a_pool() 
     for seed in 0..10 {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
             for finding in find(&target, profile, seed).findings {
+                // That throughput stops is true: 18 ms of two cores for each visit of four requests.
+                if finding.rule == "throughput-limit" {
+                    let rate = finding.quantities.iter().find(|quantity| quantity.name == "throughput").unwrap().value;
+                    assert!((rate / 444.0 - 1.0).abs() < 0.1, "{}", finding.claim);
+                    continue;
+                }
                 assert!(finding.confidence == Confidence::Low && finding.claim.contains("or cores of that number"), "{}", finding.claim);
                 assert!(finding.alternatives[0].text.contains("Not ruled out"), "{:?}", finding.alternatives);
             }
