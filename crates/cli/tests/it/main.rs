@@ -35,6 +35,7 @@ mod observers;
 mod outputs;
 mod pipelines;
 mod replay;
+mod request_threads;
 mod runtimes;
 mod secrets;
 mod servers;
