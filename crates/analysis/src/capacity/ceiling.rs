@@ -5,7 +5,7 @@ use loadstone_metrics::Snapshot;
 use loadstone_run_directory::Run;
 
 use super::model::CapacityInterval;
-use super::ramp::{LEVEL_RATIO_MAX, LocatedCeiling, ceiling, of_many};
+use super::ramp::{LEVEL_RATIO_MAX, LocatedCeiling, ceiling};
 use super::ramp_stretch::{RampSegment, segments};
 use crate::statistics::{best_tenth, mean};
 
@@ -37,8 +37,7 @@ pub(crate) struct ThroughputCeiling {
 
 impl ThroughputCeiling {
     /// `None`: no work waited, or the run does not show the highest throughput.
-    /// `is_known`: the times at low load show that throughput stopped, so that the count of few requests adds nothing.
-    pub(crate) fn of(run: &Run, is_known: bool) -> Option<Self> {
+    pub(crate) fn of(run: &Run) -> Option<Self> {
         let segments = segments(run);
         let time = |segment: &RampSegment| segment.block.0 / segment.block.1;
         let base = best_tenth(&segments.iter().map(time).collect::<Vec<f64>>())?;
@@ -47,8 +46,7 @@ impl ThroughputCeiling {
         if !segments.last().is_some_and(waits) {
             return None;
         }
-        let LocatedCeiling { throughput, is_overload, from, .. } =
-            if is_known { of_many(&segments) } else { ceiling(run, &segments) }.ok()?;
+        let LocatedCeiling { throughput, is_overload, from, .. } = ceiling(run, &segments).ok()?;
         // Throughput of a constant random load varies without levelling off.
         if !is_overload && !load_has_varied(run) {
             return None;

@@ -175,7 +175,7 @@ pub(super) fn ceiling(run: &Run, segments: &[RampSegment]) -> Result<LocatedCeil
 }
 
 /// The same from many requests.
-pub(super) fn of_many(segments: &[RampSegment]) -> Result<LocatedCeiling, String> {
+fn of_many(segments: &[RampSegment]) -> Result<LocatedCeiling, String> {
     let blocks: Vec<RampBlock> = segments.iter().map(|segment| (segment.block.0, segment.carried)).filter(|block| block.1 > 0.0).collect();
     let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
     let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);

@@ -58,6 +58,8 @@ pub(crate) struct ConstantLoad {
     pub(crate) users: Option<f64>,
     /// Arrivals per second that were planned, or users.
     pub(crate) asked: f64,
+    /// Whether the load was constant in the first half, too.
+    was_constant: bool,
     /// Whether the number of requests in the system grew all along, or is bounded by the users.
     has_growing_queue: bool,
     /// The second half of the load. Seconds since the run began.
@@ -116,10 +118,13 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
     }
     let half = loaded.get(loaded.len() / 2..loaded.len() - 1)?;
     // Even arrivals at 1.5/s are one or two in a second.
-    let third = half.len() / 3;
     let load_of = |third: &[(&Snapshot, f64)]| third.iter().map(|(_, load)| load).sum::<f64>() / third.len() as f64;
-    let loads = [load_of(&half[..third]), load_of(&half[third..2 * third]), load_of(&half[2 * third..])];
-    let (least, most) = loads.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), load| (least.min(*load), most.max(*load)));
+    let least_and_most = |part: &[(&Snapshot, f64)]| {
+        let loads = part.chunks_exact(part.len() / 3).take(3).map(load_of);
+        loads.fold((f64::INFINITY, 0.0_f64), |(least, most), load| (least.min(load), most.max(load)))
+    };
+    let (least, most) = least_and_most(half);
+    let (least_ever, most_ever) = least_and_most(&loaded[1..loaded.len() - 1]);
     if most > SAME_LOAD_FACTOR_MAX * least {
         return None;
     }
@@ -132,6 +137,7 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
     let grows_in_each = in_system.windows(2).all(|pair| pair[1] - pair[0] >= GROWTH_OF_QUARTER_MIN * grown);
     let has_growing_queue = !is_open || (grown >= GROWN_DEVIATIONS_MIN * last.sqrt() && grows_in_each);
     let asked = load_of(half);
+    let was_constant = most_ever <= SAME_LOAD_FACTOR_MAX * least_ever;
     let half: Vec<&Snapshot> = half.iter().map(|(slice, _)| *slice).collect();
     let seconds = half.iter().map(|slice| slice.end - slice.start).sum::<u64>() as f64 / 1e9;
     let requests =
@@ -141,6 +147,7 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
     Some(ConstantLoad {
         users: (!is_open).then_some(most),
         asked,
+        was_constant,
         has_growing_queue,
         from,
         to,
@@ -211,6 +218,13 @@ impl ConstantLoad {
     /// Time between the requests of an iteration: N / X − R (the response time law). Seconds.
     pub(crate) fn think_s(&self) -> f64 {
         (self.users.unwrap_or(self.in_flight) - self.in_flight).max(0.0) / self.iterations.max(1e-9)
+    }
+
+    /// The least time of a request alone, if a queue is there in all of the run: the mean of the shortest times, in seconds.
+    pub(crate) fn alone_s(&self) -> Option<f64> {
+        self.queue().filter(|_| self.was_constant)?;
+        let alone: f64 = self.requests.iter().map(|request| request.throughput * request.shortest).sum();
+        Some(alone / self.throughput())
     }
 
     /// The requests that always wait, if more than one does at any time.
@@ -295,8 +309,8 @@ mod tests {
     use super::*;
 
     fn users(users: f64, iterations: f64, in_flight: f64) -> ConstantLoad {
-        let (asked, users, has_growing_queue) = (users, Some(users), true);
-        ConstantLoad { users, asked, has_growing_queue, from: 0.0, to: 60.0, requests: Vec::new(), in_flight, iterations }
+        let (asked, users, was_constant, has_growing_queue) = (users, Some(users), true, true);
+        ConstantLoad { users, asked, was_constant, has_growing_queue, from: 0.0, to: 60.0, requests: Vec::new(), in_flight, iterations }
     }
 
     /// One exponential server of 0.1 s, ten users that think for a second: R = 0.1·(1 + Q(9)), from the exact recursion.

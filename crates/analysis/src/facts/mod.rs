@@ -112,7 +112,7 @@ table::fact_table! {
         saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);
 
         /// The highest throughput, where it stopped while work waited.
-        ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run, !plateaus.limited.is_empty());
+        ceiling: Option<ThroughputCeiling> = ThroughputCeiling::of(run);
 
         /// How long requests of a constant load took and waited.
         constant_load: Option<constant_load::ConstantLoad> = constant_load::find(run, tally);
@@ -134,13 +134,15 @@ table::fact_table! {
             call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
 
         /// Whether work was held up in any stretch.
-        strain: strain::Strain = strain::Strain::of(run, &waiting, &plateaus).with(
-            // These are known without a time at low load.
-            ceiling
-                .iter()
-                .map(|ceiling| (ceiling.from, ceiling.to))
-                .chain(constant_load.iter().filter(|load| load.queue().is_some()).map(|load| (load.from, load.to))),
-        );
+        strain: strain::Strain = strain::Strain::of(run, &waiting, &plateaus)
+            .with(
+                // These are known without a time at low load.
+                ceiling
+                    .iter()
+                    .map(|ceiling| (ceiling.from, ceiling.to))
+                    .chain(constant_load.iter().filter(|load| load.queue().is_some()).map(|load| (load.from, load.to))),
+            )
+            .against(constant_load.as_ref().and_then(constant_load::ConstantLoad::alone_s));
 
         /// Queues whose workers are all busy while jobs wait.
         queue_workers: Option<queue_workers::BusyQueueWorkers<'a>> = queue_workers::find(&signals, &strain, &called);

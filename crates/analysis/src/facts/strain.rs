@@ -48,7 +48,7 @@ pub(crate) struct Strain {
     seconds: Vec<StrainSecond>,
     /// Waiting stretches and plateaus, as `(from, to)`.
     known: Vec<(f64, f64)>,
-    /// Time in the system in the best tenth of the load. Seconds.
+    /// Time in the system without waiting: in the best tenth of the load, or of a request alone. Seconds.
     base_s: f64,
 }
 
@@ -90,6 +90,11 @@ impl Strain {
     pub(super) fn with(mut self, known: impl Iterator<Item = (f64, f64)>) -> Self {
         self.known.extend(known);
         self
+    }
+
+    /// With the time of a request alone, where a queue was there in all of the load: its best tenth waited as well. Seconds.
+    pub(super) fn against(self, alone_s: Option<f64>) -> Self {
+        Self { base_s: alone_s.map_or(self.base_s, |alone_s| alone_s.min(self.base_s)), ..self }
     }
 
     /// The part of a stretch, in which a resource with this many places was busy, during which work was held up. `None` where it was not, and where the

@@ -17,8 +17,8 @@
 //! | at most {SIMILAR_HOLD_FACTOR_MAX} times as long | the size is the limit | high |
 //! | otherwise | the size, unless CPU or database may be busy | high; then medium |
 //!
-//! For workers (threads of a JVM, processes of PHP-FPM, uWSGI or Unicorn), the claim names what most of them do: a call to a stub, or a statement of a
-//! database. For connections, the evidence compares the wait with the statement that ran most, whose time may include that wait.
+//! For workers (threads of a JVM, processes of PHP-FPM, uWSGI, Unicorn or Passenger), the claim names what most of them do: a call to a stub, or a statement
+//! of a database. For connections, the evidence compares the wait with the statement that ran most, whose time may include that wait.
 //!
 //! A pool without a usable size, such as SQLAlchemy's with connections beyond its size, has as many members as were ever in use, if none was idle then.
 

@@ -76,18 +76,21 @@ pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut found: Vec<RankedFinding> = RULES.iter().flat_map(|rule| rule.find(facts)).collect();
     ranked::score(&mut found, facts);
     found.sort_by_key(RankedFinding::rank);
-    let found = with_outline_as_evidence(found);
+    let found = with_outline_as_evidence(found, !facts.plateaus.limited.is_empty());
     let remark = if found.is_empty() { remark::of(facts) } else { remark::in_addition(facts, &found) };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
 }
 
-/// A finding that only outlines the limit becomes evidence of the first cause, if there is one.
-fn with_outline_as_evidence(found: Vec<RankedFinding>) -> Vec<RankedFinding> {
+/// A finding that only outlines the limit becomes evidence of the first cause, if there is one. A cause that states the throughput at which some requests stop
+/// rests on it already. A second estimate from all requests together is near the limit of what can be estimated, so that one of two equal runs would have it.
+fn with_outline_as_evidence(found: Vec<RankedFinding>, is_plateau_known: bool) -> Vec<RankedFinding> {
     let (outlines, mut found): (Vec<RankedFinding>, Vec<RankedFinding>) = found.into_iter().partition(|found| found.outline.is_some());
     match found.iter_mut().find(|found| found.standing == Standing::Cause && found.finding.subject != Subject::Generator) {
         Some(cause) => {
-            let evidence = outlines.into_iter().flat_map(|found| found.finding.evidence.into_iter().take(found.outline.unwrap_or(0)));
-            cause.finding.evidence.extend(evidence);
+            let states_throughput = || cause.finding.quantities.iter().any(|quantity| quantity.name == "throughput");
+            let known = usize::from(is_plateau_known && states_throughput());
+            let evidence = |found: RankedFinding| found.finding.evidence.into_iter().take(found.outline.unwrap_or(0)).skip(known);
+            cause.finding.evidence.extend(outlines.into_iter().flat_map(evidence));
         }
         None => {
             found.extend(outlines);

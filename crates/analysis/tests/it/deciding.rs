@@ -166,12 +166,12 @@ fn throughput_that_stopped_is_never_reported_to_follow_the_load() {
         slots: vec![UNLIMITED, 4],
         steps: vec![step("List", 0, Service::Exponential(0.003)), step("Buy", 1, Service::Exponential(0.04))],
     };
-    let mut unsure = 0;
+    let mut found = 0;
     for seed in 0..seeds(10, 60) {
         let findings = conclude(&simulate(&shop, users(1, 16, 15), seed)).verdict.findings;
         let text = &findings.remark.text;
         assert!(!text.contains("throughput still follows"), "seed {seed}: {text}");
-        unsure += usize::from(text.contains("times the throughput), for too short a time"));
+        found += u64::from(!findings.findings.is_empty());
     }
-    assert!(unsure > 0, "some of these ramps are too short to show where throughput stops");
+    assert!(2 * found > seeds(10, 60), "{found}: few of these ramps are too short to show where throughput stops");
 }

@@ -95,6 +95,8 @@ fn the_limit_of_the_demo_shop_is_found() {
                 continue;
             };
             found += 1;
+            // The plateau of this request is the evidence, in each run. A second estimate from all requests was there in some.
+            assert!(finding.evidence.len() == 1, "{label}: {:?}", finding.evidence);
             // With a wider interval, four places that are held all the time cannot be distinguished from fewer.
             let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
             let others = others
@@ -223,6 +225,12 @@ fn a_request_served_elsewhere_does_not_turn_a_saturated_processor_into_a_pool() 
     for seed in 0..10 {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
             for finding in find(&target, profile, seed).findings {
+                // That throughput stops is true: 18 ms of two cores for each visit of four requests.
+                if finding.rule == "throughput-limit" {
+                    let rate = finding.quantities.iter().find(|quantity| quantity.name == "throughput").unwrap().value;
+                    assert!((rate / 444.0 - 1.0).abs() < 0.1, "{}", finding.claim);
+                    continue;
+                }
                 assert!(finding.confidence == Confidence::Low && finding.claim.contains("or cores of that number"), "{}", finding.claim);
                 assert!(finding.alternatives[0].text.contains("Not ruled out"), "{:?}", finding.alternatives);
             }

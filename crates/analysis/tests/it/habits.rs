@@ -70,9 +70,5 @@ fn a_commit_that_takes_longer_is_the_cause_and_not_the_number_of_commits() {
     wait.each_second(&mut run, flushing);
     let found = findings(&run);
     assert!(position(&found, "commits").is_none(), "{}", shown(&found));
-    assert!(
-        found.iter().any(|finding| finding.claim.starts_with("Each commit takes 11.1 ms instead of 1.02 ms from 0:20 on")),
-        "{}",
-        shown(&found)
-    );
+    assert!(found[0].claim.starts_with("Each commit takes 11.1 ms instead of 1.02 ms from 0:20 on"), "{}", shown(&found));
 }

@@ -2,7 +2,7 @@
 
 use loadstone_analysis::{Confidence, Finding};
 use loadstone_metrics::{NoticeKind, Role, SignalNotice};
-use loadstone_plan::{LoadProfile, Timing};
+use loadstone_plan::{ClosedStage, LoadProfile, Timing};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -60,6 +60,19 @@ fn busy_request_threads_are_the_cause_also_if_their_number_is_unknown() {
         // The process computes: it may be a core.
         let found = observed(run(), 1.7, Some((17, NoticeKind::TimedOut)));
         assert!(found.iter().all(|one| !one.claim.contains("request threads or workers are all busy")), "{}", shown(&found));
+    }
+}
+
+/// Requests wait from the first second on, and the endpoint with them soon after. The first seconds of a queue that becomes long once counted as free.
+#[test]
+fn an_endpoint_that_is_silent_from_the_beginning_waits_in_a_queue_that_was_always_there() {
+    for seed in 0..4 {
+        let found = observed(service(0, ramp(34.0, 34.0, 120, Timing::Poisson), seed), 0.02, Some((6, NoticeKind::TimedOut)));
+        assert!(found[0].claim.contains("All requests") && found[0].claim.contains("the endpoint that \"app\" reads"), "{}", shown(&found));
+        // Half of the limit for a minute. The endpoint is silent long before requests wait.
+        let stages = [1, 30].map(|users| ClosedStage { from: users, to: users, duration_ns: 60 * SECOND }).to_vec();
+        let found = observed(service(0, LoadProfile::Closed { stages }, seed), 0.02, Some((6, NoticeKind::TimedOut)));
+        assert!(found.iter().all(|one| !one.claim.contains("\"app\"")), "{}", shown(&found));
     }
 }
 

@@ -288,6 +288,16 @@ fn a_function_with_growing_time_is_not_named_if_nothing_waits() {
     assert!(growth_of(&run).is_none(), "{}", shown(&findings(&run)));
 }
 
+/// Under a constant load 60 % above the limit, work waits from the first second on. The seconds in which it has not waited for long once counted as free.
+#[test]
+fn a_function_is_not_compared_with_seconds_of_a_shorter_wait() {
+    let fluid = PLACES.under(Load::Ramp(64.0, 64.0, 60));
+    let mut run = fluid.run.clone();
+    let function = gauge("node:80", "function_cpu").role(Role::FunctionCpu).label("function", "hash").label("under", "");
+    function.each_second(&mut run, |second| fluid.ended[second as usize] * if second < 8 { 0.001 } else { 0.02 });
+    assert!(growth_of(&run).is_none(), "{}", shown(&findings(&run)));
+}
+
 /// Eight threads of gunicorn that wait for two connections, while 209 requests are in the system: the others wait outside of the process.
 #[test]
 fn threads_are_compared_with_the_requests_in_their_process() {

@@ -33,6 +33,50 @@ fn busy_workers_of_uwsgi_rank_first() {
     assert!(observed(400).iter().all(|finding| finding.rule != "workers"), "{}", shown(&observed(400)));
 }
 
+/// A pool with a gauge for each of its roles, and as many waiting requests as it has not enough workers for.
+fn of_roles(part: &str, roles: [(Role, &str); 3], workers: f64) -> Vec<Finding> {
+    let fluid = overloaded();
+    let mut run = fluid.run.clone();
+    let [size, used, waiting] = roles.map(|(role, metric)| gauge("prometheus", metric).role(role).part(part).members(PoolMembers::Threads));
+    size.each_second(&mut run, |_| workers);
+    used.each_second(&mut run, |second| fluid.open[second as usize].min(workers).round());
+    waiting.each_second(&mut run, |second| (fluid.open[second as usize] - workers).max(0.0).floor());
+    findings(&run)
+}
+
+/// prometheus_exporter: its counts by raindrops.
+#[test]
+fn busy_workers_of_unicorn_rank_first() {
+    let roles = [
+        (Role::PoolSize, "ruby_unicorn_workers"),
+        (Role::PoolInUse, "ruby_unicorn_active_workers"),
+        (Role::PoolWaiting, "ruby_unicorn_request_backlog"),
+    ];
+    let found = of_roles("ruby_unicorn", roles, 2.0);
+    assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 2 workers of \"ruby_unicorn\" are in use"), "{}", shown(&found));
+    let found = of_roles("ruby_unicorn", roles, 400.0);
+    assert!(found.iter().all(|finding| finding.rule != "workers"), "{}", shown(&found));
+}
+
+/// passenger-exporter counts its processes and what waits, but not how many processes are busy.
+#[test]
+fn busy_processes_of_passenger_rank_first() {
+    let observed = |processes: f64| {
+        let fluid = overloaded();
+        let mut run = fluid.run.clone();
+        let passenger = |metric, role| gauge("prometheus", metric).role(role).part("passenger").members(PoolMembers::Threads);
+        passenger("passenger_current_processes", Role::PoolSize).each_second(&mut run, |_| processes);
+        passenger("passenger_max_processes", Role::PoolSizeMax).each_second(&mut run, |_| processes);
+        passenger("passenger_top_level_request_queue", Role::PoolWaiting).each_second(&mut run, |_| 0.0);
+        let queue = passenger("passenger_app_request_queue", Role::PoolWaiting).label("name", "/srv/shop (production)");
+        queue.each_second(&mut run, |second| (fluid.open[second as usize] - processes).max(0.0).floor());
+        findings(&run)
+    };
+    let found = observed(2.0);
+    assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 2 workers of \"passenger\" are in use"), "{}", shown(&found));
+    assert!(observed(400.0).iter().all(|finding| finding.rule != "workers"), "{}", shown(&observed(400.0)));
+}
+
 /// Jobs that wait, those in progress, and the workers where an exporter counts them.
 fn queue(name: &str, taken_of: &str, busy: f64, workers: Option<f64>) -> Vec<Finding> {
     let mut run = constant(60, 20, |_| (5 * MS, 0));

@@ -36,6 +36,7 @@ mod observers;
 mod outputs;
 mod pipelines;
 mod replay;
+mod request_threads;
 mod runtimes;
 mod secrets;
 mod servers;

@@ -232,7 +232,7 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("max_threads", Role::PoolSizeMax),
         ],
     },
-    // Unicorn, by prometheus_exporter.
+    // Unicorn, by prometheus_exporter and by GitLab. Both read the accepted and the queued connections of its sockets with raindrops.
     PoolFamily {
         prefixes: &["ruby_unicorn_", "unicorn_"],
         members: PoolMembers::Threads,
@@ -240,10 +240,12 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
         metrics: &[
             ("active_workers", Role::PoolInUse),
             ("active_workers_total", Role::PoolInUse),
+            ("active_connections", Role::PoolInUse),
             ("workers", Role::PoolSize),
             ("workers_total", Role::PoolSize),
             ("request_backlog", Role::PoolWaiting),
             ("request_backlog_total", Role::PoolWaiting),
+            ("queued_connections", Role::PoolWaiting),
         ],
     },
     // uWSGI, by uwsgi_exporter and by its own exporter plugin: a series for each worker, whose sum is the number of busy workers. Its statistics server
@@ -280,15 +282,24 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("pm_max_children_config", Role::PoolSizeMax),
         ],
     },
-    // passenger-exporter. Its processes serve one request each.
+    // Passenger, by the exporters that read `passenger-status`, and by xing's exporter with a pool for each group of an application. A request waits in one
+    // of three lists: at the top while no process can be started for its application, and of the application and its group while all processes are busy.
     PoolFamily {
-        prefixes: &["passenger_"],
+        prefixes: &["passenger_nginx_", "passenger_"],
         members: PoolMembers::Threads,
-        labels: &[],
+        labels: &["group_name"],
         metrics: &[
+            ("current_sessions", Role::PoolInUse),
+            ("processes_active", Role::PoolInUse),
             ("current_processes", Role::PoolSize),
+            ("capacity", Role::PoolSize),
             ("max_processes", Role::PoolSizeMax),
+            ("top_level_queue", Role::PoolWaiting),
             ("top_level_request_queue", Role::PoolWaiting),
+            ("app_queue", Role::PoolWaiting),
+            ("app_request_queue", Role::PoolWaiting),
+            ("app_group_queue", Role::PoolWaiting),
+            ("wait_list_size", Role::PoolWaiting),
         ],
     },
     // Vert.x, by its Micrometer metrics and by Quarkus.

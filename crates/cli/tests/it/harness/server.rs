@@ -194,6 +194,22 @@ pub(crate) fn traced_with(environment: &[(&str, &str)]) -> Traced {
     Traced { address: service("shop", "http/protobuf", &[&prices]), spans_to }
 }
 
+/// A Python service with three request threads. `/report` occupies one for 100 ms, and `/quick` for 2 ms.
+pub(crate) struct ThreeThreads {
+    pub(crate) address: String,
+    /// Its metrics on the same threads, and on a separate thread.
+    pub(crate) metrics: String,
+    pub(crate) separate_metrics: String,
+}
+
+/// A new one, since a test leaves requests in its queue.
+pub(crate) fn three_threads() -> ThreeThreads {
+    let mut command = Command::new("python3");
+    command.args(["-c", include_str!("three_threads.py")]);
+    let [address, separate] = start(command, &["listening: ", "metrics: "]).try_into().expect("a value of each");
+    ThreeThreads { metrics: format!("{address}/metrics"), separate_metrics: format!("{separate}/metrics"), address }
+}
+
 /// nginx over TLS that requires a client certificate, with the files needed.
 pub(crate) struct Guarded {
     /// `https://127.0.0.1:PORT`. Its certificate is for `members.test` only. The response describes the connection.

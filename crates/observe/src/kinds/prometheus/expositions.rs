@@ -1,5 +1,7 @@
 //! Tests of the meaning of pool metrics, with expositions of well-known exporters and clients.
 
+mod application_servers;
+
 use loadstone_metrics::{Role, Signal};
 
 use super::{Prometheus, text};
@@ -316,42 +318,6 @@ shop_db_open_connections 2
     );
 }
 
-/// PHP-FPM's status page as OpenMetrics.
-#[test]
-fn php_fpm() {
-    let exposition = r"# HELP phpfpm_up Could pool phpfpm be reached?
-# TYPE phpfpm_up gauge
-phpfpm_up 1
-# TYPE phpfpm_accepted_connections counter
-phpfpm_accepted_connections 437
-# TYPE phpfpm_listen_queue gauge
-phpfpm_listen_queue 9
-# TYPE phpfpm_max_listen_queue gauge
-phpfpm_max_listen_queue 12
-# TYPE phpfpm_listen_queue_length gauge
-phpfpm_listen_queue_length 511
-# TYPE phpfpm_idle_processes gauge
-phpfpm_idle_processes 0
-# TYPE phpfpm_active_processes gauge
-phpfpm_active_processes 6
-# TYPE phpfpm_total_processes gauge
-phpfpm_total_processes 6
-# TYPE phpfpm_max_active_processes counter
-phpfpm_max_active_processes 6
-# TYPE phpfpm_max_children_reached counter
-phpfpm_max_children_reached 1
-";
-    assert_meanings(
-        exposition,
-        &[
-            (Role::PoolInUse, "phpfpm", "phpfpm_active_processes"),
-            (Role::PoolIdle, "phpfpm", "phpfpm_idle_processes"),
-            (Role::PoolWaiting, "phpfpm", "phpfpm_listen_queue"),
-            (Role::PoolSize, "phpfpm", "phpfpm_total_processes"),
-        ],
-    );
-}
-
 /// Rails on Puma with prometheus_exporter.
 #[test]
 fn puma_and_active_record() {
@@ -479,45 +445,6 @@ wildfly_io_queue_size{worker="default"} 21.0
             (Role::PoolInUse, "default", "wildfly_io_busy_task_thread_count"),
             (Role::PoolSizeMax, "default", "wildfly_io_max_pool_size"),
             (Role::PoolWaiting, "default", "wildfly_io_queue_size"),
-        ],
-    );
-}
-
-/// Requests are served by worker processes: uwsgi_exporter, the statsd_exporter's names of gunicorn, and php-fpm_exporter with two pools.
-#[test]
-fn worker_processes() {
-    let exposition = r#"# HELP uwsgi_listen_queue_length Length of listen queue.
-# TYPE uwsgi_listen_queue_length gauge
-uwsgi_listen_queue_length{stats_uri="tcp://127.0.0.1:1717"} 12
-# TYPE uwsgi_workers gauge
-uwsgi_workers{stats_uri="tcp://127.0.0.1:1717"} 2
-# HELP uwsgi_worker_busy Is busy
-# TYPE uwsgi_worker_busy gauge
-uwsgi_worker_busy{stats_uri="tcp://127.0.0.1:1717",worker_id="1"} 1
-uwsgi_worker_busy{stats_uri="tcp://127.0.0.1:1717",worker_id="2"} 1
-# TYPE uwsgi_worker_requests_total counter
-uwsgi_worker_requests_total{stats_uri="tcp://127.0.0.1:1717",worker_id="1"} 418
-# TYPE gunicorn_workers gauge
-gunicorn_workers{app="shop"} 8
-# TYPE gunicorn_requests counter
-gunicorn_requests{app="shop"} 90
-# TYPE phpfpm_active_processes gauge
-phpfpm_active_processes{pool="www",scrape_uri="tcp://127.0.0.1:9000/status"} 6
-phpfpm_active_processes{pool="admin",scrape_uri="tcp://127.0.0.1:9001/status"} 1
-# TYPE phpfpm_listen_queue gauge
-phpfpm_listen_queue{pool="www",scrape_uri="tcp://127.0.0.1:9000/status"} 9
-"#;
-    assert_meanings(
-        exposition,
-        &[
-            (Role::PoolWaiting, "uwsgi", "uwsgi_listen_queue_length"),
-            (Role::PoolSize, "uwsgi", "uwsgi_workers"),
-            (Role::PoolInUse, "uwsgi", "uwsgi_worker_busy"),
-            (Role::PoolInUse, "uwsgi", "uwsgi_worker_busy"),
-            (Role::PoolSize, "shop", "gunicorn_workers"),
-            (Role::PoolInUse, "www", "phpfpm_active_processes"),
-            (Role::PoolInUse, "admin", "phpfpm_active_processes"),
-            (Role::PoolWaiting, "www", "phpfpm_listen_queue"),
         ],
     );
 }

@@ -2,6 +2,9 @@
 //!
 //! Python has no frames for C code: a thread that waits in `lock.acquire()` or `time.sleep()` is at the calling line. The source of that line shows what
 //! the thread waits for.
+//!
+//! A service that its package manager installed is in the folder of the libraries, so that the path alone does not show whose code a frame is. The code of
+//! other packages than common libraries is the service's own where a stack has none elsewhere.
 
 use std::collections::HashMap;
 
@@ -41,6 +44,21 @@ const LINES: &[(&str, Doing)] = &[
     (".acquire(", Doing::Lock),
 ];
 
+/// Folders of the language's own modules, and of installed packages.
+const LANGUAGE: &[&str] = &["/lib/python", "<frozen"];
+const PACKAGES: &[&str] = &["/site-packages/", "/dist-packages/"];
+/// Packages of common servers, frameworks and libraries.
+const LIBRARIES: &str = "
+    MySQLdb a2wsgi aiohttp aiomysql aioredis alembic amqp anyio apscheduler asgiref asyncpg billiard boto3 botocore bottle celery certifi
+    cheroot cherrypy click connexion corsheaders cryptography dateutil ddtrace django dns dramatiq elasticapm elasticsearch eventlet
+    falcon fastapi flask flask_cors flask_login flask_sqlalchemy gevent google graphene graphql greenlet grpc gunicorn h11 h2 httpcore
+    httptools httpx huey hypercorn idna itsdangerous jinja2 jsonschema jwt kafka kombu lxml mako markupsafe marshmallow meinheld mysql
+    newrelic numpy opentelemetry orjson pandas passlib peewee pika prometheus_client psycopg psycopg2 psycopg_pool pydantic pydantic_core
+    pymongo pymysql pyramid redis requests rest_framework rq s3transfer sanic scipy sentry_sdk simplejson six sniffio sqlalchemy sqlmodel
+    starlette strawberry tenacity tornado transaction trio twisted typer urllib3 uvicorn uvloop vine waitress webob websocket websockets
+    werkzeug whitenoise wrapt wsproto wtforms yaml zope
+";
+
 #[derive(Debug, Deserialize)]
 pub(super) struct PythonThread {
     #[serde(default)]
@@ -69,8 +87,9 @@ pub(super) struct Sources {
 /// Adds the threads of one process to a sample. Returns whether one of them had the interpreter's lock.
 pub(super) fn add_to(threads: &mut ThreadSamples, functions: &mut FunctionSamples, dump: &[PythonThread], sources: &mut Sources) -> bool {
     for thread in dump {
-        let stack: Vec<Frame> = thread.frames.iter().map(PythonFrame::named).collect();
-        let doing = thread.doing(sources);
+        let is_own = thread.own_code();
+        let stack: Vec<Frame> = thread.frames.iter().map(|frame| frame.named(is_own(frame))).collect();
+        let doing = thread.doing(is_own, sources);
         if doing == Doing::Computes {
             functions.add(Position::computing(&stack), 1.0);
         }
@@ -80,12 +99,17 @@ pub(super) fn add_to(threads: &mut ThreadSamples, functions: &mut FunctionSample
 }
 
 impl PythonThread {
-    fn doing(&self, sources: &mut Sources) -> Doing {
+    /// Which frames are the service's own code: those outside of the folders of libraries, or, where there is none, those of packages that are no library.
+    fn own_code(&self) -> fn(&PythonFrame) -> bool {
+        if self.frames.iter().any(PythonFrame::is_elsewhere) { PythonFrame::is_elsewhere } else { PythonFrame::is_of_no_library }
+    }
+
+    fn doing(&self, is_own: fn(&PythonFrame) -> bool, sources: &mut Sources) -> Doing {
         let Some(innermost) = self.frames.first() else { return Doing::Other };
         if self.active || self.owns_gil {
             return Doing::Computes;
         }
-        let library = self.frames.iter().take_while(|frame| !frame.is_own());
+        let library = self.frames.iter().take_while(|frame| !is_own(frame));
         let named = |frame: &PythonFrame| {
             let found =
                 WAITS.iter().find(|(file, name, _)| frame.filename.ends_with(file) && (name.is_empty() || frame.name.ends_with(name)));
@@ -94,21 +118,33 @@ impl PythonThread {
         if let Some(doing) = library.map(named).find_map(std::convert::identity) {
             return doing;
         }
-        let line = if innermost.is_own() { sources.line(&innermost.filename, innermost.line) } else { String::new() };
+        let line = if is_own(innermost) { sources.line(&innermost.filename, innermost.line) } else { String::new() };
         let line = line.to_lowercase();
         LINES.iter().find(|(part, _)| line.contains(part)).map_or(Doing::Other, |(_, doing)| *doing)
     }
 }
 
 impl PythonFrame {
-    fn is_own(&self) -> bool {
-        let foreign = ["/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
-        !foreign.iter().any(|part| self.filename.contains(part))
+    /// Outside of the folders of the language and of installed packages.
+    fn is_elsewhere(&self) -> bool {
+        !LANGUAGE.iter().chain(PACKAGES).any(|part| self.filename.contains(part)) && !self.is_launcher()
     }
 
-    fn named(&self) -> Frame {
+    /// The script by which a package manager starts a program, as `/usr/local/bin/gunicorn`.
+    fn is_launcher(&self) -> bool {
+        self.name == "<module>" && self.filename.rsplit_once("/bin/").is_some_and(|(_, file)| !file.contains(['/', '.']))
+    }
+
+    /// In a package, or a module without one, that is no common library.
+    fn is_of_no_library(&self) -> bool {
+        let inside = PACKAGES.iter().find_map(|folder| self.filename.rsplit_once(folder));
+        let package = inside.and_then(|(_, path)| path.split('/').next()).map(|package| package.trim_end_matches(".py"));
+        package.is_some_and(|package| LIBRARIES.split_whitespace().all(|library| library != package))
+    }
+
+    fn named(&self, is_own: bool) -> Frame {
         let file = self.short_filename.as_deref().unwrap_or(&self.filename);
-        Frame { function: format!("{} {}", self.name, file.rsplit('/').next().unwrap_or(file)), is_own: self.is_own() }
+        Frame { function: format!("{} {}", self.name, file.rsplit('/').next().unwrap_or(file)), is_own }
     }
 }
 
@@ -133,6 +169,44 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    fn thread(files: &[(&str, &str)]) -> PythonThread {
+        let frame = |(name, filename): &(&str, &str)| PythonFrame {
+            name: (*name).to_owned(),
+            filename: (*filename).to_owned(),
+            short_filename: None,
+            line: 1,
+        };
+        PythonThread { thread_name: None, active: false, owns_gil: false, frames: files.iter().map(frame).collect() }
+    }
+
+    fn own(files: &[(&str, &str)]) -> Vec<String> {
+        let thread = thread(files);
+        let is_own = thread.own_code();
+        thread.frames.iter().filter(|frame| is_own(frame)).map(|frame| frame.name.clone()).collect()
+    }
+
+    const POOL: (&str, &str) = ("_do_get", "/venv/lib/python3.12/site-packages/sqlalchemy/pool/impl.py");
+    const SERVER: (&str, &str) = ("run", "/venv/lib/python3.12/site-packages/gunicorn/workers/gthread.py");
+    const LOCK: (&str, &str) = ("acquire", "/usr/lib/python3.12/threading.py");
+
+    /// MLflow by pip: no frame is outside of the libraries' folder, and such threads once counted as idle.
+    #[test]
+    fn a_service_that_is_an_installed_package_has_its_own_code() {
+        let search = ("search_runs", "/venv/lib/python3.12/site-packages/mlflow/server/handlers.py");
+        assert_eq!(own(&[LOCK, POOL, search, SERVER]), ["search_runs"]);
+        assert_eq!(thread(&[LOCK, POOL, search, SERVER]).doing(PythonFrame::is_of_no_library, &mut Sources::default()), Doing::Member);
+        // A synchronous worker of gunicorn, whose stack begins at the launcher.
+        let launcher = ("<module>", "/venv/bin/gunicorn");
+        assert_eq!((own(&[POOL, search, SERVER, launcher]), own(&[SERVER, launcher])), (vec!["search_runs".to_owned()], Vec::new()));
+        // A module without a package.
+        assert_eq!(own(&[POOL, ("buy", "/usr/lib/python3/dist-packages/shop.py"), SERVER]), ["buy"]);
+        // With code elsewhere, installed packages are libraries.
+        let (listing, plugin) = (("listing", "/srv/shop/app.py"), ("filtered", "/venv/lib/python3.12/site-packages/shop_filters/core.py"));
+        assert_eq!(own(&[POOL, plugin, listing, SERVER]), ["listing"]);
+        // A worker of the server that waits for a request serves none.
+        assert_eq!(own(&[LOCK, ("get", "/usr/lib/python3.12/queue.py"), SERVER]), Vec::<String>::new());
+    }
 
     /// Line numbers are the dump's word: the smallest one once overflowed.
     #[test]
