@@ -39,7 +39,7 @@ fn invalid_outputs_are_refused_before_any_load() {
         (["--out", "graphite=127.0.0.1:2003"], "there is no output of kind \"graphite\"; there are prometheus"),
         (["--out", "prometheus=127.0.0.1"], "prometheus needs an http or https URL"),
         (["--out", "statsd=nowhere"], "statsd needs HOST:PORT"),
-        (["--metrics-listen", &address], "Address already in use"),
+        (["--metrics-listen", &address], "address already in use"),
         (["--metrics-listen", "9464"], "--metrics-listen"),
     ] {
         let folder = Folder::new();

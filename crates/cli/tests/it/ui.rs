@@ -305,7 +305,7 @@ fn the_ui_reports_immediately_what_it_cannot_serve() {
     let folder = Folder::new();
     folder.run(&["ui", "nowhere"]).code(2).says("nowhere: there is no such folder");
     let ui = Ui::of(&folder);
-    folder.run(&["ui", "--listen", &ui.address]).code(2).says("Address already in use").says("--listen 127.0.0.1:0");
+    folder.run(&["ui", "--listen", &ui.address]).code(2).says("address already in use").says("--listen 127.0.0.1:0");
     folder.run(&["ui", "--listen", "203.0.113.1:80"]).code(2).says("give an address of this machine");
     folder.run(&["ui", "--listen", "here"]).code(2).says("--listen");
 }
