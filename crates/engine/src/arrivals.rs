@@ -9,7 +9,7 @@ use std::sync::Arc;
 use loadstone_metrics::Nanos;
 use loadstone_plan::{OpenStage, Timing};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::handover::Handover;
 

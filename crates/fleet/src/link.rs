@@ -106,7 +106,7 @@ impl ReliableLink {
 mod tests {
     use super::*;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     /// Transfers two ends' messages over a bus that loses a third, duplicates a third, and delivers in any order.
     fn carried(seed: u64, messages: &[Vec<u8>]) -> Vec<Vec<u8>> {

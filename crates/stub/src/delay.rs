@@ -162,7 +162,7 @@ impl fmt::Display for Delay {
 mod tests {
     use super::*;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     #[test]
     fn every_form_is_parsed_and_printed() {

@@ -1,7 +1,7 @@
 //! Seeded draws. The same seed yields the same sequence on every machine.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// A seeded source of draws (xoshiro256++).
 #[derive(Debug, Clone)]

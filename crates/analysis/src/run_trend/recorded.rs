@@ -1,7 +1,7 @@
 //! Recorded noise instead of simulated noise: equal runs of a real server, one after the other. docs/trend.md describes the recording.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::numbers::TrendNumbers;
 use super::{RunTrend, TrendInput, TrendRun};

@@ -1,7 +1,7 @@
 //! Random numbers for tests that simulate runs whose truth is known.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub(crate) struct Draws(Xoshiro256PlusPlus);
 

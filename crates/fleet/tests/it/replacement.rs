@@ -7,7 +7,7 @@ use loadstone_engine::{ArrivalShare, Arrivals, LoadEnding};
 use loadstone_metrics::Nanos;
 use loadstone_plan::LoadProfile;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::sim_bus::{MS, Weather};
 use crate::sim_run::{Fault, Outcome, Simulated, plan, simulate};

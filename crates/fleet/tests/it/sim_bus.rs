@@ -7,7 +7,7 @@ use std::time::Duration;
 use loadstone_fleet::{Bus, Outgoing};
 use loadstone_metrics::Nanos;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub(crate) const MS: Nanos = 1_000_000;
 

@@ -6,7 +6,7 @@ use loadstone_engine::LoadEnding;
 use loadstone_fleet::LabelShare;
 use loadstone_metrics::{Nanos, Snapshot};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::sim_bus::{MS, Weather};
 use crate::sim_run::{Fault, Outcome, Simulated, plan, simulate};

@@ -5,7 +5,7 @@ use loadstone_fleet::{Agent, AgentFacts, AgentTask, Controller, FleetNews};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::sim_bus::MS;
 

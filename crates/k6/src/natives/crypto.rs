@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, TypedArray, Value};
 use sha1::Sha1;
@@ -67,7 +67,7 @@ fn hmac<'js>(ctx: Ctx<'js>, algorithm: String, key: Value<'js>, data: Value<'js>
     macro_rules! with {
         ($digest:ty) => {{
             // A key of any length is valid.
-            let mut mac = <Hmac<$digest> as Mac>::new_from_slice(&key).map_err(|_| unsupported(&ctx, &algorithm))?;
+            let mut mac = <Hmac<$digest> as KeyInit>::new_from_slice(&key).map_err(|_| unsupported(&ctx, &algorithm))?;
             mac.update(&data);
             mac.finalize().into_bytes().to_vec()
         }};

@@ -4,7 +4,7 @@
 //! is fast and passes the usual test batteries. It is not suitable for secrets.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// One stream of random draws.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
@@ -122,8 +122,8 @@ fn js_hmac<'js>(ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>, 
 }
 
 /// Never `None`: HMAC accepts keys of any length.
-fn authenticate<M: Mac + hmac::digest::KeyInit>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
-    let mut code = <M as Mac>::new_from_slice(key).ok()?;
+fn authenticate<M: Mac + KeyInit>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+    let mut code = <M as KeyInit>::new_from_slice(key).ok()?;
     code.update(data);
     Some(code.finalize().into_bytes().to_vec())
 }
