@@ -3,6 +3,7 @@ class Loadstone < Formula
   homepage "RELEASES"
   version "VERSION"
   license "Apache-2.0"
+  depends_on :linux
 
   on_linux do
 ARCHIVES
