@@ -34,15 +34,31 @@ pub(super) fn run(workspace: &Workspace, release: &Release, processors: &[Proces
         println!("──── {}: {}", processor.name(), process::output(&mut command(&["--version"]))?.trim());
         process::run(&mut command(&["demo", "--quiet", "--runs", &format!("runs-{}", processor.name())]))?;
         let summary = process::output(&mut command(&["show", "--runs", &recorded, "--json"]))?;
-        let found = rules(&serde_json::from_str(&summary).context("`loadstone show --json` did not write JSON")?);
+        let summary = serde_json::from_str(&summary).context("`loadstone show --json` did not write JSON")?;
+        let found = rules(&summary).context("`loadstone show --json` has no `verdict.findings.findings`")?;
         ensure!(found.iter().any(|rule| rule == RULE), "{} found {found:?} in the demo, not {RULE}", processor.name());
         process::run(&mut command(&["report", "--runs", &recorded, "--output", &format!("{}.html", processor.name())]))?;
     }
     Ok(())
 }
 
-/// The rules of a run's findings, the most important first.
-fn rules(summary: &Value) -> Vec<String> {
-    let findings = summary["findings"].as_array().map_or(&[][..], Vec::as_slice);
-    findings.iter().filter_map(|finding| finding["rule"].as_str().map(str::to_owned)).collect()
+/// The rules of a run's findings, the most important first; `None` if the summary has another structure than docs/summary-json.md states.
+fn rules(summary: &Value) -> Option<Vec<String>> {
+    let findings = summary["verdict"]["findings"]["findings"].as_array()?;
+    findings.iter().map(|finding| finding["rule"].as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_summary_without_findings_differs_from_one_of_another_structure() {
+        let summary = |findings: Value| json!({ "schema": 2, "verdict": { "findings": { "findings": findings } } });
+        assert_eq!(rules(&summary(json!([{ "rule": RULE }, { "rule": "change" }]))), Some(vec![RULE.to_owned(), "change".to_owned()]));
+        assert_eq!(rules(&summary(json!([]))), Some(Vec::new()));
+        assert_eq!(rules(&json!({ "schema": 1, "findings": [{ "rule": RULE }] })), None);
+    }
 }
