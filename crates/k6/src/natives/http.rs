@@ -11,6 +11,7 @@ use futures_util::stream;
 use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
 use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request, Response};
 use loadstone_script::request_name;
+use rquickjs::prelude::Flat;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 use url::Url;
 
@@ -24,6 +25,7 @@ use crate::turn::{Turn, VuState};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     native.set("request", Function::new(ctx.clone(), send)?)?;
+    native.set("requestPlain", Function::new(ctx.clone(), send_plain)?)?;
     native.set("batch", Function::new(ctx.clone(), batch)?)?;
     native.set("asyncRequest", Function::new(ctx.clone(), send_async)?)?;
     native.set("cookies", Function::new(ctx.clone(), cookies)?)?;
@@ -55,8 +57,32 @@ impl InvalidUrl {
 #[derive(Debug, Clone)]
 enum Expected {
     Statuses(Vec<(u16, u16)>),
+    /// 200 to 399.
+    Default,
     /// No callback: the request is not judged.
     Unjudged,
+}
+
+/// The parameter `responseType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResponseType {
+    Text,
+    Binary,
+    None,
+}
+
+impl ResponseType {
+    fn by_default(discards_bodies: bool) -> Self {
+        if discards_bodies { Self::None } else { Self::Text }
+    }
+
+    fn of(written: &str) -> Self {
+        match written {
+            "none" => Self::None,
+            "binary" => Self::Binary,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// A call of the script, ready to be sent.
@@ -65,8 +91,7 @@ struct HttpCall {
     redirects: u8,
     tags: Vec<(String, String)>,
     expected: Expected,
-    /// `text`, `binary` or `none`.
-    response_type: String,
+    response_type: ResponseType,
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
@@ -75,13 +100,26 @@ struct HttpCall {
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
-    let mut turn = Turn::running(&ctx, "requests")?;
-    let call = match HttpCall::read(&ctx, &turn, &call)? {
+    let turn = Turn::running(&ctx, "requests")?;
+    let call = HttpCall::read(&ctx, &turn, &call)?;
+    sent(&ctx, turn, call)
+}
+
+/// A request without parameters.
+fn send_plain<'js>(ctx: Ctx<'js>, method: String, url: String, body: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let turn = Turn::running(&ctx, "requests")?;
+    let call = HttpCall::plain(&ctx, &turn, &method, url, &body)?;
+    sent(&ctx, turn, call)
+}
+
+fn sent<'js>(ctx: &Ctx<'js>, mut turn: Turn, call: Result<HttpCall, InvalidUrl>) -> rquickjs::Result<Value<'js>> {
+    let call = match call {
         Ok(call) => call,
-        Err(problem) => return invalid(&ctx, &problem),
+        Err(problem) => return invalid(ctx, &problem),
     };
-    let work = call.perform(turn.shared());
-    turn.wait(&ctx, work)?.into_value(&ctx)
+    // On the heap: a VU keeps the pages of its stack, and memory of the heap serves the next request of any VU.
+    let work = Box::pin(call.perform(turn.shared()));
+    turn.wait(ctx, work)?.into_value(ctx)
 }
 
 /// Sends requests at the same time. Returns their responses in order.
@@ -164,11 +202,13 @@ fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<
     if problem.code != UNPARSABLE_URL_CODE {
         record_invalid(&Turn::running(ctx, "requests")?);
     }
-    let response = Object::new(ctx.clone())?;
-    response.set("status", 0)?;
-    response.set("error", problem.message.as_str())?;
-    response.set("error_code", problem.code)?;
-    Ok(response.into_value())
+    let no_body = Value::new_null(ctx.clone());
+    respond(ctx)?.call((0, no_body, Object::new(ctx.clone())?, problem.message.as_str(), problem.code))
+}
+
+/// The function of `http.ts` that builds a response.
+fn respond<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
+    ctx.globals().get::<_, Object<'js>>("__k6")?.get("respond")
 }
 
 /// k6 counts it as a failed request that took no time.
@@ -184,21 +224,83 @@ fn record_invalid(turn: &Turn) {
     }
 }
 
+/// What a call may set for its request, beyond method, URL and body.
+#[derive(Default)]
+struct CallParameters {
+    headers: Vec<(String, String)>,
+    timeout_ns: Option<u64>,
+    response_type: Option<String>,
+    redirects: Option<f64>,
+    tags: Vec<(String, String)>,
+    /// The name of `http.url`.
+    name: Option<String>,
+    expected: Option<Expected>,
+}
+
+impl CallParameters {
+    fn read<'js>(call: &Object<'js>) -> rquickjs::Result<Self> {
+        let headers = call.get::<_, Vec<Vec<String>>>("headers")?.into_iter();
+        let headers =
+            headers.map(|header| <[String; 2]>::try_from(header).map_or_else(|_| Default::default(), |[name, value]| (name, value)));
+        let timeout_ms: f64 = call.get("timeout")?;
+        let ranges: Option<Vec<Vec<u16>>> = call.get("expected")?;
+        let expected = ranges.map_or(Expected::Unjudged, |ranges| {
+            Expected::Statuses(ranges.iter().filter_map(|range| Some((*range.first()?, *range.get(1)?))).collect())
+        });
+        Ok(Self {
+            headers: headers.collect(),
+            timeout_ns: Some((timeout_ms * 1e6) as u64),
+            response_type: call.get("responseType")?,
+            redirects: call.get("redirects")?,
+            tags: tags_of(call.get("tags")?)?,
+            name: call.get("name")?,
+            expected: Some(expected),
+        })
+    }
+}
+
+/// The URL of a request.
+fn parsed(written: &str) -> Result<Url, InvalidUrl> {
+    match Url::parse(written.trim()) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        Ok(url) => Err(InvalidUrl::scheme(url.scheme())),
+        Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => Err(InvalidUrl::scheme("")),
+        Err(error) => Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE }),
+    }
+}
+
 impl HttpCall {
     /// The inner error is an invalid URL.
     fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, InvalidUrl>> {
-        let written: String = call.get("url")?;
-        let url = match Url::parse(written.trim()) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-            Ok(url) => return Ok(Err(InvalidUrl::scheme(url.scheme()))),
-            Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => return Ok(Err(InvalidUrl::scheme(""))),
-            Err(error) => return Ok(Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE })),
+        let (method, written): (String, String) = (call.get("method")?, call.get("url")?);
+        let body: Value<'js> = call.get("body")?;
+        Self::new(ctx, turn, (&method, written, &body), CallParameters::read(call)?)
+    }
+
+    fn plain<'js>(
+        ctx: &Ctx<'js>,
+        turn: &Turn,
+        method: &str,
+        written: String,
+        body: &Value<'js>,
+    ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
+        Self::new(ctx, turn, (method, written, body), CallParameters::default())
+    }
+
+    fn new<'js>(
+        ctx: &Ctx<'js>,
+        turn: &Turn,
+        (method, written, body): (&str, String, &Value<'js>),
+        parameters: CallParameters,
+    ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
+        let url = match parsed(&written) {
+            Ok(url) => url,
+            Err(problem) => return Ok(Err(problem)),
         };
-        let method: String = call.get("method")?;
+        let CallParameters { headers, timeout_ns, response_type, redirects, mut tags, name: named_by_url, expected } = parameters;
         let vu = turn.vu();
-        let mut request = vu.session.request(&method, &url);
-        for header in call.get::<_, Vec<Vec<String>>>("headers")? {
-            let [name, value] = <[String; 2]>::try_from(header).unwrap_or_default();
+        let mut request = vu.session.request(method, &url);
+        for (name, value) in headers {
             // As in Go's client, the length follows from the body.
             if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
                 continue;
@@ -206,39 +308,41 @@ impl HttpCall {
             request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             request.headers.push((name, value));
         }
-        let body: Value<'js> = call.get("body")?;
         if !body.is_null() && !body.is_undefined() {
-            request.body = bytes_of(ctx, &body)?.into();
+            request.body = bytes_of(ctx, body)?.into();
         }
-        let body = if let [body] = request.body.pieces() { body } else { &b""[..] };
-        vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, body);
-        let timeout_ms: f64 = call.get("timeout")?;
-        request.timeout_ns = (timeout_ms * 1e6) as u64;
+        let sent_body = if let [body] = request.body.pieces() { body } else { &b""[..] };
+        vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, sent_body);
+        request.timeout_ns = timeout_ns.unwrap_or(request.timeout_ns);
         let settings = &vu.worker.test.settings;
-        let response_type: Option<String> = call.get("responseType")?;
-        let response_type = response_type.unwrap_or_else(|| if settings.discards_bodies { "none" } else { "text" }.to_owned());
-        if response_type == "none" {
+        let response_type = match response_type {
+            None => ResponseType::by_default(settings.discards_bodies),
+            Some(written) => ResponseType::of(&written),
+        };
+        if response_type == ResponseType::None {
             request.body_use = BodyUse::Discard;
         }
-        let redirects: Option<f64> = call.get("redirects")?;
-        let mut tags = tags_of(call.get("tags")?)?;
         let named = tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
-        let name = named.clone().unwrap_or_else(|| request_name(&method, &request.path));
-        if named.is_none() {
-            let name: Option<String> = call.get("name")?;
-            tags.push(("name".to_owned(), name.unwrap_or_else(|| written.clone())));
+        let is_named = named.is_some();
+        let name = named.unwrap_or_else(|| request_name(method, &request.path));
+        if !is_named {
+            tags.push(("name".to_owned(), named_by_url.unwrap_or(written)));
         }
-        let ranges: Option<Vec<Vec<u16>>> = call.get("expected")?;
-        let expected = match ranges {
-            None => Expected::Unjudged,
-            Some(ranges) => Expected::Statuses(ranges.iter().filter_map(|range| Some((*range.first()?, *range.get(1)?))).collect()),
-        };
         let series = {
             let (scenario, group) = (turn.scenario_id(), turn.group());
             vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name)
         };
-        let redirects = redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8);
-        Ok(Ok(Self { request, redirects, tags, expected, response_type, series, due: turn.take_due(), group: turn.group_path(), name }))
+        Ok(Ok(Self {
+            request,
+            redirects: redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8),
+            tags,
+            expected: expected.unwrap_or(Expected::Default),
+            response_type,
+            series,
+            due: turn.take_due(),
+            group: turn.group_path(),
+            name,
+        }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
@@ -253,20 +357,20 @@ impl HttpCall {
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let hops = vu.session.send(request, redirects).await;
         flight.end(hops.last.exchange.ended);
-        learn(&vu, &hops, &response_type);
+        learn(&vu, &hops, response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });
         CompletedRequest { hops, response_type }
     }
 }
 
 /// Learns the credentials of responses: the script receives the last body, and the report shows that of a failed request.
-fn learn(vu: &VuState, hops: &Hops, response_type: &str) {
+fn learn(vu: &VuState, hops: &Hops, response_type: ResponseType) {
     let (learnt, secrets) = (&vu.worker.learnt, &vu.worker.test.plan.secrets);
     for response in hops.iter().filter_map(|hop| hop.exchange.response()).filter(|response| response.headers.sets_cookies()) {
         learnt.of_cookies(secrets, response.headers.all("set-cookie"));
     }
     if let Some(response) = hops.last.exchange.response()
-        && (response_type != "none" || response.status >= 400)
+        && (response_type != ResponseType::None || response.status >= 400)
     {
         learnt.of_fields(secrets, &response.body);
     }
@@ -275,8 +379,7 @@ fn learn(vu: &VuState, hops: &Hops, response_type: &str) {
 /// A request that has ended, for its script.
 struct CompletedRequest {
     hops: Hops,
-    /// `text`, `binary` or `none`.
-    response_type: String,
+    response_type: ResponseType,
 }
 
 /// What of a call is recorded.
@@ -293,6 +396,7 @@ impl Expected {
     fn holds(&self, status: u16) -> Option<bool> {
         match self {
             Expected::Unjudged => None,
+            Expected::Default => Some((200..=399).contains(&status)),
             Expected::Statuses(ranges) => Some(ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))),
         }
     }
@@ -322,6 +426,10 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
             recorder.failed_with(call.series, &sample, &format!("status {}", response.status), answer);
         }
         Ok(_) => {}
+    }
+    // Few tests have a threshold or a summary that needs them.
+    if !worker.records_requests {
+        return;
     }
     for hop in hops.iter() {
         let exchange = &hop.exchange;
@@ -439,70 +547,53 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
 }
 
 impl CompletedRequest {
-    /// The response, without the members that `http.ts` derives.
+    /// The response, as `http.ts` builds it.
     fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let Self { hops, response_type } = self;
         let Hops { last: Hop { request: last, exchange }, before } = hops;
-        let first = before.into_iter().next().map(|hop| hop.request);
+        let url = url_of(ctx, &last)?;
+        let (request, sent_url) = match before.first() {
+            Some(first) => (&first.request, url_of(ctx, &first.request)?),
+            None => (&last, url.clone()),
+        };
         let (error_code, error) = error_of(&exchange);
-        let object = Object::new(ctx.clone())?;
-        object.set("url", last.url().map(String::from).unwrap_or_default())?;
-        let request = first.unwrap_or(last);
-        let url = request.url().map(String::from).unwrap_or_default();
-        object.set("proto", proto(&exchange))?;
-        object.set("error", error)?;
-        object.set("error_code", error_code)?;
-        let sent = Object::new(ctx.clone())?;
-        sent.set("method", &*request.method)?;
-        sent.set("url", url)?;
         let lines = Object::new(ctx.clone())?;
         for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
             lines.set(canonical(name), vec![value.as_str()])?;
         }
-        sent.set("headers", lines)?;
-        sent.set("body", String::from_utf8_lossy(&request.body.to_vec()).into_owned())?;
-        object.set("request", sent)?;
-        object.set("timings", timings(ctx, &exchange)?)?;
         // As in k6, a response that failed after its head has no status.
         let response = exchange.result.as_ref().ok();
-        object.set("status", response.map_or(0, |response| response.status))?;
-        object.set("body", response.map_or_else(|| Ok(Value::new_null(ctx.clone())), |response| body(ctx, response, &response_type))?)?;
-        match response {
-            Some(response) => {
-                // Go's client removes the framing of HTTP/1.1.
-                let lines = response.headers.iter().filter(|(name, _)| *name != "transfer-encoding");
-                object.set("headers", headers(ctx, lines)?)?;
-                object.set("setCookies", response.headers.all("set-cookie").map(str::to_owned).collect::<Vec<_>>())?;
-            }
-            None => {
-                object.set("headers", Object::new(ctx.clone())?)?;
-                object.set("setCookies", Vec::<String>::new())?;
-            }
-        }
-        Ok(object.into_value())
+        let body = response.map_or_else(|| Ok(Value::new_null(ctx.clone())), |response| body(ctx, response, response_type))?;
+        // Go's client removes the framing of HTTP/1.1.
+        let fields = response.map(|response| response.headers.iter().filter(|(name, _)| *name != "transfer-encoding"));
+        let fields = headers(ctx, fields.into_iter().flatten())?;
+        let cookies = response.filter(|response| response.headers.sets_cookies());
+        let cookies = cookies.map(|response| response.headers.all("set-cookie").map(str::to_owned).collect::<Vec<_>>());
+        let times = Timings::of(&exchange);
+        let total = times.sending + times.waiting + times.receiving;
+        respond(ctx)?.call((
+            Flat((response.map_or(0, |response| response.status), body, fields, error, error_code, cookies)),
+            Flat((url, proto(&exchange), &*request.method, sent_url, lines, text_of(ctx, &request.body.to_vec())?)),
+            Flat((total, times.blocked, times.looking_up, times.connecting, times.tls)),
+            Flat((times.sending, times.waiting, times.receiving)),
+        ))
     }
 }
 
-fn body<'js>(ctx: &Ctx<'js>, response: &Response, response_type: &str) -> rquickjs::Result<Value<'js>> {
+fn url_of<'js>(ctx: &Ctx<'js>, request: &Request) -> rquickjs::Result<Value<'js>> {
+    request.url().map(String::from).unwrap_or_default().into_js(ctx)
+}
+
+fn body<'js>(ctx: &Ctx<'js>, response: &Response, response_type: ResponseType) -> rquickjs::Result<Value<'js>> {
     match response_type {
-        "none" => Ok(Value::new_null(ctx.clone())),
-        "binary" => ArrayBuffer::new(ctx.clone(), response.body.to_vec()).map(ArrayBuffer::into_value),
-        _ => String::from_utf8_lossy(&response.body).into_owned().into_js(ctx),
+        ResponseType::None => Ok(Value::new_null(ctx.clone())),
+        ResponseType::Binary => ArrayBuffer::new(ctx.clone(), response.body.to_vec()).map(ArrayBuffer::into_value),
+        ResponseType::Text => text_of(ctx, &response.body),
     }
 }
 
-fn timings<'js>(ctx: &Ctx<'js>, exchange: &Exchange) -> rquickjs::Result<Object<'js>> {
-    let times = Timings::of(exchange);
-    let object = Object::new(ctx.clone())?;
-    object.set("duration", times.sending + times.waiting + times.receiving)?;
-    object.set("blocked", times.blocked)?;
-    object.set("looking_up", times.looking_up)?;
-    object.set("connecting", times.connecting)?;
-    object.set("tls_handshaking", times.tls)?;
-    object.set("sending", times.sending)?;
-    object.set("waiting", times.waiting)?;
-    object.set("receiving", times.receiving)?;
-    Ok(object)
+fn text_of<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> rquickjs::Result<Value<'js>> {
+    rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes)).map(rquickjs::String::into_value)
 }
 
 /// Header lines under their canonical names (`Content-Type`), as in Go. Several values of a name are joined.

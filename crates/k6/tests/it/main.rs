@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod client_certificates;
+mod costs;
 mod grpc;
 mod grpc_reflection;
 mod harness;
