@@ -11,11 +11,15 @@ use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder
 use loadstone_plan::{DeclaredMetric, MetricKind, ScenarioId};
 use loadstone_protocol::Network;
 use loadstone_secrets::LearntCredentials;
+use url::Url;
 
 use crate::options::PlannedMetric;
 use crate::sinks::K6Sinks;
 use crate::step_counts::StepCounts;
 use crate::test::K6Test;
+
+/// Parsed URLs that a worker keeps.
+const PARSED_URLS_MAX: usize = 256;
 
 /// State of one worker. Its recorder is reached through a [`crate::turn::Turn`].
 pub(crate) struct Worker {
@@ -28,6 +32,8 @@ pub(crate) struct Worker {
     pub(crate) learnt: LearntCredentials,
     /// Whether the plan has a metric of requests.
     pub(crate) records_requests: bool,
+    /// Parsed URLs, as scripts write them. Most scripts send to few.
+    pub(crate) urls: RefCell<HashMap<Box<str>, Url>>,
     no_group: Arc<str>,
     known: RefCell<KnownSeries>,
     /// Only this worker writes to it during the run, so the lock is free.
@@ -54,8 +60,16 @@ impl Worker {
             all.push(Arc::clone(&steps));
         }
         let records_requests = test.metric_numbers.keys().any(|name| name.starts_with("http_req") || name.starts_with("data_"));
-        let (learnt, known) = (LearntCredentials::default(), RefCell::default());
-        Self { clock, recorder, network, test, sinks, learnt, records_requests, no_group: "".into(), known, steps }
+        let (learnt, urls, known) = (LearntCredentials::default(), RefCell::default(), RefCell::default());
+        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, no_group: "".into(), known, steps }
+    }
+
+    /// Keeps a parsed URL for later requests.
+    pub(crate) fn keep_url(&self, written: &str, url: &Url) {
+        let mut urls = self.urls.borrow_mut();
+        if urls.len() < PARSED_URLS_MAX && !urls.contains_key(written) {
+            urls.insert(written.into(), url.clone());
+        }
     }
 
     /// The group of what is outside of groups.

@@ -89,6 +89,21 @@ const unsupported = (member: string): never => {
   throw new Error(`Loadstone does not support \`${member}\` of responses: see docs/k6-compatibility.md, or run this script with k6`);
 };
 
+/** Members that few scripts read: built when they are first read. As in k6, they are members of the response itself. */
+const lazy = (name: string): PropertyDescriptor => {
+  const define = (response: any, value: any) => {
+    Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
+    return value;
+  };
+  return {
+    enumerable: true,
+    configurable: true,
+    get() { return define(this, Response.sent(this as any)?.[name]() ?? {}); },
+    set(value: any) { define(this, value); },
+  };
+};
+const LAZY = { headers: lazy("headers"), timings: lazy("timings"), request: lazy("request") };
+
 /** A response of k6. */
 export class Response {
   declare status: number;
@@ -100,16 +115,23 @@ export class Response {
   declare proto: string;
   declare timings: any;
   declare request: any;
-  #setCookies: string[] | undefined;
+  #sent: any;
   #parsed: any;
 
-  constructor(status: number, body: any, headers: Record<string, string>, error: string, code: number, setCookies?: string[]) {
+  /** `sent` is native. Without it, nothing was sent. */
+  constructor(status: number, body: any, error: string, code: number, url = "", proto = "", sent?: any) {
     this.status = status;
     this.body = body;
-    this.headers = headers;
     this.error = error;
     this.error_code = code;
-    this.#setCookies = setCookies;
+    this.url = url;
+    this.proto = proto;
+    this.#sent = sent;
+    Object.defineProperties(this, LAZY);
+  }
+
+  static sent(response: Response): any {
+    return response.#sent;
   }
 
   get status_text(): string {
@@ -117,7 +139,8 @@ export class Response {
   }
 
   get cookies(): Record<string, any[]> {
-    return this.#setCookies === undefined ? {} : parts().cookiesOf(this.#setCookies);
+    const lines = this.#sent?.cookies() ?? [];
+    return lines.length === 0 ? {} : parts().cookiesOf(lines);
   }
 
   get remote_ip(): string { return unsupported("remote_ip"); }
@@ -163,21 +186,9 @@ export class Response {
   }
 }
 
-/** The response of a native function. Positional: an object with names would be built twice. Without a method, nothing was sent. */
-k6.respond = (
-  status: number, body: any, headers: any, error: string, code: number, setCookies?: string[], url = "", proto = "",
-  method?: string, sentUrl?: string, sentHeaders?: any, sentBody?: string,
-  duration?: number, blocked?: number, looking_up?: number, connecting?: number, tls_handshaking?: number,
-  sending?: number, waiting?: number, receiving?: number,
-): Response => {
-  const response = new Response(status, body, headers, error, code, setCookies);
-  response.url = url;
-  response.proto = proto;
-  const sent = method !== undefined;
-  response.timings = sent ? { duration, blocked, looking_up, connecting, tls_handshaking, sending, waiting, receiving } : {};
-  response.request = sent ? { method, url: sentUrl, headers: sentHeaders, body: sentBody } : {};
-  return response;
-};
+/** The response of a native function. Positional: an object with names would be built twice. */
+k6.respond = (status: number, body: any, error: string, code: number, url?: string, proto?: string, sent?: any) =>
+  new Response(status, body, error, code, url, proto, sent);
 
 /** Throws the error of a request, if the script wants that. */
 function checked(response: Response, params: any): Response {

@@ -8,15 +8,14 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
 use futures_util::stream;
-use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
-use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request, Response};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample, SeriesId, SeriesKind};
+use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request};
 use loadstone_script::request_name;
-use rquickjs::prelude::Flat;
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Value};
 use url::Url;
 
 use super::crypto::bytes_of;
-use super::error_code::error_code;
+use super::http_response::{CompletedRequest, ResponseType, Timings, error_of, proto, respond};
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
 use super::trace::show_request;
@@ -63,28 +62,6 @@ enum Expected {
     Unjudged,
 }
 
-/// The parameter `responseType`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ResponseType {
-    Text,
-    Binary,
-    None,
-}
-
-impl ResponseType {
-    fn by_default(discards_bodies: bool) -> Self {
-        if discards_bodies { Self::None } else { Self::Text }
-    }
-
-    fn of(written: &str) -> Self {
-        match written {
-            "none" => Self::None,
-            "binary" => Self::Binary,
-            _ => Self::Text,
-        }
-    }
-}
-
 /// A call of the script, ready to be sent.
 struct HttpCall {
     request: Request,
@@ -97,6 +74,8 @@ struct HttpCall {
     group: String,
     /// The name that it is recorded under.
     name: String,
+    /// The URL of the request. `None`: parts of the written one are not sent.
+    url: Option<String>,
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
@@ -202,13 +181,7 @@ fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<
     if problem.code != UNPARSABLE_URL_CODE {
         record_invalid(&Turn::running(ctx, "requests")?);
     }
-    let no_body = Value::new_null(ctx.clone());
-    respond(ctx)?.call((0, no_body, Object::new(ctx.clone())?, problem.message.as_str(), problem.code))
-}
-
-/// The function of `http.ts` that builds a response.
-fn respond<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
-    ctx.globals().get::<_, Object<'js>>("__k6")?.get("respond")
+    respond(ctx)?.call((0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
 }
 
 /// k6 counts it as a failed request that took no time.
@@ -269,6 +242,11 @@ fn parsed(written: &str) -> Result<Url, InvalidUrl> {
     }
 }
 
+/// Whether a URL has no fragment and no credentials, which are no part of `res.url`.
+fn is_sent_whole(url: &Url) -> bool {
+    url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+}
+
 impl HttpCall {
     /// The inner error is an invalid URL.
     fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, InvalidUrl>> {
@@ -293,10 +271,12 @@ impl HttpCall {
         (method, written, body): (&str, String, &Value<'js>),
         parameters: CallParameters,
     ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
-        let url = match parsed(&written) {
+        let known = turn.vu().worker.urls.borrow().get(written.as_str()).cloned();
+        let url = match known.map_or_else(|| parsed(&written), Ok) {
             Ok(url) => url,
             Err(problem) => return Ok(Err(problem)),
         };
+        turn.vu().worker.keep_url(&written, &url);
         let CallParameters { headers, timeout_ns, response_type, redirects, mut tags, name: named_by_url, expected } = parameters;
         let vu = turn.vu();
         let mut request = vu.session.request(method, &url);
@@ -342,11 +322,12 @@ impl HttpCall {
             due: turn.take_due(),
             group: turn.group_path(),
             name,
+            url: is_sent_whole(&url).then(|| url.into()),
         }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
-        let Self { request, redirects, tags, expected, response_type, series, due, group, name } = self;
+        let Self { request, redirects, tags, expected, response_type, series, due, group, name, url } = self;
         if let Some(limit) = &vu.worker.test.rate_limit {
             let clock = &vu.worker.clock;
             clock.sleep_until(limit.reserve(clock.now())).await;
@@ -359,7 +340,7 @@ impl HttpCall {
         flight.end(hops.last.exchange.ended);
         learn(&vu, &hops, response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });
-        CompletedRequest { hops, response_type }
+        CompletedRequest { hops, response_type, url }
     }
 }
 
@@ -374,12 +355,6 @@ fn learn(vu: &VuState, hops: &Hops, response_type: ResponseType) {
     {
         learnt.of_fields(secrets, &response.body);
     }
-}
-
-/// A request that has ended, for its script.
-struct CompletedRequest {
-    hops: Hops,
-    response_type: ResponseType,
 }
 
 /// What of a call is recorded.
@@ -471,51 +446,6 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
     }
 }
 
-/// `res.timings`. Milliseconds.
-struct Timings {
-    blocked: f64,
-    looking_up: f64,
-    connecting: f64,
-    tls: f64,
-    sending: f64,
-    waiting: f64,
-    receiving: f64,
-}
-
-impl Timings {
-    fn of(exchange: &Exchange) -> Self {
-        let Phases { queue, dns, connect, tls, wait, body } = exchange.phases;
-        let total = exchange.ended.saturating_sub(exchange.started);
-        let ms = |ns: u64| ns as f64 / 1e6;
-        Self {
-            blocked: ms(queue + dns),
-            looking_up: ms(dns),
-            connecting: ms(connect),
-            tls: ms(tls),
-            sending: ms(total.saturating_sub(queue + dns + connect + tls + wait + body)),
-            waiting: ms(wait),
-            receiving: ms(body),
-        }
-    }
-}
-
-/// k6's `error_code`, and `error`, which is empty for a response with a status.
-fn error_of(exchange: &Exchange) -> (u32, String) {
-    match &exchange.result {
-        Ok(response) if response.status >= 400 => (1000 + u32::from(response.status), String::new()),
-        Ok(_) => (0, String::new()),
-        Err(failure) => (error_code(failure), failure.message.clone()),
-    }
-}
-
-fn proto(exchange: &Exchange) -> &'static str {
-    match exchange.response() {
-        None => "",
-        Some(response) if response.headers.is_http2() => "HTTP/2.0",
-        Some(_) => "HTTP/1.1",
-    }
-}
-
 /// As Loadstone's own tests record requests with redirects.
 pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let first = before.first().map_or(last, |hop| &hop.exchange);
@@ -544,97 +474,4 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         sample.retried += exchange.retried;
     }
     sample
-}
-
-impl CompletedRequest {
-    /// The response, as `http.ts` builds it.
-    fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
-        let Self { hops, response_type } = self;
-        let Hops { last: Hop { request: last, exchange }, before } = hops;
-        let url = url_of(ctx, &last)?;
-        let (request, sent_url) = match before.first() {
-            Some(first) => (&first.request, url_of(ctx, &first.request)?),
-            None => (&last, url.clone()),
-        };
-        let (error_code, error) = error_of(&exchange);
-        let lines = Object::new(ctx.clone())?;
-        for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
-            lines.set(canonical(name), vec![value.as_str()])?;
-        }
-        // As in k6, a response that failed after its head has no status.
-        let response = exchange.result.as_ref().ok();
-        let body = response.map_or_else(|| Ok(Value::new_null(ctx.clone())), |response| body(ctx, response, response_type))?;
-        // Go's client removes the framing of HTTP/1.1.
-        let fields = response.map(|response| response.headers.iter().filter(|(name, _)| *name != "transfer-encoding"));
-        let fields = headers(ctx, fields.into_iter().flatten())?;
-        let cookies = response.filter(|response| response.headers.sets_cookies());
-        let cookies = cookies.map(|response| response.headers.all("set-cookie").map(str::to_owned).collect::<Vec<_>>());
-        let times = Timings::of(&exchange);
-        let total = times.sending + times.waiting + times.receiving;
-        respond(ctx)?.call((
-            Flat((response.map_or(0, |response| response.status), body, fields, error, error_code, cookies)),
-            Flat((url, proto(&exchange), &*request.method, sent_url, lines, text_of(ctx, &request.body.to_vec())?)),
-            Flat((total, times.blocked, times.looking_up, times.connecting, times.tls)),
-            Flat((times.sending, times.waiting, times.receiving)),
-        ))
-    }
-}
-
-fn url_of<'js>(ctx: &Ctx<'js>, request: &Request) -> rquickjs::Result<Value<'js>> {
-    request.url().map(String::from).unwrap_or_default().into_js(ctx)
-}
-
-fn body<'js>(ctx: &Ctx<'js>, response: &Response, response_type: ResponseType) -> rquickjs::Result<Value<'js>> {
-    match response_type {
-        ResponseType::None => Ok(Value::new_null(ctx.clone())),
-        ResponseType::Binary => ArrayBuffer::new(ctx.clone(), response.body.to_vec()).map(ArrayBuffer::into_value),
-        ResponseType::Text => text_of(ctx, &response.body),
-    }
-}
-
-fn text_of<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> rquickjs::Result<Value<'js>> {
-    rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes)).map(rquickjs::String::into_value)
-}
-
-/// Header lines under their canonical names (`Content-Type`), as in Go. Several values of a name are joined.
-pub(super) fn headers<'js, 'h>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'h str, &'h str)>) -> rquickjs::Result<Object<'js>> {
-    let mut joined: Vec<(String, String)> = Vec::new();
-    for (name, value) in lines {
-        let name = canonical(name);
-        match joined.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => {
-                known.push_str(", ");
-                known.push_str(value);
-            }
-            None => joined.push((name, value.to_owned())),
-        }
-    }
-    let object = Object::new(ctx.clone())?;
-    for (name, value) in joined {
-        object.set(name, value)?;
-    }
-    Ok(object)
-}
-
-fn canonical(name: &str) -> String {
-    let mut starts = true;
-    name.chars()
-        .map(|c| {
-            let c = if starts { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-            starts = c == '-';
-            c
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn header_names_are_canonical_as_in_go() {
-        for (name, canonical_name) in [("content-type", "Content-Type"), ("X-API-key", "X-Api-Key"), ("etag", "Etag"), ("x-1-a", "X-1-A")] {
-            assert_eq!(canonical(name), canonical_name);
-        }
-    }
 }

@@ -10,6 +10,7 @@ mod grpc_call;
 mod grpc_client;
 mod html;
 mod http;
+mod http_response;
 mod in_flight;
 mod metrics;
 mod redis;
