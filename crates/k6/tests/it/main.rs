@@ -4,6 +4,8 @@
 
 mod client_certificates;
 mod costs;
+#[path = "../../../cli/tests/it/harness/free_port.rs"]
+mod free_port;
 mod grpc;
 mod grpc_reflection;
 mod harness;
