@@ -41,7 +41,7 @@ fn missing_test(given: &Path, shown: &str) -> String {
     if !folder.is_dir() {
         return missing_file(given);
     }
-    if let Some(similar) = similar_in(&tests, given).or_else(|| similar_of_its_kind(given)) {
+    if let Some(similar) = similar_in(&tests, given).or_else(|| similar_of_its_kind(given)).or_else(|| similar_k6_script(given)) {
         return there_is_no_file(given, Some(&similar));
     }
     let problem = there_is_no_file(given, None);
@@ -82,6 +82,14 @@ fn similar_of_its_kind(path: &Path) -> Option<String> {
     let own = path.file_name().and_then(|name| extension(&name.to_string_lossy()));
     let alike: Vec<String> = files_in(folder_of(path)).into_iter().filter(|name| extension(name) == own).collect();
     similar_in(&alike, path)
+}
+
+/// The k6 script with the most similar name.
+fn similar_k6_script(path: &Path) -> Option<String> {
+    let folder = folder_of(path);
+    let scripts = files_in(folder).into_iter().filter(|name| [".js", ".ts", ".mjs"].iter().any(|end| name.ends_with(end)));
+    let scripts: Vec<String> = scripts.filter(|name| loadstone_k6::is_k6_script(&folder.join(name))).collect();
+    similar_in(&scripts, path)
 }
 
 fn there_is_no_file(path: &Path, similar: Option<&str>) -> String {
@@ -215,5 +223,18 @@ mod tests {
             assert!(message.contains("--target") && message.contains("http://"), "{message}");
         }
         assert!(url("", "http://127.0.0.1:8080/").is_ok());
+    }
+
+    #[test]
+    fn a_missing_script_suggests_a_k6_script_of_any_extension() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("shop.js"), "export default function () {}").unwrap();
+        std::fs::write(folder.path().join("shopper.js"), "module.exports = 1").unwrap();
+        for written in ["shop.jss", "shpo.ts"] {
+            let message = check_test(&folder.path().join(written)).unwrap_err().0;
+            assert!(message.contains("did you mean") && message.contains("/shop.js`"), "{message}");
+        }
+        let message = check_test(&folder.path().join("other.jss")).unwrap_err().0;
+        assert!(!message.contains("did you mean"), "{message}");
     }
 }

@@ -40,7 +40,7 @@ pub use fleet_part::SentK6Inputs;
 pub use input::{K6Inputs, options_of_environment, stages};
 pub use load::{LoadError, load};
 pub use moved_folder::MovedFolder;
-pub use recognise::{exports_load, is_k6_script};
+pub use recognise::{exports_load, imports_k6, is_k6_script};
 pub use secret_sources::{SecretSource, secret_sources};
 pub use sinks::{K6Sinks, TextSink};
 pub use summary::summary_export;

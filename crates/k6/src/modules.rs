@@ -12,6 +12,7 @@ const OWN: &[(&str, &str)] = &[
     ("k6", include_str!("js/k6.ts")),
     ("k6/html", include_str!("js/html.ts")),
     ("k6/http", include_str!("js/http.ts")),
+    ("k6:http-parts", include_str!("js/http-parts.ts")),
     ("k6/metrics", include_str!("js/metrics.ts")),
     ("k6/data", include_str!("js/data.ts")),
     ("k6/execution", include_str!("js/execution.ts")),
@@ -35,6 +36,11 @@ const OWN: &[(&str, &str)] = &[
 ];
 
 pub(crate) const GUEST: GuestModules = GuestModules { own: OWN, id_of, missing };
+
+/// Whether a module is Loadstone's, and not the user's.
+pub(crate) fn is_own(id: &str) -> bool {
+    OWN.iter().any(|(own, _)| *own == id)
+}
 
 /// Refuses imports by URL.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Error, Module, Object, Persistent, Runtime, Value, qjs};
 
 use crate::coroutine::STACK_BYTES;
+use crate::modules::is_own;
 use crate::natives;
 use crate::program_modules::ProgramModules;
 use crate::realm_inputs::RealmInputs;
@@ -46,10 +47,6 @@ impl K6Realm {
             }
             natives::install(&ctx, &world).map_err(|error| caught_error(&ctx, &world.program, error))?;
             evaluate(&ctx, &world, "k6:globals")?;
-            // Few scripts use it, and it takes memory in each VU.
-            if world.program.source_files().any(|(_, text)| text.contains("subtle")) {
-                evaluate(&ctx, &world, "k6:subtle")?;
-            }
             let exports = evaluate(&ctx, &world, world.program.entry_id())?;
             Ok(Persistent::save(&ctx, exports))
         })?;
@@ -72,7 +69,10 @@ impl K6Realm {
             let compiled = |id: &str| {
                 let code = program.module_code(id).unwrap_or_default();
                 let module = Module::declare(ctx.clone(), id, code)?;
-                Ok((id.to_owned(), module.write(WriteOptions::default())?))
+                // Sources and positions of Loadstone's modules would take memory in each VU. Errors name places in the user's files.
+                let is_own = is_own(id);
+                let options = WriteOptions { strip_source: is_own, strip_debug: is_own, ..WriteOptions::default() };
+                Ok((id.to_owned(), module.write(options)?))
             };
             program.module_ids().map(|id| compiled(id).map_err(|error| caught_error(&ctx, program, error))).collect()
         })
@@ -119,5 +119,30 @@ pub(crate) fn run_job<'js>(ctx: &Ctx<'js>) -> Result<bool, Value<'js>> {
         0 => Ok(false),
         1.. => Ok(true),
         _ => Err(ctx.catch()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{K6Inputs, load};
+
+    /// The bytes that QuickJS allocates for a VU of a script, before its first iteration.
+    fn bytes_of_vu(script: &str) -> i64 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script.js");
+        std::fs::write(&path, script).unwrap();
+        let test = load(&path, &K6Inputs::default()).unwrap();
+        let realm = K6Realm::open(RealmInputs::of_vu(&test, 1, Rc::new(|_| {})), None, 1 << 20).unwrap();
+        realm.runtime.memory_usage().malloc_size
+    }
+
+    #[test]
+    fn a_vu_takes_memory_for_what_its_script_uses() {
+        let bytes = bytes_of_vu(
+            r#"import http from "k6/http"; import { check } from "k6";
+            export default function () { check(http.get("http://127.0.0.1/"), { ok: (r) => r.status === 200 }); }"#,
+        );
+        assert!(bytes < 200_000, "{bytes} bytes for a script with a request and a check");
     }
 }

@@ -11,7 +11,7 @@ use loadstone_protocol::HostPattern;
 use loadstone_script::{FileAccess, Program};
 
 use crate::moved_folder::MovedFolder;
-use crate::test::Shared;
+use crate::test::{K6Test, Shared};
 
 /// Inputs of a realm.
 #[derive(Clone)]
@@ -47,6 +47,25 @@ pub(crate) struct OpenedFiles {
 }
 
 impl RealmInputs {
+    /// Those of a VU.
+    pub(crate) fn of_vu(test: &K6Test, id: u64, console: Rc<dyn Fn(&str)>) -> Self {
+        Self {
+            program: Arc::clone(&test.program),
+            bytecode: Arc::clone(&test.bytecode),
+            variables: Arc::clone(&test.variables),
+            shared: Arc::clone(&test.shared),
+            options: Arc::clone(&test.options),
+            metrics: Some(Arc::clone(&test.metric_numbers)),
+            console,
+            access: test.access.clone(),
+            id,
+            id_in_test: test.stripe.as_ref().filter(|_| id > 0).map_or(id, |stripe| stripe.number(id - 1) + 1),
+            declared: Rc::default(),
+            opened: Rc::default(),
+            moved: test.moved.clone(),
+        }
+    }
+
     /// The file that the script names, relative to `folder`.
     pub(crate) fn file(&self, folder: &Path, written: &str) -> PathBuf {
         let path = folder.join(written.strip_prefix("file://").unwrap_or(written));

@@ -1,4 +1,5 @@
-//! Whether a file is a k6 script: it, or a file that it imports, imports a module of k6, and none imports "loadstone".
+//! Whether a file is a k6 script: it, or a file that it imports, imports a module of k6, and none imports "loadstone". A script that imports neither is
+//! one of k6 if it exports a function or options, because a test of Loadstone needs an import.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,33 @@ const FILES_MAX: usize = 200;
 
 /// Whether a test file is a k6 script. A file that cannot be read is none; loading it reports the reason.
 pub fn is_k6_script(path: &Path) -> bool {
+    match imports(path) {
+        Imports::K6 => true,
+        Imports::Loadstone => false,
+        Imports::Neither => exports_load(path) && !is_written_for_loadstone(path),
+    }
+}
+
+/// Whether a file, or one that it imports, imports a module of k6.
+pub fn imports_k6(path: &Path) -> bool {
+    imports(path) == Imports::K6
+}
+
+/// A test of Loadstone whose import was forgotten.
+fn is_written_for_loadstone(path: &Path) -> bool {
+    let named = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(".load."));
+    named || std::fs::read_to_string(path).is_ok_and(|text| words(&text).contains("export default test("))
+}
+
+/// Whose modules a file and its imports use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Imports {
+    Loadstone,
+    K6,
+    Neither,
+}
+
+fn imports(path: &Path) -> Imports {
     let (mut waiting, mut seen, mut found) = (vec![path.to_path_buf()], Vec::<PathBuf>::new(), false);
     while let Some(file) = waiting.pop() {
         let Ok(file) = file.canonicalize() else { continue };
@@ -16,7 +44,7 @@ pub fn is_k6_script(path: &Path) -> bool {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
         for specifier in specifiers(&text) {
             if specifier == "loadstone" {
-                return false;
+                return Imports::Loadstone;
             }
             found |= specifier == "k6" || specifier.starts_with("k6/") || specifier.starts_with("https://jslib.k6.io/");
             if specifier.starts_with('.') {
@@ -31,13 +59,18 @@ pub fn is_k6_script(path: &Path) -> bool {
         }
         seen.push(file);
     }
-    found
+    if found { Imports::K6 } else { Imports::Neither }
+}
+
+/// A text with single spaces.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a k6 script defines load, and is not only imported by others: it exports a default function, or options.
 pub fn exports_load(path: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(path) else { return false };
-    let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = words(&text);
     [
         "export default",
         "exports.default",
@@ -88,10 +121,15 @@ mod tests {
             ("e.load.ts", "import { test } from \"loadstone\";", false),
             ("f.load.ts", "import { test } from \"loadstone\"; import \"./api\"", false),
             ("g.js", "console.log('k6')", false),
+            ("h.js", "export default function () { console.log(__VU); }", true),
+            ("i.js", "export const options = { vus: 2 };\nexport function buy() {}", true),
+            ("j.js", "export default test({ load: [] });", false),
+            ("k.load.ts", "export default function () {}", false),
         ] {
             assert_eq!(is_k6_script(&file(name, text)), is_k6, "{name}");
         }
         assert!(!is_k6_script(&folder.path().join("none.js")));
+        assert!(imports_k6(&folder.path().join("a.js")) && !imports_k6(&folder.path().join("h.js")));
         for (name, text, defines) in [
             ("l.js", "export default function () {}", true),
             ("m.js", "export  const options = {}; export function buy() {}", true),

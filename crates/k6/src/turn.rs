@@ -190,7 +190,7 @@ impl Turn {
 
     /// The name of the innermost group, empty outside.
     pub(crate) fn group(&self) -> Arc<str> {
-        self.vu.groups.borrow().last().map_or_else(|| "".into(), |group| Arc::clone(&group.name))
+        self.vu.groups.borrow().last().map_or_else(|| self.vu.worker.no_group(), |group| Arc::clone(&group.name))
     }
 
     /// `::outer::inner`, as in k6's tag `group`.

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
@@ -76,21 +75,7 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
     let console = worker.sinks.console.clone();
     let session = session(&worker);
     let vu = Rc::new(VuState::new(worker, id, session, suspender));
-    let world = RealmInputs {
-        program: test.program.clone(),
-        bytecode: test.bytecode.clone(),
-        variables: test.variables.clone(),
-        shared: test.shared.clone(),
-        options: Arc::clone(&test.options),
-        metrics: Some(Arc::clone(&test.metric_numbers)),
-        console: console.unwrap_or_else(|| Rc::new(|_| {})),
-        access: test.access.clone(),
-        id,
-        id_in_test: test.stripe.as_ref().filter(|_| id > 0).map_or(id, |stripe| stripe.number(id - 1) + 1),
-        declared: Rc::default(),
-        opened: Rc::default(),
-        moved: test.moved.clone(),
-    };
+    let world = RealmInputs::of_vu(&test, id, console.unwrap_or_else(|| Rc::new(|_| {})));
     let realm = K6Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
     let mut iterations = 0u64;
@@ -205,7 +190,8 @@ impl<'js> VuIteration<'_, 'js> {
             }
         };
         let number = self.vu.iteration_number();
-        begin.call::<_, ()>((number as f64, env))?;
+        let takes_data = matches!(self.part, ScriptPart::TearDown | ScriptPart::Scenario(_));
+        let data: Value<'js> = begin.call((number as f64, env, takes_data))?;
         let exported: Value<'js> = self.exports.get(name)?;
         // A CommonJS script exports its functions on one object.
         let function = match exported.as_function() {
@@ -223,8 +209,7 @@ impl<'js> VuIteration<'_, 'js> {
             }
             ScriptPart::TearDown | ScriptPart::Scenario(_) => {}
         }
-        let data: Function<'js> = native.get("data")?;
-        function.call((data.call::<_, Value<'js>>(())?,))
+        function.call((data,))
     }
 
     /// Runs jobs, timers and asynchronous requests until none is left. Returns the value of the returned promise.

@@ -11,11 +11,15 @@ use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder
 use loadstone_plan::{DeclaredMetric, MetricKind, ScenarioId};
 use loadstone_protocol::Network;
 use loadstone_secrets::LearntCredentials;
+use url::Url;
 
 use crate::options::PlannedMetric;
 use crate::sinks::K6Sinks;
 use crate::step_counts::StepCounts;
 use crate::test::K6Test;
+
+/// Parsed URLs that a worker keeps.
+const PARSED_URLS_MAX: usize = 256;
 
 /// State of one worker. Its recorder is reached through a [`crate::turn::Turn`].
 pub(crate) struct Worker {
@@ -26,12 +30,18 @@ pub(crate) struct Worker {
     pub(crate) sinks: K6Sinks,
     /// Credentials that requests and responses contained.
     pub(crate) learnt: LearntCredentials,
+    /// Whether the plan has a metric of requests.
+    pub(crate) records_requests: bool,
+    /// Parsed URLs, as scripts write them. Most scripts send to few.
+    pub(crate) urls: RefCell<HashMap<Box<str>, Url>>,
+    no_group: Arc<str>,
     known: RefCell<KnownSeries>,
     /// Only this worker writes to it during the run, so the lock is free.
     steps: Arc<Mutex<StepCounts>>,
 }
 
-type SeriesIds = HashMap<(Arc<str>, String), SeriesId>;
+/// By group, then by name.
+type SeriesIds = HashMap<Arc<str>, HashMap<Box<str>, SeriesId>>;
 
 /// The recorder's ids, found once.
 #[derive(Default)]
@@ -49,7 +59,22 @@ impl Worker {
         if let Ok(mut all) = test.shared.steps.lock() {
             all.push(Arc::clone(&steps));
         }
-        Self { clock, recorder, network, test, sinks, learnt: LearntCredentials::default(), known: RefCell::default(), steps }
+        let records_requests = test.metric_numbers.keys().any(|name| name.starts_with("http_req") || name.starts_with("data_"));
+        let (learnt, urls, known) = (LearntCredentials::default(), RefCell::default(), RefCell::default());
+        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, no_group: "".into(), known, steps }
+    }
+
+    /// Keeps a parsed URL for later requests.
+    pub(crate) fn keep_url(&self, written: &str, url: &Url) {
+        let mut urls = self.urls.borrow_mut();
+        if urls.len() < PARSED_URLS_MAX && !urls.contains_key(written) {
+            urls.insert(written.into(), url.clone());
+        }
+    }
+
+    /// The group of what is outside of groups.
+    pub(crate) fn no_group(&self) -> Arc<str> {
+        Arc::clone(&self.no_group)
     }
 
     /// Counts groups and checks, if a summary will need them.
@@ -69,16 +94,15 @@ impl Worker {
     /// The series of a name in a group of a scenario. `None`: the set-up or tear-down.
     pub(crate) fn series(&self, recorder: &mut Recorder, kind: SeriesKind, scenario: ScenarioId, group: &Arc<str>, name: &str) -> SeriesId {
         let mut known = self.known.borrow_mut();
-        let names = known.series.entry((kind, scenario.0)).or_default();
-        let cached = (Arc::clone(group), name.to_owned());
-        if let Some(id) = names.get(&cached) {
+        let groups = known.series.entry((kind, scenario.0)).or_default();
+        if let Some(id) = groups.get(group).and_then(|names| names.get(name)) {
             return *id;
         }
         let key = SeriesKey { kind, scenario: self.test.scenario_name(scenario).into(), group: Arc::clone(group), name: name.into() };
         let id = recorder.series(&key);
         // The recorder bounds its series, so it is asked each time beyond the bound.
-        if names.len() < self.test.plan.options.series_max as usize {
-            names.insert(cached, id);
+        if groups.values().map(HashMap::len).sum::<usize>() < self.test.plan.options.series_max as usize {
+            groups.entry(Arc::clone(group)).or_default().insert(name.into(), id);
         }
         id
     }

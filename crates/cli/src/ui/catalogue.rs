@@ -210,7 +210,7 @@ fn is_test(path: &Path) -> bool {
         return true;
     }
     let is_script = [".js", ".ts", ".mjs"].iter().any(|end| name.ends_with(end)) && !name.ends_with(".d.ts");
-    is_script && loadstone_k6::is_k6_script(path) && loadstone_k6::exports_load(path)
+    is_script && loadstone_k6::imports_k6(path) && loadstone_k6::exports_load(path)
 }
 
 /// The field of a variable of `__ENV`. The environment's value applies if it stays empty, and is not shown.

@@ -1,11 +1,10 @@
 // Globals of k6 scripts. Evaluated before a script in every VU.
-import "k6:subtle";
 declare const globalThis: any;
 const k6 = globalThis.__k6;
 
 globalThis.__VU = k6.vu;
 globalThis.__ITER = 0;
-globalThis.__ENV = { ...k6.variables };
+globalThis.__ENV = k6.variables();
 
 // Functions that operations call when they complete, by number.
 const waiting = new Map<number, (value: any) => void>();
@@ -58,24 +57,25 @@ k6.socketCall = (url: any, protocols: string[], params: any) => {
 let scenarioVariables: string | undefined;
 let parsed: { value: any } | undefined;
 
-/** An iteration begins: nothing of an earlier one is waited for. */
-k6.begin = (iteration: number, variables?: string) => {
-  waiting.clear();
-  repeating.clear();
-  globalThis.__ITER = iteration;
-  if (variables !== scenarioVariables) {
-    scenarioVariables = variables;
-    globalThis.__ENV = { ...k6.variables, ...(variables ? JSON.parse(variables) : {}) };
-  }
-};
-
 /** The result of `setup`. As in k6, each VU has a copy. */
-k6.data = () => {
+const setUpData = () => {
   if (!parsed) {
     const json = k6.setUpData();
     parsed = { value: json === undefined || json === null ? undefined : JSON.parse(json) };
   }
   return parsed.value;
+};
+
+/** An iteration begins: nothing of an earlier one is waited for. Returns the argument of its function. */
+k6.begin = (iteration: number, variables: string | undefined, takesData: boolean) => {
+  waiting.clear();
+  repeating.clear();
+  globalThis.__ITER = iteration;
+  if (variables !== scenarioVariables) {
+    scenarioVariables = variables;
+    globalThis.__ENV = Object.assign(k6.variables(), variables ? JSON.parse(variables) : {});
+  }
+  return takesData ? setUpData() : undefined;
 };
 
 const shown = (value: any): string => {
@@ -140,6 +140,11 @@ globalThis.crypto = {
     return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
   },
   subtle: new Proxy({} as any, {
-    get: (_, name) => (typeof name === "symbol" ? undefined : (k6.subtleMembers?.[name] ?? unsupported(`crypto.subtle.${name}`))),
+    get: (_, name) => {
+      if (typeof name === "symbol") return undefined;
+      // Few scripts use it, and each VU has its own copy of a module.
+      if (k6.subtleMembers === undefined) k6.load("k6:subtle");
+      return k6.subtleMembers[name] ?? unsupported(`crypto.subtle.${name}`);
+    },
   }),
 };

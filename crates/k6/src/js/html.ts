@@ -1,6 +1,7 @@
 // The module "k6/html": pages, selections and elements.
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("html");
 
 type Matcher = (number: number, index: number) => boolean;
 

@@ -1,10 +1,13 @@
-// The module "k6/http".
+// The module "k6/http": what most scripts use. Every VU has its own copy of a module, so `http-parts.ts` has the rest.
 import type { Selection } from "k6/html";
 
 declare const globalThis: any;
 const k6 = globalThis.__k6;
 
 const TIMEOUT_MS = 60000;
+
+/** The parts that few scripts use, evaluated when they are first needed. */
+const parts = (): any => k6.httpParts ?? (k6.load("k6:http-parts"), k6.httpParts);
 
 class ExpectedStatuses {
   ranges: number[][];
@@ -37,19 +40,7 @@ export function setResponseCallback(given: any) {
   callback = checkedCallback(given);
 }
 
-class FileData {
-  data: any;
-  filename: string;
-  content_type: string;
-
-  constructor(data: any, filename?: string, contentType?: string) {
-    this.data = data;
-    this.filename = filename ?? String(Date.now() * 1e6);
-    this.content_type = contentType ?? "application/octet-stream";
-  }
-}
-
-export const file = (data: any, filename?: string, contentType?: string) => new FileData(data, filename, contentType);
+export const file = (data: any, filename?: string, contentType?: string) => parts().file(data, filename, contentType);
 
 /** A URL whose variable parts are not in its name. */
 export function url(parts: any, ...values: any[]) {
@@ -62,80 +53,23 @@ export function url(parts: any, ...values: any[]) {
   return { url: address, name };
 }
 
-// Go's url.QueryEscape.
-const escape = (text: string) =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase()).replace(/%20/g, "+");
-
-const isBytes = (value: any) => value instanceof ArrayBuffer || ArrayBuffer.isView(value);
-const bytesOf = (data: any): Uint8Array =>
-  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(k6.bytes(data));
-
-const joined = (parts: Uint8Array[]): ArrayBuffer => {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all.buffer as ArrayBuffer;
-};
-
-const quoted = (text: string) => text.replace(/\\/g, "\\\\").replace(/"/g, '\\"');
-
 /** A body in the form in which it is sent, and the content type that follows from it. */
-function encoded(body: any): { body: any; contentType?: string } {
+const encoded = (body: any): { body: any; contentType?: string } => {
   if (body === undefined || body === null) return { body: null };
-  if (typeof body === "string") return { body };
-  if (isBytes(body)) return { body: bytesOf(body).slice().buffer };
-  if (body instanceof FileData) return { body: typeof body.data === "string" ? body.data : bytesOf(body.data).slice().buffer };
-  if (typeof body !== "object") return { body: String(body) };
-  const fields = Object.keys(body).filter((name) => body[name] !== undefined);
-  if (fields.some((name) => body[name] instanceof FileData)) {
-    const boundary = Array.from({ length: 60 }, () => Math.floor(Math.random() * 16).toString(16)).join("");
-    const parts: Uint8Array[] = [];
-    for (const name of fields) {
-      const value = body[name];
-      if (value instanceof FileData) {
-        const head = `Content-Disposition: form-data; name="${quoted(name)}"; filename="${quoted(value.filename)}"\r\nContent-Type: ${value.content_type}`;
-        parts.push(bytesOf(`--${boundary}\r\n${head}\r\n\r\n`), bytesOf(value.data), bytesOf("\r\n"));
-      } else {
-        parts.push(bytesOf(`--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"\r\n\r\n${field(value)}\r\n`));
-      }
-    }
-    parts.push(bytesOf(`--${boundary}--\r\n`));
-    return { body: joined(parts), contentType: `multipart/form-data; boundary=${boundary}` };
-  }
-  const pairs = fields.sort().flatMap((name) => {
-    const value = body[name];
-    return (Array.isArray(value) ? value : [value]).map((one) => `${escape(name)}=${escape(field(one))}`);
-  });
-  return { body: pairs.join("&"), contentType: "application/x-www-form-urlencoded" };
-}
-
-const field = (value: any): string => (value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+  return typeof body === "string" ? { body } : parts().encoded(body);
+};
 
 /** The call in the form of the native function. */
 function prepared(method: string, address: any, body: any, params: any): any {
   const options = params ?? {};
-  if (options.auth && options.auth !== "basic")
-    throw new Error(`Loadstone does not support the authentication "${options.auth}": see docs/k6-compatibility.md`);
-  if (options.jar && !(options.jar instanceof VuJar)) throw new Error("Loadstone supports http.cookieJar() as `jar` only: see docs/k6-compatibility.md");
+  if (options.auth || options.jar) parts().checkParameters(options);
   const named = typeof address === "object" && address !== null && "url" in address ? address : { url: String(address) };
   const sent = encoded(body);
-  const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value)]);
-  if (options.compression && sent.body !== null) {
-    const kinds = String(options.compression).split(",").map((kind) => kind.trim());
-    for (const kind of kinds) sent.body = k6.compress(sent.body, kind);
-    headers.push(["Content-Encoding", kinds.join(", ")]);
-  }
-  const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted);
-  if (sent.contentType && !has("content-type")) headers.push(["Content-Type", sent.contentType]);
-  const cookies = Object.entries(options.cookies ?? {}).map(([name, value]: [string, any]) => `${name}=${value?.value ?? value}`);
-  if (cookies.length > 0) {
-    const known = headers.find(([name]) => name.toLowerCase() === "cookie");
-    if (known) known[1] = [known[1], ...cookies].join("; ");
-    else headers.push(["Cookie", cookies.join("; ")]);
-  }
+  const headers: string[][] = [];
+  for (const name of Object.keys(options.headers ?? {})) headers.push([name, String(options.headers[name])]);
+  if (options.compression && sent.body !== null) parts().compress(options.compression, sent, headers);
+  if (sent.contentType && !headers.some(([name]) => name.toLowerCase() === "content-type")) headers.push(["Content-Type", sent.contentType]);
+  if (options.cookies) parts().addCookies(options.cookies, headers);
   const expected = options.responseCallback === undefined ? callback : checkedCallback(options.responseCallback);
   return {
     method: String(method),
@@ -151,145 +85,62 @@ function prepared(method: string, address: any, body: any, params: any): any {
   };
 }
 
-// gjson's paths without modifiers and multipaths: names, wildcards, indices, `#`, and queries such as `#(age>4).name`.
-const wildcard = (pattern: string) =>
-  new RegExp(`^${pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, "[\\s\\S]*").replace(/\?/g, "[\\s\\S]")}$`);
-
-/** Parts of a path. Dots inside a query or after a backslash do not separate. */
-function partsOf(path: string): string[] {
-  const parts: string[] = [];
-  let [part, depth]: [string, number] = ["", 0];
-  for (let at = 0; at < path.length; at++) {
-    const c = path[at];
-    if (c === "\\" && depth === 0) part += path[++at] ?? "";
-    else if (c === "." && depth === 0) {
-      parts.push(part);
-      part = "";
-    } else {
-      if (c === "(" || c === "[") depth++;
-      if (c === ")" || c === "]") depth--;
-      part += c;
-    }
-  }
-  return [...parts, part];
-}
-
-/** Whether an element satisfies a query: `name=="x"`, `>4`, `tags.#(=="a")`, or `name` for one that exists. */
-function satisfies(element: any, query: string, whole: string): boolean {
-  const [, path, operator, written] = /^(.*?)\s*(?:(==|!=|<=|>=|<|>|=|!%|%)\s*([\s\S]*))?$/.exec(query.trim()) as any;
-  const found = path === "" ? element : select(element, path, whole);
-  if (operator === undefined) return found !== undefined;
-  if (found === undefined) return false;
-  let wanted: any;
-  try {
-    wanted = JSON.parse(written);
-  } catch {
-    wanted = written;
-  }
-  switch (operator) {
-    case "=": case "==": return found === wanted;
-    case "!=": return found !== wanted;
-    case "%": return wildcard(String(wanted)).test(String(found));
-    case "!%": return !wildcard(String(wanted)).test(String(found));
-    default:
-      if (typeof found !== typeof wanted) return false;
-      return operator === "<" ? found < wanted : operator === "<=" ? found <= wanted : operator === ">" ? found > wanted : found >= wanted;
-  }
-}
-
-function select(value: any, path: string, whole = path): any {
-  const parts = partsOf(path);
-  const walk = (at: any, index: number): any => {
-    if (index === parts.length || at === undefined || at === null) return at;
-    const part = parts[index];
-    const rest = (elements: any[]) => elements.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
-    if (part === "#" && Array.isArray(at)) return index + 1 === parts.length ? at.length : rest(at);
-    const query = /^#\(([\s\S]*)\)(#?)$/.exec(part) ?? /^#\[([\s\S]*)\](#?)$/.exec(part);
-    if (query && Array.isArray(at)) {
-      if (query[2]) return rest(at.filter((element) => satisfies(element, query[1], whole)));
-      return walk(at.find((element) => satisfies(element, query[1], whole)), index + 1);
-    }
-    if (/^[@!]|[|{}]/.test(part)) {
-      throw new Error(`Loadstone does not support "${part}" in the path "${whole}": see docs/k6-compatibility.md`);
-    }
-    if (typeof at !== "object") return undefined;
-    if (/[*?]/.test(part) && !Array.isArray(at)) {
-      const matches = wildcard(part);
-      const name = Object.keys(at).find((key) => matches.test(key));
-      return name === undefined ? undefined : walk(at[name], index + 1);
-    }
-    return walk(at[part], index + 1);
-  };
-  return walk(value, 0);
-}
-
-// What k6 shows for a cookie that does not expire.
-const NO_EXPIRY = -6795364578871;
-
-const cookieOf = (line: string) => {
-  const [pair, ...attributes] = line.split(";").map((part) => part.trim());
-  const at = pair.indexOf("=");
-  const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
-  const cookie: any = { name, value, domain: "", path: "", http_only: false, secure: false, max_age: 0, expires: NO_EXPIRY };
-  for (const attribute of attributes) {
-    const [key, value = ""] = attribute.split("=");
-    switch (key.toLowerCase()) {
-      case "domain": cookie.domain = value; break;
-      case "path": cookie.path = value; break;
-      case "httponly": cookie.http_only = true; break;
-      case "secure": cookie.secure = true; break;
-      case "max-age": cookie.max_age = Number(value); break;
-      case "expires": cookie.expires = Date.parse(attribute.slice(8)) || NO_EXPIRY; break;
-    }
-  }
-  return cookie;
-};
-
-const REASONS: Record<number, string> = {
-  200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
-  304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-  402: "Payment Required", 405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout",
-  409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Request Entity Too Large", 414: "Request URI Too Long",
-  415: "Unsupported Media Type", 416: "Requested Range Not Satisfiable", 417: "Expectation Failed", 418: "I'm a teapot", 421: "Misdirected Request",
-  422: "Unprocessable Entity", 423: "Locked", 424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required", 428: "Precondition Required",
-  429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons", 501: "Not Implemented",
-  203: "Non-Authoritative Information", 205: "Reset Content", 207: "Multi-Status", 300: "Multiple Choices", 305: "Use Proxy",
-  505: "HTTP Version Not Supported", 507: "Insufficient Storage", 511: "Network Authentication Required",
-  500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
-};
-
 const unsupported = (member: string): never => {
   throw new Error(`Loadstone does not support \`${member}\` of responses: see docs/k6-compatibility.md, or run this script with k6`);
 };
 
+/** Members that few scripts read: built when they are first read. As in k6, they are members of the response itself. */
+const lazy = (name: string): PropertyDescriptor => {
+  const define = (response: any, value: any) => {
+    Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
+    return value;
+  };
+  return {
+    enumerable: true,
+    configurable: true,
+    get() { return define(this, Response.sent(this as any)?.[name]() ?? {}); },
+    set(value: any) { define(this, value); },
+  };
+};
+const LAZY = { headers: lazy("headers"), timings: lazy("timings"), request: lazy("request") };
+
 /** A response of k6. */
 export class Response {
-  status!: number;
-  body: any;
-  headers!: Record<string, string>;
-  error!: string;
-  error_code!: number;
-  url!: string;
-  proto!: string;
-  timings: any;
-  request: any;
-  #setCookies: string[];
+  declare status: number;
+  declare body: any;
+  declare headers: Record<string, string>;
+  declare error: string;
+  declare error_code: number;
+  declare url: string;
+  declare proto: string;
+  declare timings: any;
+  declare request: any;
+  #sent: any;
   #parsed: any;
 
-  constructor(raw: any) {
-    const { setCookies, ...members } = raw;
-    Object.assign(this, members);
-    this.#setCookies = setCookies ?? [];
+  /** `sent` is native. Without it, nothing was sent. */
+  constructor(status: number, body: any, error: string, code: number, url = "", proto = "", sent?: any) {
+    this.status = status;
+    this.body = body;
+    this.error = error;
+    this.error_code = code;
+    this.url = url;
+    this.proto = proto;
+    this.#sent = sent;
+    Object.defineProperties(this, LAZY);
+  }
+
+  static sent(response: Response): any {
+    return response.#sent;
   }
 
   get status_text(): string {
-    return this.status === 0 ? "" : `${this.status} ${REASONS[this.status] ?? ""}`.trim();
+    return this.status === 0 ? "" : `${this.status} ${parts().REASONS[this.status] ?? ""}`.trim();
   }
 
   get cookies(): Record<string, any[]> {
-    const cookies: Record<string, any[]> = {};
-    for (const cookie of this.#setCookies.map(cookieOf)) (cookies[cookie.name] ??= []).push(cookie);
-    return cookies;
+    const lines = this.#sent?.cookies() ?? [];
+    return lines.length === 0 ? {} : parts().cookiesOf(lines);
   }
 
   get remote_ip(): string { return unsupported("remote_ip"); }
@@ -312,52 +163,43 @@ export class Response {
         throw new Error(`cannot parse json due to an error: ${error.message}`);
       }
     }
-    return path === undefined ? this.#parsed.value : select(this.#parsed.value, String(path));
+    return path === undefined ? this.#parsed.value : parts().select(this.#parsed.value, String(path));
   }
 
   html(selector?: string): Selection {
     if (this.body === null || this.body === undefined) {
       throw new Error("the body is null, so it cannot be parsed: the request failed, or the body was discarded");
     }
-    if (k6.parseHTML === undefined) k6.loadHtml();
+    if (k6.parseHTML === undefined) k6.load("k6/html");
     const page = k6.parseHTML(typeof this.body === "string" ? this.body : k6.text(this.body), this.url);
     return selector === undefined ? page : page.find(selector);
   }
 
   /** Sends a form of the page. */
-  submitForm({ formSelector = "form", submitSelector = '[type="submit"]', fields = {}, params = {} }: any = {}): Response {
-    const form = this.html(formSelector);
-    if (form.size() === 0) throw new Error(`no form found for selector '${formSelector}' in response '${this.url}'`);
-    const values: Record<string, any> = form.serializeObject();
-    const submit = form.find(submitSelector).first();
-    if (submit.val() !== undefined && submit.attr("name")) values[submit.attr("name") as string] = submit.val();
-    Object.assign(values, fields);
-    const address = k6.resolveUrl(form.attr("action") ?? "", this.url);
-    const method = (form.attr("method") ?? "get").toUpperCase();
-    if (method !== "GET") return request(method, address, values, params);
-    const query = encoded(values).body;
-    const [plain, fragment] = address.split("#");
-    return request("GET", `${plain.split("?")[0]}${query ? `?${query}` : ""}${fragment ? `#${fragment}` : ""}`, null, params);
+  submitForm(form: any = {}): Response {
+    return parts().submitForm(this, form, request);
   }
 
   /** Follows a link of the page. */
-  clickLink({ selector = "a[href]", params = {} }: any = {}): Response {
-    const link = this.html(selector).first();
-    if (link.size() === 0) throw new Error(`no element found for selector '${selector}' in response '${this.url}'`);
-    const target = link.attr("href");
-    if (target === undefined) throw new Error(`no valid href attribute value found on element '${selector}' in response '${this.url}'`);
-    return request("GET", k6.resolveUrl(target, this.url), null, params);
+  clickLink(link: any = {}): Response {
+    return parts().clickLink(this, link, request);
   }
 }
 
-function received(raw: any, params: any): Response {
-  const response = new Response({ body: null, headers: {}, proto: "", url: "", timings: {}, request: {}, ...raw });
+/** The response of a native function. Positional: an object with names would be built twice. */
+k6.respond = (status: number, body: any, error: string, code: number, url?: string, proto?: string, sent?: any) =>
+  new Response(status, body, error, code, url, proto, sent);
+
+/** Throws the error of a request, if the script wants that. */
+function checked(response: Response, params: any): Response {
   if (response.error && (params?.throw ?? k6.throws())) throw new Error(response.error);
   return response;
 }
 
 export function request(method: string, address: any, body?: any, params?: any): Response {
-  return received(k6.request(prepared(method, address, body, params)), params);
+  const isPlain = callback === DEFAULT_CALLBACK && (params === undefined || params === null) && typeof address === "string";
+  if (isPlain && (body === undefined || body === null || typeof body === "string")) return checked(k6.requestPlain(String(method), address, body), params);
+  return checked(k6.request(prepared(method, address, body, params)), params);
 }
 
 export const get = (address: any, params?: any) => request("GET", address, null, params);
@@ -370,9 +212,9 @@ export const options = (address: any, body?: any, params?: any) => request("OPTI
 
 export function asyncRequest(method: string, address: any, body?: any, params?: any): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const number = k6.register((raw: any) => {
+    const number = k6.register((response: any) => {
       try {
-        resolve(received(raw, params));
+        resolve(checked(response, params));
       } catch (error) {
         reject(error);
       }
@@ -396,50 +238,12 @@ function member(call: any): { method: string; url: any; body: any; params: any }
 export function batch(calls: any): any {
   const names = Object.keys(calls);
   const members = names.map((name) => member(calls[name]));
-  const raws = k6.batch(members.map(({ method, url, body, params }) => prepared(method, url, body, params)));
-  const responses = raws.map((raw: any, index: number) => received(raw, members[index].params));
+  const responses: Response[] = k6.batch(members.map(({ method, url, body, params }) => prepared(method, url, body, params)));
+  responses.forEach((response, index) => checked(response, members[index].params));
   return Array.isArray(calls) ? responses : Object.fromEntries(names.map((name, index) => [name, responses[index]]));
 }
 
-/** The cookie jar of the VU. */
-class VuJar {
-  cookiesForURL(address: string): Record<string, string[]> {
-    const cookies: Record<string, string[]> = {};
-    for (const pair of (k6.cookies(String(address)) ?? "").split("; ").filter(Boolean)) {
-      const at = pair.indexOf("=");
-      (cookies[pair.slice(0, at)] ??= []).push(pair.slice(at + 1));
-    }
-    return cookies;
-  }
-
-  set(address: string, name: string, value: any, attributes: any = {}) {
-    let line = `${name}=${value}`;
-    if (attributes.domain) line += `; Domain=${attributes.domain}`;
-    if (attributes.path) line += `; Path=${attributes.path}`;
-    if (attributes.expires) line += `; Expires=${new Date(attributes.expires).toUTCString()}`;
-    if (attributes.max_age) line += `; Max-Age=${attributes.max_age}`;
-    if (attributes.secure) line += "; Secure";
-    if (attributes.http_only) line += "; HttpOnly";
-    k6.setCookie(String(address), line);
-    return true;
-  }
-
-  delete(address: string, name: string) {
-    const folder = /^https?:\/\/[^/]+(\/[^?#]*)?/.exec(String(address))?.[1] ?? "/";
-    // A cookie belongs to the path that set it: the address's folder, or one above it.
-    for (let path = folder; ; path = path.slice(0, path.lastIndexOf("/"))) {
-      k6.setCookie(String(address), `${name}=; Max-Age=0; Path=${path || "/"}`);
-      if (path === "" || path === "/") break;
-    }
-  }
-
-  clear(address: string) {
-    for (const name of Object.keys(this.cookiesForURL(address))) this.delete(address, name);
-  }
-}
-
-const jar = new VuJar();
-export const cookieJar = () => jar;
+export const cookieJar = () => parts().jar;
 
 /** A separate jar, which Loadstone does not have. */
 export function CookieJar() {

@@ -12,7 +12,10 @@ export function fail(message?: string): never {
 
 export function check(value: any, checks: Record<string, any>, tags?: any): boolean {
   let passed = true;
-  for (const name of Object.keys(checks ?? {})) {
+  // By index: an iterator takes longer than the check itself.
+  const names = Object.keys(checks ?? {});
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at];
     const condition = checks[name];
     let holds: any;
     try {
@@ -21,7 +24,7 @@ export function check(value: any, checks: Record<string, any>, tags?: any): bool
       k6.check(name, false, tags);
       throw error;
     }
-    if (holds instanceof Promise) throw new TypeError(`check "${name}": an async function cannot be a check`);
+    if (typeof holds === "object" && holds instanceof Promise) throw new TypeError(`check "${name}": an async function cannot be a check`);
     k6.check(name, Boolean(holds), tags);
     passed = passed && Boolean(holds);
   }

@@ -1,6 +1,7 @@
 // The module "k6/metrics".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("metrics");
 
 class Metric {
   name: string;

@@ -1,6 +1,7 @@
 // The module "k6/experimental/redis".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("redis");
 
 /** Time limits of go-redis, in milliseconds. */
 const READ_TIMEOUT_MS = 3000;

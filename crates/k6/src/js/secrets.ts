@@ -1,6 +1,7 @@
 // The module "k6/secrets".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("secrets");
 
 const of = (source: string | null) => ({ get: async (key: unknown): Promise<string> => k6.secret(source, String(key)) });
 

@@ -1,6 +1,7 @@
 // `crypto.subtle`: keys, parameters and checks, as in k6. The algorithms are native.
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("subtle");
 const native = k6.subtle;
 
 /** What a key object holds: raw bytes, PKCS #8 or SubjectPublicKeyInfo as `der`, and the parts of an asymmetric key. */

@@ -1,6 +1,7 @@
 // The modules "k6/websockets" and "k6/experimental/websockets".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("websocket");
 
 const [CONNECTING, OPEN, CLOSING, CLOSED] = [0, 1, 2, 3];
 const EVENTS = ["open", "message", "error", "close", "ping", "pong"];

@@ -1,6 +1,7 @@
 // The module "k6/ws".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("websocket");
 
 const GOING_AWAY = 1001;
 const EVENTS = ["open", "message", "binaryMessage", "close", "error", "ping", "pong"];

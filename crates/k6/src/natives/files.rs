@@ -50,11 +50,13 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmIn
         })?,
     )?;
     native.set("installUrl", Function::new(ctx.clone(), |ctx: Ctx<'_>| loadstone_script::install_url(&ctx))?)?;
-    let variables = Object::new(ctx.clone())?;
-    for (name, value) in world.variables.iter() {
-        variables.set(name.as_str(), value.as_str())?;
-    }
-    native.set("variables", variables)?;
+    let of_run = Arc::clone(&world.variables);
+    let variables = move |ctx: Ctx<'js>| {
+        let variables = Object::new(ctx)?;
+        of_run.iter().try_for_each(|(name, value)| variables.set(name.as_str(), value.as_str()))?;
+        Ok::<_, rquickjs::Error>(variables)
+    };
+    native.set("variables", Function::new(ctx.clone(), variables)?)?;
     let commonjs = Object::new(ctx.clone())?;
     let program = Arc::clone(&world.program);
     let load = move |ctx: Ctx<'js>, id: String| -> rquickjs::Result<Vec<Value<'js>>> {

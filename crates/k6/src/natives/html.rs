@@ -7,14 +7,7 @@ use rquickjs::class::Trace;
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object};
 use scraper::{ElementRef, Html, Node};
 
-use crate::program_modules::ProgramModules;
-use crate::realm_inputs::RealmInputs;
-
-pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
-    let modules = ProgramModules::of(world);
-    // The module awaits nothing, so it has been evaluated when this returns.
-    let load = move |ctx: Ctx<'js>| modules.declare(&ctx, "k6/html")?.eval().map(drop);
-    native.set("loadHtml", Function::new(ctx.clone(), load)?)?;
+pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     let parse = |ctx: Ctx<'js>, text: String| -> rquickjs::Result<Class<'js, HtmlPage>> {
         let page = loadstone_script::parse_html(&text).map_err(|problem| Exception::throw_message(&ctx, &problem))?;
         let nodes: Vec<NodeId> = page.tree.root().descendants().map(|node| node.id()).collect();

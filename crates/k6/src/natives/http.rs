@@ -8,14 +8,14 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
 use futures_util::stream;
-use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
-use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request, Response};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample, SeriesId, SeriesKind};
+use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request};
 use loadstone_script::request_name;
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Value};
 use url::Url;
 
 use super::crypto::bytes_of;
-use super::error_code::error_code;
+use super::http_response::{CompletedRequest, ResponseType, Timings, error_of, proto, respond};
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
 use super::trace::show_request;
@@ -24,6 +24,7 @@ use crate::turn::{Turn, VuState};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     native.set("request", Function::new(ctx.clone(), send)?)?;
+    native.set("requestPlain", Function::new(ctx.clone(), send_plain)?)?;
     native.set("batch", Function::new(ctx.clone(), batch)?)?;
     native.set("asyncRequest", Function::new(ctx.clone(), send_async)?)?;
     native.set("cookies", Function::new(ctx.clone(), cookies)?)?;
@@ -55,6 +56,8 @@ impl InvalidUrl {
 #[derive(Debug, Clone)]
 enum Expected {
     Statuses(Vec<(u16, u16)>),
+    /// 200 to 399.
+    Default,
     /// No callback: the request is not judged.
     Unjudged,
 }
@@ -65,23 +68,37 @@ struct HttpCall {
     redirects: u8,
     tags: Vec<(String, String)>,
     expected: Expected,
-    /// `text`, `binary` or `none`.
-    response_type: String,
+    response_type: ResponseType,
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
     /// The name that it is recorded under.
     name: String,
+    /// The URL of the request. `None`: parts of the written one are not sent.
+    url: Option<String>,
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
-    let mut turn = Turn::running(&ctx, "requests")?;
-    let call = match HttpCall::read(&ctx, &turn, &call)? {
+    let turn = Turn::running(&ctx, "requests")?;
+    let call = HttpCall::read(&ctx, &turn, &call)?;
+    sent(&ctx, turn, call)
+}
+
+/// A request without parameters.
+fn send_plain<'js>(ctx: Ctx<'js>, method: String, url: String, body: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let turn = Turn::running(&ctx, "requests")?;
+    let call = HttpCall::plain(&ctx, &turn, &method, url, &body)?;
+    sent(&ctx, turn, call)
+}
+
+fn sent<'js>(ctx: &Ctx<'js>, mut turn: Turn, call: Result<HttpCall, InvalidUrl>) -> rquickjs::Result<Value<'js>> {
+    let call = match call {
         Ok(call) => call,
-        Err(problem) => return invalid(&ctx, &problem),
+        Err(problem) => return invalid(ctx, &problem),
     };
-    let work = call.perform(turn.shared());
-    turn.wait(&ctx, work)?.into_value(&ctx)
+    // On the heap: a VU keeps the pages of its stack, and memory of the heap serves the next request of any VU.
+    let work = Box::pin(call.perform(turn.shared()));
+    turn.wait(ctx, work)?.into_value(ctx)
 }
 
 /// Sends requests at the same time. Returns their responses in order.
@@ -164,11 +181,7 @@ fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<
     if problem.code != UNPARSABLE_URL_CODE {
         record_invalid(&Turn::running(ctx, "requests")?);
     }
-    let response = Object::new(ctx.clone())?;
-    response.set("status", 0)?;
-    response.set("error", problem.message.as_str())?;
-    response.set("error_code", problem.code)?;
-    Ok(response.into_value())
+    respond(ctx)?.call((0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
 }
 
 /// k6 counts it as a failed request that took no time.
@@ -184,21 +197,90 @@ fn record_invalid(turn: &Turn) {
     }
 }
 
+/// What a call may set for its request, beyond method, URL and body.
+#[derive(Default)]
+struct CallParameters {
+    headers: Vec<(String, String)>,
+    timeout_ns: Option<u64>,
+    response_type: Option<String>,
+    redirects: Option<f64>,
+    tags: Vec<(String, String)>,
+    /// The name of `http.url`.
+    name: Option<String>,
+    expected: Option<Expected>,
+}
+
+impl CallParameters {
+    fn read<'js>(call: &Object<'js>) -> rquickjs::Result<Self> {
+        let headers = call.get::<_, Vec<Vec<String>>>("headers")?.into_iter();
+        let headers =
+            headers.map(|header| <[String; 2]>::try_from(header).map_or_else(|_| Default::default(), |[name, value]| (name, value)));
+        let timeout_ms: f64 = call.get("timeout")?;
+        let ranges: Option<Vec<Vec<u16>>> = call.get("expected")?;
+        let expected = ranges.map_or(Expected::Unjudged, |ranges| {
+            Expected::Statuses(ranges.iter().filter_map(|range| Some((*range.first()?, *range.get(1)?))).collect())
+        });
+        Ok(Self {
+            headers: headers.collect(),
+            timeout_ns: Some((timeout_ms * 1e6) as u64),
+            response_type: call.get("responseType")?,
+            redirects: call.get("redirects")?,
+            tags: tags_of(call.get("tags")?)?,
+            name: call.get("name")?,
+            expected: Some(expected),
+        })
+    }
+}
+
+/// The URL of a request.
+fn parsed(written: &str) -> Result<Url, InvalidUrl> {
+    match Url::parse(written.trim()) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        Ok(url) => Err(InvalidUrl::scheme(url.scheme())),
+        Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => Err(InvalidUrl::scheme("")),
+        Err(error) => Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE }),
+    }
+}
+
+/// Whether a URL has no fragment and no credentials, which are no part of `res.url`.
+fn is_sent_whole(url: &Url) -> bool {
+    url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+}
+
 impl HttpCall {
     /// The inner error is an invalid URL.
     fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, InvalidUrl>> {
-        let written: String = call.get("url")?;
-        let url = match Url::parse(written.trim()) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-            Ok(url) => return Ok(Err(InvalidUrl::scheme(url.scheme()))),
-            Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => return Ok(Err(InvalidUrl::scheme(""))),
-            Err(error) => return Ok(Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE })),
+        let (method, written): (String, String) = (call.get("method")?, call.get("url")?);
+        let body: Value<'js> = call.get("body")?;
+        Self::new(ctx, turn, (&method, written, &body), CallParameters::read(call)?)
+    }
+
+    fn plain<'js>(
+        ctx: &Ctx<'js>,
+        turn: &Turn,
+        method: &str,
+        written: String,
+        body: &Value<'js>,
+    ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
+        Self::new(ctx, turn, (method, written, body), CallParameters::default())
+    }
+
+    fn new<'js>(
+        ctx: &Ctx<'js>,
+        turn: &Turn,
+        (method, written, body): (&str, String, &Value<'js>),
+        parameters: CallParameters,
+    ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
+        let known = turn.vu().worker.urls.borrow().get(written.as_str()).cloned();
+        let url = match known.map_or_else(|| parsed(&written), Ok) {
+            Ok(url) => url,
+            Err(problem) => return Ok(Err(problem)),
         };
-        let method: String = call.get("method")?;
+        turn.vu().worker.keep_url(&written, &url);
+        let CallParameters { headers, timeout_ns, response_type, redirects, mut tags, name: named_by_url, expected } = parameters;
         let vu = turn.vu();
-        let mut request = vu.session.request(&method, &url);
-        for header in call.get::<_, Vec<Vec<String>>>("headers")? {
-            let [name, value] = <[String; 2]>::try_from(header).unwrap_or_default();
+        let mut request = vu.session.request(method, &url);
+        for (name, value) in headers {
             // As in Go's client, the length follows from the body.
             if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
                 continue;
@@ -206,43 +288,46 @@ impl HttpCall {
             request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             request.headers.push((name, value));
         }
-        let body: Value<'js> = call.get("body")?;
         if !body.is_null() && !body.is_undefined() {
-            request.body = bytes_of(ctx, &body)?.into();
+            request.body = bytes_of(ctx, body)?.into();
         }
-        let body = if let [body] = request.body.pieces() { body } else { &b""[..] };
-        vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, body);
-        let timeout_ms: f64 = call.get("timeout")?;
-        request.timeout_ns = (timeout_ms * 1e6) as u64;
+        let sent_body = if let [body] = request.body.pieces() { body } else { &b""[..] };
+        vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, sent_body);
+        request.timeout_ns = timeout_ns.unwrap_or(request.timeout_ns);
         let settings = &vu.worker.test.settings;
-        let response_type: Option<String> = call.get("responseType")?;
-        let response_type = response_type.unwrap_or_else(|| if settings.discards_bodies { "none" } else { "text" }.to_owned());
-        if response_type == "none" {
+        let response_type = match response_type {
+            None => ResponseType::by_default(settings.discards_bodies),
+            Some(written) => ResponseType::of(&written),
+        };
+        if response_type == ResponseType::None {
             request.body_use = BodyUse::Discard;
         }
-        let redirects: Option<f64> = call.get("redirects")?;
-        let mut tags = tags_of(call.get("tags")?)?;
         let named = tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
-        let name = named.clone().unwrap_or_else(|| request_name(&method, &request.path));
-        if named.is_none() {
-            let name: Option<String> = call.get("name")?;
-            tags.push(("name".to_owned(), name.unwrap_or_else(|| written.clone())));
+        let is_named = named.is_some();
+        let name = named.unwrap_or_else(|| request_name(method, &request.path));
+        if !is_named {
+            tags.push(("name".to_owned(), named_by_url.unwrap_or(written)));
         }
-        let ranges: Option<Vec<Vec<u16>>> = call.get("expected")?;
-        let expected = match ranges {
-            None => Expected::Unjudged,
-            Some(ranges) => Expected::Statuses(ranges.iter().filter_map(|range| Some((*range.first()?, *range.get(1)?))).collect()),
-        };
         let series = {
             let (scenario, group) = (turn.scenario_id(), turn.group());
             vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name)
         };
-        let redirects = redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8);
-        Ok(Ok(Self { request, redirects, tags, expected, response_type, series, due: turn.take_due(), group: turn.group_path(), name }))
+        Ok(Ok(Self {
+            request,
+            redirects: redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8),
+            tags,
+            expected: expected.unwrap_or(Expected::Default),
+            response_type,
+            series,
+            due: turn.take_due(),
+            group: turn.group_path(),
+            name,
+            url: is_sent_whole(&url).then(|| url.into()),
+        }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
-        let Self { request, redirects, tags, expected, response_type, series, due, group, name } = self;
+        let Self { request, redirects, tags, expected, response_type, series, due, group, name, url } = self;
         if let Some(limit) = &vu.worker.test.rate_limit {
             let clock = &vu.worker.clock;
             clock.sleep_until(limit.reserve(clock.now())).await;
@@ -253,30 +338,23 @@ impl HttpCall {
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let hops = vu.session.send_at(request, redirects, flight.began()).await;
         flight.end(hops.last.exchange.ended);
-        learn(&vu, &hops, &response_type);
+        learn(&vu, &hops, response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });
-        CompletedRequest { hops, response_type }
+        CompletedRequest { hops, response_type, url }
     }
 }
 
 /// Learns the credentials of responses: the script receives the last body, and the report shows that of a failed request.
-fn learn(vu: &VuState, hops: &Hops, response_type: &str) {
+fn learn(vu: &VuState, hops: &Hops, response_type: ResponseType) {
     let (learnt, secrets) = (&vu.worker.learnt, &vu.worker.test.plan.secrets);
     for response in hops.iter().filter_map(|hop| hop.exchange.response()).filter(|response| response.headers.sets_cookies()) {
         learnt.of_cookies(secrets, response.headers.all("set-cookie"));
     }
     if let Some(response) = hops.last.exchange.response()
-        && (response_type != "none" || response.status >= 400)
+        && (response_type != ResponseType::None || response.status >= 400)
     {
         learnt.of_fields(secrets, &response.body);
     }
-}
-
-/// A request that has ended, for its script.
-struct CompletedRequest {
-    hops: Hops,
-    /// `text`, `binary` or `none`.
-    response_type: String,
 }
 
 /// What of a call is recorded.
@@ -293,6 +371,7 @@ impl Expected {
     fn holds(&self, status: u16) -> Option<bool> {
         match self {
             Expected::Unjudged => None,
+            Expected::Default => Some((200..=399).contains(&status)),
             Expected::Statuses(ranges) => Some(ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))),
         }
     }
@@ -322,6 +401,10 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
             recorder.failed_with(call.series, &sample, &format!("status {}", response.status), answer);
         }
         Ok(_) => {}
+    }
+    // Few tests have a threshold or a summary that needs them.
+    if !worker.records_requests {
+        return;
     }
     for hop in hops.iter() {
         let exchange = &hop.exchange;
@@ -363,51 +446,6 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
     }
 }
 
-/// `res.timings`. Milliseconds.
-struct Timings {
-    blocked: f64,
-    looking_up: f64,
-    connecting: f64,
-    tls: f64,
-    sending: f64,
-    waiting: f64,
-    receiving: f64,
-}
-
-impl Timings {
-    fn of(exchange: &Exchange) -> Self {
-        let Phases { queue, dns, connect, tls, wait, body } = exchange.phases;
-        let total = exchange.ended.saturating_sub(exchange.started);
-        let ms = |ns: u64| ns as f64 / 1e6;
-        Self {
-            blocked: ms(queue + dns),
-            looking_up: ms(dns),
-            connecting: ms(connect),
-            tls: ms(tls),
-            sending: ms(total.saturating_sub(queue + dns + connect + tls + wait + body)),
-            waiting: ms(wait),
-            receiving: ms(body),
-        }
-    }
-}
-
-/// k6's `error_code`, and `error`, which is empty for a response with a status.
-fn error_of(exchange: &Exchange) -> (u32, String) {
-    match &exchange.result {
-        Ok(response) if response.status >= 400 => (1000 + u32::from(response.status), String::new()),
-        Ok(_) => (0, String::new()),
-        Err(failure) => (error_code(failure), failure.message.clone()),
-    }
-}
-
-fn proto(exchange: &Exchange) -> &'static str {
-    match exchange.response() {
-        None => "",
-        Some(response) if response.headers.is_http2() => "HTTP/2.0",
-        Some(_) => "HTTP/1.1",
-    }
-}
-
 /// As Loadstone's own tests record requests with redirects.
 pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let first = before.first().map_or(last, |hop| &hop.exchange);
@@ -436,114 +474,4 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         sample.retried += exchange.retried;
     }
     sample
-}
-
-impl CompletedRequest {
-    /// The response, without the members that `http.ts` derives.
-    fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
-        let Self { hops, response_type } = self;
-        let Hops { last: Hop { request: last, exchange }, before } = hops;
-        let first = before.into_iter().next().map(|hop| hop.request);
-        let (error_code, error) = error_of(&exchange);
-        let object = Object::new(ctx.clone())?;
-        object.set("url", last.url().map(String::from).unwrap_or_default())?;
-        let request = first.unwrap_or(last);
-        let url = request.url().map(String::from).unwrap_or_default();
-        object.set("proto", proto(&exchange))?;
-        object.set("error", error)?;
-        object.set("error_code", error_code)?;
-        let sent = Object::new(ctx.clone())?;
-        sent.set("method", &*request.method)?;
-        sent.set("url", url)?;
-        let lines = Object::new(ctx.clone())?;
-        for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
-            lines.set(canonical(name), vec![value.as_str()])?;
-        }
-        sent.set("headers", lines)?;
-        sent.set("body", String::from_utf8_lossy(&request.body.to_vec()).into_owned())?;
-        object.set("request", sent)?;
-        object.set("timings", timings(ctx, &exchange)?)?;
-        // As in k6, a response that failed after its head has no status.
-        let response = exchange.result.as_ref().ok();
-        object.set("status", response.map_or(0, |response| response.status))?;
-        object.set("body", response.map_or_else(|| Ok(Value::new_null(ctx.clone())), |response| body(ctx, response, &response_type))?)?;
-        match response {
-            Some(response) => {
-                // Go's client removes the framing of HTTP/1.1.
-                let lines = response.headers.iter().filter(|(name, _)| *name != "transfer-encoding");
-                object.set("headers", headers(ctx, lines)?)?;
-                object.set("setCookies", response.headers.all("set-cookie").map(str::to_owned).collect::<Vec<_>>())?;
-            }
-            None => {
-                object.set("headers", Object::new(ctx.clone())?)?;
-                object.set("setCookies", Vec::<String>::new())?;
-            }
-        }
-        Ok(object.into_value())
-    }
-}
-
-fn body<'js>(ctx: &Ctx<'js>, response: &Response, response_type: &str) -> rquickjs::Result<Value<'js>> {
-    match response_type {
-        "none" => Ok(Value::new_null(ctx.clone())),
-        "binary" => ArrayBuffer::new(ctx.clone(), response.body.to_vec()).map(ArrayBuffer::into_value),
-        _ => String::from_utf8_lossy(&response.body).into_owned().into_js(ctx),
-    }
-}
-
-fn timings<'js>(ctx: &Ctx<'js>, exchange: &Exchange) -> rquickjs::Result<Object<'js>> {
-    let times = Timings::of(exchange);
-    let object = Object::new(ctx.clone())?;
-    object.set("duration", times.sending + times.waiting + times.receiving)?;
-    object.set("blocked", times.blocked)?;
-    object.set("looking_up", times.looking_up)?;
-    object.set("connecting", times.connecting)?;
-    object.set("tls_handshaking", times.tls)?;
-    object.set("sending", times.sending)?;
-    object.set("waiting", times.waiting)?;
-    object.set("receiving", times.receiving)?;
-    Ok(object)
-}
-
-/// Header lines under their canonical names (`Content-Type`), as in Go. Several values of a name are joined.
-pub(super) fn headers<'js, 'h>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'h str, &'h str)>) -> rquickjs::Result<Object<'js>> {
-    let mut joined: Vec<(String, String)> = Vec::new();
-    for (name, value) in lines {
-        let name = canonical(name);
-        match joined.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => {
-                known.push_str(", ");
-                known.push_str(value);
-            }
-            None => joined.push((name, value.to_owned())),
-        }
-    }
-    let object = Object::new(ctx.clone())?;
-    for (name, value) in joined {
-        object.set(name, value)?;
-    }
-    Ok(object)
-}
-
-fn canonical(name: &str) -> String {
-    let mut starts = true;
-    name.chars()
-        .map(|c| {
-            let c = if starts { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-            starts = c == '-';
-            c
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn header_names_are_canonical_as_in_go() {
-        for (name, canonical_name) in [("content-type", "Content-Type"), ("X-API-key", "X-Api-Key"), ("etag", "Etag"), ("x-1-a", "X-1-A")] {
-            assert_eq!(canonical(name), canonical_name);
-        }
-    }
 }

@@ -41,12 +41,9 @@ fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js
     let tags = tags_of(tags)?;
     let (group, scenario, now) = (turn.group(), turn.scenario_id(), turn.now());
     let worker = &turn.vu().worker;
-    let mut of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-    of_call.push(("check", name.as_str().into()));
     if let Some(show) = &worker.sinks.checks {
         show(&TracedCheck { scenario: worker.test.scenario_name(scenario), name: &name, holds: passed });
     }
-    let tag = turn.vu().tag_of(&of_call);
     let mut recorder = turn.recorder();
     let series = worker.series(&mut recorder, SeriesKind::Check, scenario, &group, &name);
     recorder.check(series, passed);
@@ -54,7 +51,11 @@ fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js
         recorder.error(series, Outcome::Expect, now, "the check failed");
     }
     worker.count_steps(|steps| steps.check(&turn.group_path(), &name, passed));
-    worker.record_own(&mut recorder, "checks", f64::from(u8::from(passed)), &tag);
+    if let Some(metric) = worker.test.metric("checks") {
+        let mut of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
+        of_call.push(("check", name.as_str().into()));
+        worker.record(&mut recorder, metric, f64::from(u8::from(passed)), &turn.vu().tag_of(&of_call));
+    }
     Ok(())
 }
 

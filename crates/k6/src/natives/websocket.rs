@@ -13,7 +13,8 @@ use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
 use url::Url;
 
 use super::crypto::bytes_of;
-use super::http::{headers, sample};
+use super::http::sample;
+use super::http_response::headers;
 use super::in_flight::InFlight;
 use super::metrics::tags_of;
 use super::trace::{is_tracing, show_message, show_request};

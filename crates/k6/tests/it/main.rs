@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod client_certificates;
+mod costs;
 #[path = "../../../cli/tests/it/harness/free_port.rs"]
 mod free_port;
 mod grpc;

@@ -246,6 +246,36 @@ fn responses_report_failures_as_k6_does() {
 }
 
 #[test]
+fn members_of_a_response_are_its_own_and_can_be_replaced() {
+    let ran = run(
+        "export default function () {
+           const response = http.get(`${B}/a#part`);
+           const written = JSON.parse(JSON.stringify(response));
+           console.log(Object.keys(response).sort().join());
+           console.log(written.headers['Content-Type'], written.request.method, written.timings.duration > 0, response.url === `${B}/a`);
+           console.log(response.timings === response.timings, response.headers === response.headers);
+           response.headers = { replaced: 1 };
+           console.log(response.headers.replaced, response.cookies.sid[0].value);
+           const refused = http.get('http://127.0.0.1:1/');
+           console.log(JSON.stringify(refused.headers), refused.request.url, refused.timings.receiving);
+           console.log(JSON.stringify(http.get('ftp://h/').timings));
+         }",
+        1,
+        None,
+    )
+    .passed();
+    let expected = [
+        "body,error,error_code,headers,proto,request,status,timings,url",
+        "application/json GET true true",
+        "true true",
+        "1 abc",
+        "{} http://127.0.0.1:1/ 0",
+        "{}",
+    ];
+    assert_eq!(ran.printed, expected);
+}
+
+#[test]
 fn asynchronous_requests_settle_their_promises() {
     let ran = run(
         "export default async function () {
