@@ -282,7 +282,7 @@ fn numbers(change: &Change) -> String {
 }
 
 /// The series that changed, with its medians before and after.
-fn drawn(change: &Change, text: String) -> Evidence {
+pub(super) fn drawn(change: &Change, text: String) -> Evidence {
     let (column, requests) = match (&change.of, change.of.kind()) {
         (TimelineOf::Flow(name), _) => (format!("flow/{name}/p50"), None),
         (_, Some(SeriesKind::Request)) => ("service/p50".to_owned(), Some(change.of.name())),
