@@ -5,6 +5,7 @@
 
 mod ended;
 mod folder;
+mod free_port;
 mod mcp_client;
 mod mcp_http;
 pub(crate) mod nats;

@@ -251,7 +251,7 @@ impl HttpCall {
             vu.session.client().admit(&request).await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
-        let hops = vu.session.send(request, redirects).await;
+        let hops = vu.session.send_at(request, redirects, flight.began()).await;
         flight.end(hops.last.exchange.ended);
         learn(&vu, &hops, &response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });

@@ -22,6 +22,11 @@ impl InFlight {
         Self { vu, series, due, began, ended: false }
     }
 
+    /// The exchange starts at this instant too, so a pause of this process in between counts on both sides of the check of requests in flight.
+    pub(super) fn began(&self) -> Nanos {
+        self.began
+    }
+
     pub(super) fn end(mut self, at: Nanos) {
         self.ended = true;
         self.vu.worker.recorder_at_end().request_ended(at);

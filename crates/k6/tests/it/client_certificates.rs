@@ -1,13 +1,14 @@
 //! `tlsAuth` against nginx, which demands certificates of one authority on one port and of another on the other.
 
 use std::io::ErrorKind;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use loadstone_metrics::clock::Monotonic;
 use tempfile::TempDir;
 
+use crate::free_port::free_port;
 use crate::harness::{folder, refused};
 use crate::real_time::run_with;
 
@@ -33,10 +34,6 @@ fn openssl(folder: &Path, arguments: &str) {
     assert!(output.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Nginx {
     fn start() -> Self {
         let files = folder(&[]);
@@ -58,7 +55,7 @@ impl Nginx {
         }
         // The encryption that k6 reads.
         openssl(place, "rsa -aes256 -traditional -in two.key -passout pass:hidden -out two-encrypted.key");
-        let ports = [free_port(), free_port(), free_port()];
+        let ports = [free_port("127.0.0.1"), free_port("127.0.0.1"), free_port("127.0.0.1")];
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {name};")).join(" ");
         let server = |port: u16, rest: &str| {
             format!(

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod client_certificates;
+#[path = "../../../cli/tests/it/harness/free_port.rs"]
+mod free_port;
 mod grpc;
 mod grpc_reflection;
 mod harness;

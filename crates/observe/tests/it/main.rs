@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+#[path = "../../../cli/tests/it/harness/free_port.rs"]
+mod free_port;
 mod kafka;
 mod listeners;
 mod mysql;

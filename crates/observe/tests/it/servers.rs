@@ -1,12 +1,14 @@
 //! Real servers as child processes, on free ports and in separate folders. They end with the test.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
+
+use crate::free_port::free_port;
 
 /// How long a server may take to come up on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -44,10 +46,6 @@ impl Drop for ServerProcess {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// Waits until `ready` holds; fails with what the server wrote when it ends or takes too long.
 fn await_start(child: &mut Child, log: &Path, ready: impl Fn() -> bool) -> Result<(), String> {
     let clock = loadstone_metrics::clock::Monotonic::start();
@@ -67,7 +65,7 @@ fn await_start(child: &mut Child, log: &Path, ready: impl Fn() -> bool) -> Resul
 fn three_times(start: impl Fn(u16) -> Result<ServerProcess, String>) -> ServerProcess {
     let mut problems = String::new();
     for _ in 0..3 {
-        match start(free_port()) {
+        match start(free_port("127.0.0.1")) {
             Ok(server) => return server,
             Err(problem) => problems.push_str(&problem),
         }

@@ -1,7 +1,7 @@
 //! The receiver of spans, spoken to as exporters do: OTLP's published messages, over HTTP and gRPC.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -20,14 +20,11 @@ use prost::Message;
 use serde_json::json;
 use tokio::net::TcpStream;
 
+use crate::free_port::free_port;
 use crate::watching::Watch;
 
 const RUN: u32 = 0xabcd_0123;
 const MS: u64 = 1_000_000;
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 fn text(key: &str, value: &str) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(Value::StringValue(value.to_owned())) }) }
@@ -123,7 +120,7 @@ fn stop(watch: Watch) -> (TraceBatch, Vec<(NoticeKind, String)>) {
 /// One after another: HTTP, HTTP with gzip, gRPC, gRPC with gzip.
 #[test]
 fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
-    let (port, other) = (free_port(), free_port());
+    let (port, other) = (free_port("127.0.0.1"), free_port("127.0.0.1"));
     let listen = |port| format!("127.0.0.1:{port}");
     let mut watch = Watch::of_run(
         RUN,
@@ -195,7 +192,7 @@ fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
 
 #[test]
 fn the_reason_for_missing_traces_is_reported() {
-    let port = free_port();
+    let port = free_port("127.0.0.1");
     let watch = Watch::of_run(RUN, &[json!({ "kind": "traces", "listen": format!("127.0.0.1:{port}") })]);
     let (_, notices) = stop(watch);
     assert!(notices.iter().any(|(_, text)| text.contains(&format!("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}"))), "{notices:?}");

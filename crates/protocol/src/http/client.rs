@@ -161,6 +161,15 @@ impl Client {
         self.perform(RequestForm::Built(request), Traits::of(request), None)
     }
 
+    /// Like [`Client::send`], for a caller that has just read the clock. The exchange starts at that instant.
+    pub fn send_at(&self, request: &Request, now: Nanos) -> impl Future<Output = Exchange> {
+        self.perform(RequestForm::Built(request), Traits::of(request), Some(now))
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.network.clock().now()
+    }
+
     /// Like [`Client::send`], without encoding the request again.
     pub fn send_prepared(&self, request: &PreparedRequest) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Prepared(request), request.traits, None)

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use loadstone_metrics::Nanos;
 use loadstone_metrics::span::RequestLabel;
 use url::Url;
 
@@ -139,17 +140,22 @@ impl HttpSession {
     ///
     /// Redirects beyond the limit, or to a URL that is not http, are a failure of the last hop.
     pub async fn send(&self, request: Request, redirects_max: u8) -> Hops {
-        self.send_as(request, redirects_max, CookieUse::Jar).await
+        self.send_as(request, redirects_max, CookieUse::Jar, self.client.now()).await
     }
 
-    /// Like [`HttpSession::send`], but the session's cookies are not sent, and those of the responses are not stored.
-    pub async fn send_without_cookies(&self, request: Request, redirects_max: u8) -> Hops {
-        self.send_as(request, redirects_max, CookieUse::Nothing).await
+    /// Like [`HttpSession::send`], for a caller that has just read the clock. The first exchange starts at that instant.
+    pub async fn send_at(&self, request: Request, redirects_max: u8, now: Nanos) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Jar, now).await
     }
 
-    async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse) -> Hops {
+    /// Like [`HttpSession::send_at`], but the session's cookies are not sent, and those of the responses are not stored.
+    pub async fn send_without_cookies_at(&self, request: Request, redirects_max: u8, now: Nanos) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Nothing, now).await
+    }
+
+    async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse, now: Nanos) -> Hops {
         let original_cookie = self.complete(&mut request, cookie_use);
-        let exchange = self.client.send(&request).await;
+        let exchange = self.client.send_at(&request, now).await;
         if self.is_last(&exchange, redirects_max) {
             return Hops { last: Hop { request, exchange }, before: Vec::new() };
         }

@@ -55,6 +55,8 @@ fn each_redirect_is_a_separate_hop() {
         assert_eq!(network.connections().opened, 1);
         let first = session.send(session.request("GET", &url(address, "/to/302//end")), 0).await;
         assert_eq!((passed(&first.last.exchange).status, first.before.len()), (302, 0));
+        let given = session.send_at(session.request("GET", &url(address, "/to/302//end")), 10, 17).await;
+        assert_eq!(given.before[0].exchange.started, 17);
     });
 }
 

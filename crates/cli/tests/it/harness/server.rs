@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+pub(crate) use super::free_port::free_port;
 use super::shared_server;
 
 const START_LIMIT: Duration = Duration::from_secs(120);
@@ -291,11 +292,6 @@ fn httpbin_at(host: &str) -> String {
     let server = shared_server::join(name, prepare, answers);
     let port = port(&server).expect("the server's port");
     if host.contains(':') { format!("http://[{host}]:{port}") } else { format!("http://{host}:{port}") }
-}
-
-pub(crate) fn free_port(host: &str) -> u16 {
-    let probe = std::net::TcpListener::bind((host, 0)).expect("a free port");
-    probe.local_addr().expect("an address").port()
 }
 
 /// Polls for an effect of another process.

@@ -122,7 +122,7 @@ async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared
     }
     let began = flight.begin();
     let hops = if session.has_cookies() {
-        Box::pin(session.send(prepared.wire.request().clone(), prepared.redirects)).await
+        Box::pin(session.send_at(prepared.wire.request().clone(), prepared.redirects, began)).await
     } else {
         let exchange = session.client().send_prepared_at(&prepared.wire, began).await;
         if session.is_last(&exchange, prepared.redirects) {
@@ -140,9 +140,11 @@ async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request,
     if flight.user().worker.network.limits_connections() {
         Box::pin(session.client().admit(&request)).await;
     }
-    flight.begin();
-    let hops =
-        if without_cookies { session.send_without_cookies(request, redirects).await } else { session.send(request, redirects).await };
+    let began = flight.begin();
+    let hops = match without_cookies {
+        true => session.send_without_cookies_at(request, redirects, began).await,
+        false => session.send_at(request, redirects, began).await,
+    };
     flight.end(hops.last.exchange.ended);
     hops
 }
