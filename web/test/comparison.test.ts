@@ -88,7 +88,8 @@ it("subjects without a change are folded, and the worst rows are first", async (
 });
 
 it("two runs without a difference say so, and percentiles without samples are left out", async () => {
-  const subjects = COMPARISON.subjects.map((one) => ({ ...one, rows: [...one.rows, { ...one.rows[0]!, metric: "p90" as const, baseline: null, candidate: null }] }));
+  const rare = { metric: "p90" as const, baseline: null, candidate: null };
+  const subjects = COMPARISON.subjects.map((one) => ({ ...one, rows: [...one.rows, { ...one.rows[0]!, ...rare }] }));
   const page = await browser.newPage();
   await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: { ...COMPARISON, subjects, differences: [] } })));
   await page.getByTestId("verdict").waitFor();

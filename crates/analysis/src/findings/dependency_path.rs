@@ -18,7 +18,7 @@
 //! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
 
 use crate::{Confidence, Evidence};
-use crate::evidence::examined;
+use crate::evidence::{changed_series, examined};
 use crate::facts::Facts;
 use crate::facts::dependency_path::{PathEvidence, SlowerPath};
 use crate::finding::Alternative;
@@ -92,7 +92,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .level(&slower.series[0], "before", slower.levels.0, (slower.change.from, slower.change.at))
                 .level(&slower.series[0], "after", slower.levels.1, span),
         )
-        .rests_on_drawn(super::change::drawn(
+        .rests_on_drawn(changed_series::drawn(
             &slower.change,
             format!(
                 "\"{}\" went from {} to {} at {when}",

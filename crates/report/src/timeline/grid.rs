@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// With and without pooling and packing: a percentile is never above the maximum of the seconds that it covers, nor above a higher rank at the same instant.
+        /// With and without pooling and packing: a percentile is never above the maximum of the seconds that it covers, nor above a higher rank.
         #[test]
         fn no_drawn_percentile_exceeds_the_drawn_maximum_of_its_span(
             seconds in prop::collection::vec(prop::collection::vec(1_000u64..20_000_000_000, 0..14), 1..90),
