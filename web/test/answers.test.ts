@@ -34,6 +34,22 @@ it("a trend shows each number with its steps, and how to compare the two runs of
   await page.close();
 });
 
+it("a trend names the ends of its axis, and lists numbers that are the same in every run", async () => {
+  const first = TREND.series[0]!;
+  const none = { ...first, title: "failures of all requests", level: "0 %", steps: [], points: first.points.map((point) => ({ ...point, y: 0 })) };
+  const page = await shown({ feed: "trend", answer: { ...TREND, series: [...TREND.series, none] } });
+  expect(await page.getByTestId("series").count()).toBe(TREND.series.length);
+  expect(await page.getByTestId("constant").innerText()).toBe("The same in every run: failures of all requests 0 %.");
+  expect(await page.getByTestId("series").first().locator(".below").innerText()).toMatch(/oldest run\s*newest run/);
+  await page.close();
+});
+
+it("a phone shows both values of an experiment's numbers", async () => {
+  const page = await shown({ feed: "experiment", answer: EXPERIMENT }, { width: 390, height: 844 });
+  expect(await page.getByTestId("contrast").locator("tbody tr").first().innerText()).toContain("310/s → 598/s");
+  await page.close();
+});
+
 it("a capacity shows the answer, its probes in order, and the bound between them", async () => {
   const page = await shown({ feed: "capacity", answer: CAPACITY });
   expect(await page.getByTestId("verdict").innerText()).toBe("Found");

@@ -121,7 +121,7 @@ export const EXPERIMENT: ExperimentView = {
   same: { low: 0.43, at: 0.5, high: 0.57 },
   sensitivities: ["each ms of delay adds 9.80 ms to \"Check out\" (9.70 to 10.10): 10 sequential round trips"],
   blocks: [0, 1, 1, 0, 0, 1, 1, 0].map((value, i) => ({ value, round: Math.floor(i / 2) + 1, x: (i + 0.5) / 8, run: `block-${i}`, text: `block ${i}` })),
-  courses: ["rate, All requests", "p95, Check out"].map((title, course) => ({
+  courses: ["rate of all requests", "p95 of Check out"].map((title, course) => ({
     title, ticks: [{ at: 0.2, text: course ? "60 ms" : "300/s" }, { at: 0.8, text: course ? "120 ms" : "600/s" }],
     points: [0, 1, 1, 0, 0, 1, 1, 0].map((value, block) => ({ block, y: (value === course ? 0.2 : 0.8) + 0.05 * wave(block), text: `block ${block}` })),
   })),

@@ -86,3 +86,13 @@ it("subjects without a change are folded, and the worst rows are first", async (
   await page.getByText("List: no decided change").click();
   expect(await page.getByRole("heading", { name: "List" }).isVisible()).toBe(true);
 });
+
+it("two runs without a difference say so, and percentiles without samples are left out", async () => {
+  const rare = { metric: "p90" as const, baseline: null, candidate: null };
+  const subjects = COMPARISON.subjects.map((one) => ({ ...one, rows: [...one.rows, { ...one.rows[0]!, ...rare }] }));
+  const page = await browser.newPage();
+  await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: { ...COMPARISON, subjects, differences: [] } })));
+  await page.getByTestId("verdict").waitFor();
+  expect(await page.getByText("Same test, parameters, load and machine").isVisible()).toBe(true);
+  expect(await page.locator("tbody th").allInnerTexts()).not.toContain("p90");
+});

@@ -139,6 +139,43 @@ const CASES: Case[] = [
     run: "rule.lock", rule: "connection-pool", sentence: /at most ([\d.]+) at once/,
     levels: [["at most", 1]], at: ["at most", "signal/stub:subscriber/in_flight_max", 0.1],
   },
+  {
+    run: "rule.queue-workers", rule: "queue-workers", sentence: /; ([\d.]+) jobs waited on average in the first third of the stretch, and ([\d.]+) in the last/,
+    levels: [["first third", 1], ["last third", 1]], at: ["last third", "signal/redis/celery_waiting{queue=celery}", 0.1],
+  },
+  {
+    run: "rule.queue-workers", rule: "queue-workers", sentence: /^([\d.]+) jobs were in progress/,
+    levels: [["in progress", 1]], at: ["in progress", "signal/redis/celery_unacknowledged", 0.1], figure: 1,
+  },
+  {
+    run: "rule.cpu-growth", rule: "cpu-growth", sentence: /this is ([\d.]+) instead of ([\d.]+) cores/,
+    levels: [["while work waits", 1], ["without the growth", 1]],
+    at: ["while work waits", "signal/node:80/function_cpu{function=lookup node:dns,under=send statsd.mjs:4 ← decide shop.mjs:9}", 0.25],
+  },
+  {
+    run: "rule.span-growth", rule: "span-growth", sentence: /per request: ([\d.]+) µs → ([\d.]+) ms/,
+    levels: [["low load", 1e-6], ["high load", 1e-3]], at: ["high load", "spans/before/4", 0.15], figure: 1,
+  },
+  {
+    run: "rule.dependency-path", rule: "dependency-path", sentence: /^([\d.]+) sessions were idle in a transaction on average, and ([\d.]+) before/,
+    levels: [["after", 1], ["before", 1]], at: ["after", "signal/postgres/SessionsIdleInTransaction", 0.1],
+  },
+  {
+    run: "rule.dependency-path", rule: "dependency-path", sentence: /went from ([\d.]+) ms to ([\d.]+) ms/,
+    levels: [["before", 1e-3], ["after", 1e-3]], at: ["after", "service/p50", 0.1], evidence: 1,
+  },
+  {
+    run: "rule.new-connections", rule: "new-connections", sentence: /took ([\d.]+) ms per request/,
+    levels: [["on average", 1e-3]], at: ["on average", "phases/connect", 1],
+  },
+  {
+    run: "rule.generator", rule: "generator", sentence: /may have added up to ([\d.]+) ms/,
+    levels: [["may be added", 1e-3]], at: ["may be added", "generator_lag/read_max", 5],
+  },
+  {
+    run: "rule.slow-stage", rule: "slow-stage", sentence: /started ([\d.]+)\/s.* finish ([\d.]+)\/s/,
+    levels: [["started", 1], ["finished", 1]], at: ["finished", "flow/E-mail/rate/finished", 0.1],
+  },
 ];
 
 test.each(CASES)("$rule of $run draws the numbers of its sentence", async ({ run, rule, sentence, levels, at, evidence = 0, figure = 0 }) => {
@@ -201,6 +238,47 @@ test.each([
       expect(hump.under!.to).toBeGreaterThanOrEqual(hump.value * 0.98);
     }
     expect(opened.complaints).toEqual([]);
+  } finally {
+    await opened.close();
+  }
+});
+
+/** First and last value of a line that is no level, by the ticks of its picture. */
+async function ends(figure: Locator, label: string): Promise<[number, number]> {
+  return figure.evaluate((node, label) => {
+    const ticks = [...node.querySelectorAll("[data-tick]")].map((tick) => [Number(tick.getAttribute("data-tick")), Number(tick.getAttribute("y1"))] as const);
+    const [[a, ya], [b, yb]] = [ticks[0]!, ticks.at(-1)!];
+    const line = [...node.querySelectorAll("[data-line]")].find((one) => one.getAttribute("data-line") === label)!;
+    const heights = [...line.getAttribute("d")!.matchAll(/[ML]-?[\d.]+ (-?[\d.]+)/g)].map(([, y]) => a + ((Number(y) - ya) / (yb - ya)) * (b - a));
+    return [heights[0]!, heights.at(-1)!];
+  }, label);
+}
+
+test.each([
+  ["memory-per-connection", "by the number of connections", 0, /grew from ([\d.]+) to ([\d.]+) MB/, 1e6, 0.05],
+  ["slow-stage", "grows", 1, /, ()([\d.]+) before "generated"/, 1, 0.02],
+] as const)("%s draws its growth up to the end that the sentence states", async (rule, label, evidence, sentence, unit, within) => {
+  const opened = await open(browser, recorded(`rule.${rule}`));
+  try {
+    const finding = opened.page.getByTestId("finding").filter({ has: opened.page.locator(".rule", { hasText: new RegExp(`^${rule}$`) }) }).first();
+    const one = finding.getByTestId("evidence").nth(evidence);
+    const [from, to] = (await one.innerText()).replaceAll("\u00a0", " ").match(sentence)!.slice(1).map((text) => Number(text) * unit);
+    const drawn = await ends(one.getByTestId("evidence-figure").first(), label);
+    expect(Math.abs(drawn[1] - to!), `${drawn} ${to}`).toBeLessThan(within * to!);
+    if (from) expect(Math.abs(drawn[0] - from), `${drawn} ${from}`).toBeLessThan(within * to!);
+    expect(drawn[1]).toBeGreaterThan(2 * drawn[0]);
+  } finally {
+    await opened.close();
+  }
+});
+
+test("stale-address draws no lookup after the change", async () => {
+  const opened = await open(browser, recorded("rule.stale-address"));
+  try {
+    const drawn = await read(opened.page.getByTestId("evidence-figure").first());
+    expect(drawn.columns).toEqual(["signal/stub:dns/lookups{name=statsd.test}"]);
+    expect(drawn.levels["after the change"]).toBeCloseTo(0, 6);
+    expect(drawn.means["after the change signal/stub:dns/lookups{name=statsd.test}"]).toBeCloseTo(0, 6);
   } finally {
     await opened.close();
   }

@@ -205,6 +205,8 @@ test("an experiment is started from its form, watched, and its result is shown",
   expect(await page.locator("progress").getAttribute("value")).toBe("0.25");
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-experiment.png", fullPage: true });
   await page.getByRole("link", { name: "So far" }).click();
+  await page.getByTestId("course").first().waitFor();
+  expect(await page.getByRole("link", { name: "So far" }).count(), "the page is what it leads to").toBe(0);
   await expect.poll(() => page.getByTestId("proof").count()).toBe(1);
   expect(await page.getByTestId("course").first().locator("a").first().getAttribute("href")).toBe("#/answers/experiments%2Fx/runs/block-0");
   await page.getByRole("link", { name: "All runs" }).click();

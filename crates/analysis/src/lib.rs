@@ -64,8 +64,8 @@ pub use findings::rules;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, ErrorRow, ErrorSample, Grade, ProfiledStack, RequestRow, RequestSpans, ResourceKind, ResourceRow,
-    ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
+    ChangeRow, ChangedThing, CheckLevel, CheckRow, ErrorRow, ErrorSample, Grade, ProfiledStack, RequestRow, RequestSpans, ResourceKind,
+    ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
     ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};

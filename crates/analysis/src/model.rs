@@ -35,6 +35,18 @@ pub struct ValidityCheck {
     pub limits: String,
     /// What to do about it; empty when fine.
     pub advice: String,
+    /// Numbers of the evidence that a chart shows. Only for findings that rest on the check.
+    #[serde(skip)]
+    pub levels: Vec<CheckLevel>,
+}
+
+/// A number of a check's evidence, as a level of a series of the charts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckLevel {
+    pub series: String,
+    /// In a few words: `longest`.
+    pub label: &'static str,
+    pub value: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -119,6 +119,7 @@ impl ViewBuilder {
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             uncertainty_notes: words::uncertainties(summary),
             uncertainty_in_short: words::uncertainty_in_short(summary),
+            unusable_percentiles: words::unusable_percentiles(summary),
             notes: self.notes(state),
             trace_link: self.plan.observers.iter().find_map(trace_link),
             traces: Vec::new(),
@@ -208,6 +209,7 @@ impl ReportView {
         for (charts, row) in view.request_charts.iter_mut().zip(&summary.requests) {
             spans::add(charts, &row.key, &run.traces);
         }
+        figures::add_spans(&mut view);
         view
     }
 }

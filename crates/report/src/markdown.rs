@@ -54,10 +54,12 @@ fn headline(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
 
 fn validity(summary: &Summary, out: &mut String) {
     let validity = &summary.verdict.validity;
+    let unusable = words::unusable_percentiles(summary).join(", ");
     let (sign, word) = match validity.grade {
-        Grade::Valid => ("✅", "VALID"),
-        Grade::Suspect => ("⚠️", "SUSPECT"),
-        Grade::Invalid => ("❌", "INVALID"),
+        Grade::Valid if !unusable.is_empty() => ("⚠️", format!("VALID EXCEPT {unusable}")),
+        Grade::Valid => ("✅", "VALID".to_owned()),
+        Grade::Suspect => ("⚠️", "SUSPECT".to_owned()),
+        Grade::Invalid => ("❌", "INVALID".to_owned()),
     };
     line!(out, "{sign} **{word}**: {}\n", text(&words::meaning(summary)));
     let mut reasons: Vec<_> = validity.checks.iter().filter(|check| check.grade > Some(Grade::Valid)).collect();

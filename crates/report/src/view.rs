@@ -195,9 +195,12 @@ pub struct ReportView {
     /// Notes on percentiles to which the generator may have added, in sentences. The largest share is first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncertainty_notes: Vec<String>,
-    /// The uncertain numbers for the headline, and how many more there are; `None` if every number is certain.
+    /// The most that the generator may have added to each headline percentile, in a sentence; `None` if all are certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncertainty_in_short: Option<String>,
+    /// Headline percentiles that may consist of the generator's noise for a large part, by name. The verdict excepts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unusable_percentiles: Vec<String>,
     /// Address of a trace in the user's trace store, with `{trace}` for its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_link: Option<String>,

@@ -211,20 +211,25 @@ pub(crate) fn uncertainties(summary: &Summary) -> Vec<String> {
     uncertain_numbers(summary).into_iter().map(|number| number.note).collect()
 }
 
+/// The headline percentiles that may consist of noise for a large part: `p50`, `p95`. The verdict excepts them.
+pub(crate) fn unusable_percentiles(summary: &Summary) -> Vec<String> {
+    let unusable = uncertain_headline(summary).filter(|(_, value, noise)| *noise > UNUSABLE_SHARE_MIN * value);
+    unusable.map(|(name, ..)| name).collect()
+}
+
 /// The headline percentiles that are uncertain, each with its own bound: `generator noise adds at most 4.60 ms to p95, 9.00 ms to p99 of all requests`.
-/// Those that may consist of noise for a large part come first: `do not rely on p99: …`. `None` if all are certain: numbers of single requests are
-/// marked, and need no headline.
+/// `None` if all are certain: numbers of single requests are marked, and need no headline.
 pub(crate) fn uncertainty_in_short(summary: &Summary) -> Option<String> {
+    let bounds: Vec<String> =
+        uncertain_headline(summary).map(|(name, _, noise)| format!("{} to {name}", loadstone_units::seconds(noise))).collect();
+    (!bounds.is_empty()).then(|| format!("generator noise adds at most {} of all requests", bounds.join(", ")))
+}
+
+/// Name, value and noise of the uncertain headline percentiles. Seconds.
+fn uncertain_headline(summary: &Summary) -> impl Iterator<Item = (String, f64, f64)> {
     let percentiles = summary.response.percentiles.iter();
     let headline = percentiles.filter(|percentile| HEADLINE.iter().any(|quantile| (percentile.quantile - quantile).abs() < 1e-9));
-    let uncertain: Vec<(String, f64, f64)> = headline
-        .filter_map(|percentile| Some((loadstone_units::percentile(percentile.quantile), percentile.value?, percentile.uncertainty?)))
-        .collect();
-    let bounds: Vec<String> = uncertain.iter().map(|(name, _, noise)| format!("{} to {name}", loadstone_units::seconds(*noise))).collect();
-    let noisy = uncertain.iter().filter(|(_, value, noise)| *noise > UNUSABLE_SHARE_MIN * value).map(|(name, ..)| name.as_str());
-    let noisy = noisy.collect::<Vec<_>>().join(", ");
-    let advice = if noisy.is_empty() { String::new() } else { format!("do not rely on {noisy}: ") };
-    (!bounds.is_empty()).then(|| format!("{advice}generator noise adds at most {} of all requests", bounds.join(", ")))
+    headline.filter_map(|percentile| Some((loadstone_units::percentile(percentile.quantile), percentile.value?, percentile.uncertainty?)))
 }
 
 /// What the marks of uncertain numbers mean, in one line. `None` if no number has one.
@@ -245,7 +250,8 @@ pub(crate) fn meaning(summary: &Summary) -> String {
     match summary.verdict.validity.grade {
         Grade::Valid => {
             let uncertain = uncertainty_in_short(summary).map_or_else(String::new, |uncertain| format!("; {uncertain}"));
-            format!("the measurement can be trusted{uncertain}")
+            let what = if unusable_percentiles(summary).is_empty() { "the measurement" } else { "the other numbers" };
+            format!("{what} can be trusted{uncertain}")
         }
         Grade::Suspect => "read the numbers with care".to_owned(),
         Grade::Invalid => "do not use these numbers".to_owned(),

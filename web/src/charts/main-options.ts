@@ -65,7 +65,7 @@ function drawInterval(plot: uPlot, settings: MainSettings, theme: Theme): void {
 function drawBounds(plot: uPlot, bounds: TimeBound[], theme: Theme): void {
   const { ctx, bbox } = plot;
   ctx.save();
-  ctx.strokeStyle = theme === "light" ? "#b0301c" : "#ff917d";
+  ctx.strokeStyle = INK[theme].bound;
   ctx.lineWidth = 1.5 * devicePixelRatio;
   ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const { seconds } of bounds) {

@@ -63,6 +63,8 @@ export interface Ink {
   warning: string;
   finding: string;
   change: string;
+  /** The bound of a threshold. */
+  bound: string;
   paper: string;
   highlight: string;
   highlightEdge: string;
@@ -71,10 +73,12 @@ export interface Ink {
 export const INK: Record<Theme, Ink> = {
   light: {
     text: "#55636f", faint: "#9aa6b0", grid: "#e9edf0", mark: "#9aa6b0", warning: "#b26a00", finding: "#d1553b", change: "#4d5b67",
+    bound: "#b0301c",
     paper: "#ffffff", highlight: "#d1553b14", highlightEdge: "#d1553b80",
   },
   dark: {
     text: "#9fadb8", faint: "#60707c", grid: "#202a32", mark: "#60707c", warning: "#e6b450", finding: "#ff8a6c", change: "#aab7c1",
+    bound: "#ff917d",
     paper: "#0f1519", highlight: "#ff8a6c1f", highlightEdge: "#ff8a6c80",
   },
 };

@@ -95,7 +95,10 @@ export function barOf(row: ComparedRow, width: number): { from: number; to: numb
 export function shownSubjects(comparison: RunComparison): ComparedSubject[] {
   const single = comparison.subjects.filter((subject) => subject.kind === "request").length === 1;
   const repeats = (subject: ComparedSubject) => single && (subject.kind === "all" || subject.kind === "scenario");
-  const shown = comparison.subjects.filter((subject) => subject.kind !== "signal" && subject.rows.length > 0 && !repeats(subject));
+  // A percentile that both runs have too few samples for is not a number to compare.
+  const isMeasured = (row: ComparedRow) => row.baseline !== null || row.candidate !== null;
+  const measured = comparison.subjects.map((subject) => ({ ...subject, rows: subject.rows.filter(isMeasured) }));
+  const shown = measured.filter((subject) => subject.kind !== "signal" && subject.rows.length > 0 && !repeats(subject));
   const differs = (subject: ComparedSubject) => subject.rows.some((row) => row.verdict === "better" || row.verdict === "worse");
   return [...shown.filter(differs), ...shown.filter((subject) => !differs(subject))];
 }

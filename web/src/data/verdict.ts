@@ -30,9 +30,11 @@ function validity(view: ReportView): VerdictAnswer {
   const { word, tone } = gradeWord(grade);
   const base = { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word } as const;
   if (judged.length === 0) return { ...base, tone: "none", summary: "Nothing to judge yet" };
+  if (bad.length > 0) return { ...base, tone, summary: bad.map((check) => check.title).join(" · ") };
   const uncertainties = view.uncertainty_in_short === undefined ? "" : ` · ${view.uncertainty_in_short}`;
-  const passed = `All ${counted(judged.length, "check")} passed${uncertainties}`;
-  return { ...base, tone, summary: bad.length === 0 ? passed : bad.map((check) => check.title).join(" · ") };
+  const summary = `All ${counted(judged.length, "check")} passed${uncertainties}`;
+  const unusable = view.unusable_percentiles ?? [];
+  return unusable.length === 0 ? { ...base, tone, summary } : { ...base, word: `${word} except ${unusable.join(", ")}`, tone: "warn", summary };
 }
 
 function thresholds(view: ReportView): VerdictAnswer {

@@ -1,4 +1,4 @@
-// Typesets sentences of the tool: a capital first, numbers kept with their units, `names` as code.
+// Typesets sentences of the tool: a capital first, numbers and their units on one line, `names` as code.
 
 export interface ProsePiece {
   text: string;
@@ -8,9 +8,9 @@ export interface ProsePiece {
 const UNITS = "%|ns|µs|ms|s|min|h|d|B|kB|MB|GB|TB|KiB|MiB|GiB";
 const NUMBER_AND_UNIT = new RegExp(`(\\d) (?=(?:${UNITS})(?![\\p{L}\\d/]))`, "gu");
 
-/** Keeps a number and its unit on the same line. */
+/** Keeps a number and its unit, or a factor and its sign, on the same line. */
 export function tied(text: string): string {
-  return text.replace(NUMBER_AND_UNIT, "$1\u00a0");
+  return text.replace(NUMBER_AND_UNIT, "$1\u00a0").replace(/× (?=\d)/g, "×\u00a0");
 }
 
 /** `p99 was …` begins with a name and is unchanged. */

@@ -116,8 +116,10 @@ export interface ReportView {
   flow_notes: Array<Array<string>>;
   /** Notes on percentiles to which the generator may have added, in sentences. The largest share is first. */
   uncertainty_notes?: Array<string>;
-  /** The uncertain numbers for the headline, and how many more there are; `undefined` if every number is certain. */
+  /** The most that the generator may have added to each headline percentile, in a sentence; `undefined` if all are certain. */
   uncertainty_in_short?: string;
+  /** Headline percentiles that may consist of the generator's noise for a large part, by name. The verdict excepts them. */
+  unusable_percentiles?: Array<string>;
   /** Address of a trace in the user's trace store, with `{trace}` for its id. */
   trace_link?: string;
   /** Complete traces: for each request some slow ones, some failed ones, and a random sample. Empty while the run is in progress. */

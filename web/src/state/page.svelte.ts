@@ -8,7 +8,7 @@ import { speaksOf } from "../data/evidence";
 import { timeOf, type TimeBase } from "../format/unit";
 import type { MarkView, Timeline } from "../generated/charts";
 import type { ReportView, SeriesKey } from "../generated/report";
-import type { ChangeRow } from "../generated/summary";
+import type { ChangeRow, RequestRow } from "../generated/summary";
 import type { Evidence } from "../generated/verdict";
 
 export type Interval = readonly [from: number, to: number];
@@ -54,6 +54,12 @@ export class Page {
     return row < 0 ? null : row;
   });
 
+  /** The requests that have charts. */
+  drawable: RequestRow[] = $derived.by(() => {
+    const { summary, request_charts: charts } = this.view;
+    return summary.requests.filter((_, index) => (charts[index]?.panels.length ?? 0) > 0);
+  });
+
   /** The address of an experiment that would prove a finding, by its number; `null` if this page starts none. */
   prove: ((finding: number) => string) | null = $state.raw(null);
 
@@ -95,6 +101,12 @@ export class Page {
       high = low + shortest;
     }
     this.zoom = low <= start && high >= end ? null : [low, high];
+  }
+
+  /** Shows an interval, and moves to the charts. */
+  showOnCharts(from: number, to: number): void {
+    this.show(from, to);
+    document.getElementById("charts")?.scrollIntoView();
   }
 
   showAll(): void {

@@ -62,6 +62,7 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     let is_uncertain = old.uncertainty > 0.0 || new.uncertainty > 0.0;
     let why = match (bounded, is_uncertain) {
         (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval".to_owned(),
+        (false, _) if metric == ComparedMetric::Rate => "the runs are too short for an interval of the rate".to_owned(),
         (false, _) => without_interval(sides),
         (true, true) => "the generator was late and may have caused the difference".to_owned(),
         (true, false) => String::new(),

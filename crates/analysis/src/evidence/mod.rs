@@ -4,6 +4,7 @@
 
 pub(crate) mod acquiring;
 pub(crate) mod added_time;
+pub(crate) mod changed_series;
 pub(crate) mod common_wait;
 pub(crate) mod examined;
 pub(crate) mod growing_level;

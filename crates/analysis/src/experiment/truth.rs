@@ -281,6 +281,7 @@ fn graded(grade: Grade) -> Validity {
         evidence: "23 % of the time".to_owned(),
         limits: String::new(),
         advice: String::new(),
+        levels: Vec::new(),
     };
     Validity { grade, checks: vec![check] }
 }

@@ -22,6 +22,8 @@ pub(crate) struct CpuGrowth<'a> {
     pub(crate) part: (f64, f64),
     /// The same in all functions.
     pub(crate) whole: (f64, f64),
+    /// Requests that ended per second while work was held up.
+    pub(crate) rate: f64,
     /// From the first held-up second to the last. Seconds since the run began.
     pub(crate) span: (f64, f64),
     /// Readings in either stretch.
@@ -76,6 +78,7 @@ fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
         series: most.cpu.name(),
         part: most.each,
         whole,
+        rate: both.rates.1,
         span: both.span(),
         readings: both.readings,
         digits: CpuGrowthDigits { part: digits(most.each), whole: digits(whole), share: digits((by(most), by(most))).1 },

@@ -48,6 +48,7 @@ pub(crate) struct SlowerPath<'a> {
     pub(crate) shown_by: PathEvidence<'a>,
     /// Before and after. Seconds for a round trip, otherwise a number.
     pub(crate) levels: (f64, f64),
+    /// The first has these levels.
     pub(crate) series: Vec<String>,
     /// Seconds since the run began.
     pub(crate) from: f64,

@@ -40,7 +40,8 @@ pub(crate) enum TimePart {
 pub(crate) struct SpanGrowth<'a> {
     pub(crate) request: &'a str,
     pub(crate) why: GrowthWhy,
-    /// The later of the compared stretches. Seconds since the run began.
+    /// The compared stretches, the earlier one first. Seconds since the run began.
+    pub(crate) before_span: (f64, f64),
     pub(crate) after_span: (f64, f64),
     pub(crate) part: TimePart,
     /// The span of the part. For time outside of all spans, the first span of the request.
@@ -189,6 +190,7 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     Some(SpanGrowth {
         request: &traces.paths[request as usize].name,
         why,
+        before_span: before,
         after_span: after,
         part,
         span,

@@ -24,6 +24,7 @@ use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
 use crate::Evidence;
 use crate::evidence::added_time;
+use crate::evidence::changed_series::{drawn, span};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
@@ -279,32 +280,6 @@ fn numbers(change: &Change) -> String {
         loadstone_units::count(before.count),
         loadstone_units::count(after.count)
     )
-}
-
-/// The series that changed, with its medians before and after.
-fn drawn(change: &Change, text: String) -> Evidence {
-    let (column, requests) = match (&change.of, change.of.kind()) {
-        (TimelineOf::Flow(name), _) => (format!("flow/{name}/p50"), None),
-        (_, Some(SeriesKind::Request)) => ("service/p50".to_owned(), Some(change.of.name())),
-        // The charts have no series of a group or a scenario.
-        _ => return Evidence::new(text, Vec::new(), span(change)),
-    };
-    let (before, after) = match change.shape {
-        Shape::Drift => {
-            let quarter = (change.to - change.from) / 4.0;
-            ((change.from, change.from + quarter), (change.to - quarter, change.to))
-        }
-        _ => ((change.from, change.at), span(change)),
-    };
-    Evidence::new(text, vec![column.clone()], span(change))
-        .of_requests(requests)
-        .level(&column, "before", change.before.median, before)
-        .level(&column, "after", change.after.median, after)
-}
-
-/// The changed stretch, on which the evidence rests.
-fn span(change: &Change) -> (f64, f64) {
-    (change.at, change.until.unwrap_or(change.to))
 }
 
 /// The load meanwhile, as the end of the claim.

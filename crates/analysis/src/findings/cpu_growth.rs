@@ -59,15 +59,23 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         loadstone_units::share_to(growth.share(), growth.digits.share)
     );
     let confidence = if growth.share() >= MEDIUM_CONFIDENCE_PART_MIN { Confidence::Medium } else { Confidence::Low };
+    let (unchanged, grown) = (growth.part.0 * growth.rate, growth.part.1 * growth.rate);
     let text = format!(
-        "stack samples: {part_from} → {part_to} of CPU time per request in {place}, from {} readings without waiting and {} with",
-        growth.readings.0, growth.readings.1
+        "stack samples: {part_from} → {part_to} of CPU time per request in {place}, from {} readings without waiting and {} with; at the {} served while work \
+         waits, this is {} instead of {} cores",
+        growth.readings.0,
+        growth.readings.1,
+        loadstone_units::rate(growth.rate),
+        loadstone_units::number(grown),
+        loadstone_units::number(unchanged)
     );
     let found = RankedFinding::new(Standing::Consequence, "cpu-growth", Subject::part(name, growth.function), confidence, claim)
         .with(Quantity::share("growth_share", growth.share()))
         .with(Quantity::seconds("cpu_per_request_before", growth.whole.0))
         .with(Quantity::seconds("cpu_per_request", growth.whole.1))
         .rests_on(text, vec![growth.series.clone()], growth.span)
+        .at_level(&growth.series, "while work waits", grown)
+        .at_level(&growth.series, "without the growth", unchanged)
         .weigh(Alternative::not_ruled_out(
             "A queue that itself costs CPU time, so that the growth follows from the wait",
             "stack samples do not show which of them came first",

@@ -17,8 +17,8 @@
 //!
 //! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
 
-use crate::Confidence;
-use crate::evidence::examined;
+use crate::{Confidence, Evidence};
+use crate::evidence::{changed_series, examined};
 use crate::facts::Facts;
 use crate::facts::dependency_path::{PathEvidence, SlowerPath};
 use crate::finding::Alternative;
@@ -87,17 +87,20 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = RankedFinding::new(Standing::Cause, "dependency-path", Subject::observed(name), confidence, claim)
         .with(Quantity::seconds("at", slower.change.at))
         .with(Quantity::count("added_requests", slower.added))
-        .rests_on(text, slower.series.clone(), span)
-        .rests_on(
+        .rests_on_drawn(
+            Evidence::new(text, slower.series.clone(), span)
+                .level(&slower.series[0], "before", slower.levels.0, (slower.change.from, slower.change.at))
+                .level(&slower.series[0], "after", slower.levels.1, span),
+        )
+        .rests_on_drawn(changed_series::drawn(
+            &slower.change,
             format!(
                 "\"{}\" went from {} to {} at {when}",
                 slower.change.of.name(),
                 loadstone_units::seconds(slower.change.before.median),
                 loadstone_units::seconds(slower.change.after.median)
             ),
-            vec!["service/p50".to_owned()],
-            span,
-        );
+        ));
     let stable: Vec<&str> = facts.changes.stable_around(&slower.change).map(|one| one.of.name()).take(STABLE_NAMES_MAX).collect();
     let found = if stable.is_empty() { found } else { found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span) };
     let found = match slower.shown_by {

@@ -18,7 +18,7 @@ use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
-use crate::{Confidence, Grade};
+use crate::{Confidence, Evidence, Grade};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["generator"],
@@ -57,7 +57,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         return None;
     };
     let found = checks.iter().copied().chain(generator.reasons()).fold(found, |found, check| {
-        found.rests_on(format!("{}: {}", check.title, check.evidence), vec![format!("validity/{}", check.id)], whole)
+        let evidence = Evidence::new(format!("{}: {}", check.title, check.evidence), vec![format!("validity/{}", check.id)], whole);
+        found.rests_on_drawn(check.levels.iter().fold(evidence, |evidence, at| evidence.level(&at.series, at.label, at.value, whole)))
     });
     Some(found.try_next(worst.advice.as_str()))
 }

@@ -16,7 +16,7 @@
 
 use loadstone_metrics::Role;
 
-use crate::Confidence;
+use crate::{Confidence, Evidence};
 use crate::facts::Facts;
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -112,7 +112,10 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>, sockets:
             .with(Quantity::new("memory_per_connection", each, QuantityUnit::Bytes))
             .with(Quantity::count("connections", most - least))
             .with(Quantity::new("memory", all, QuantityUnit::Bytes))
-            .rests_on(
+            .rests_on_drawn(grown(
+                ramp,
+                each,
+                memory,
                 format!(
                     "memory grew from {:.0} to {:.0} MB while the number of connections grew from {} to {}; the number explains {} of the variance",
                     first.2 / 1e6,
@@ -121,9 +124,7 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>, sockets:
                     loadstone_units::count(full.1 as u64),
                     loadstone_units::share(explained)
                 ),
-                vec![memory.name(), "in_flight/connections".to_owned()],
-                (first.0, full.0),
-            )
+            ))
             .weigh(Alternative::ruled_out(
                 "A leak, which would continue after all clients have connected",
                 format!("memory then grew by at most {:.0} MB", afterwards / 1e6),
@@ -137,6 +138,20 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>, sockets:
                  again: memory per connection should fall to tens of kilobytes.",
             ),
     )
+}
+
+/// The memory, and the memory that the slope predicts from the number of connections. `ramp`: instant, connections and memory.
+fn grown(ramp: &[(f64, f64, f64)], each: f64, memory: &SignalReadings<'_>, text: String) -> Evidence {
+    /// Points of the predicted line.
+    const POINTS_MAX: usize = 60;
+    let count = ramp.len() as f64;
+    let (connections, bytes) = (ramp.iter().map(|point| point.1).sum::<f64>() / count, ramp.iter().map(|point| point.2).sum::<f64>() / count);
+    let step = ramp.len().div_ceil(POINTS_MAX);
+    let last = ramp.len() - 1;
+    let shown = ramp.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
+    let points = shown.map(|(_, (at, open, _))| (*at, bytes + each * (open - connections))).collect();
+    let span = (ramp[0].0, ramp[last].0);
+    Evidence::new(text, vec![memory.name(), "in_flight/connections".to_owned()], span).line(&memory.name(), "by the number of connections", points)
 }
 
 /// Share of the connections with a request in progress. If most have one, the requests may take the memory.

@@ -69,7 +69,11 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         true => (Standing::Cause, Confidence::High),
         false => (Standing::Fault, Confidence::Medium),
     };
-    let what = if tls > connecting / 2.0 { "TLS handshakes" } else { "connecting" };
+    let (what, phase, in_phase) = match tls > connecting / 2.0 {
+        true => ("TLS handshakes", "phases/tls", tls),
+        false => ("connecting", "phases/connect", connecting - tls),
+    };
+    let each = in_phase / requests.max(1) as f64;
     let claim = format!(
         "The target closes its connections: {each_request:.1} were opened per request, and {what} took {} of the time of all requests",
         loadstone_units::share(part)
@@ -85,15 +89,17 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             .with(Quantity::share("connecting_share", part))
             .rests_on(
                 format!(
-                    "{} connections for {} requests; connecting took {} of {}",
+                    "{} connections for {} requests; connecting took {} of {}; {what} took {} per request on average",
                     loadstone_units::count(opened),
                     loadstone_units::count(requests),
                     loadstone_units::seconds(connecting),
-                    loadstone_units::seconds(all)
+                    loadstone_units::seconds(all),
+                    loadstone_units::seconds(each)
                 ),
                 vec!["phases/connect".to_owned(), "phases/tls".to_owned()],
                 whole,
             )
+            .at_level(phase, "on average", each)
             .weigh(new_users)
             .try_next(
                 "Keep connections open (keep-alive) on the target and on any proxy in front of it. Resume TLS sessions, or use an ECDSA key.",

@@ -17,7 +17,7 @@
 //! If the broker counts the taken jobs of all queues together, one pool of workers serves them, and the claim names all queues with waiting jobs. The
 //! confidence is high if the workers are counted, and medium otherwise: workers that hang look the same.
 
-use crate::Confidence;
+use crate::{Confidence, Evidence};
 use crate::evidence::{examined, occupation};
 use crate::facts::Facts;
 use crate::facts::queue_workers::BusyQueueWorkers;
@@ -61,14 +61,13 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let mut found = RankedFinding::new(standing, "queue-workers", Subject::part(busy.observer, busy.queues[0]), confidence, claim)
         .with(Quantity::count("taken", busy.taken))
         .with(Quantity::count("waiting", busy.waiting.1))
-        .rests_on(
+        .rests_on_drawn(drawn(
+            busy,
             format!(
                 "{} jobs were in progress in nearly every reading; {first} jobs waited on average in the first third of the stretch, and {last} in the last",
                 number(busy.taken)
             ),
-            busy.series.clone(),
-            span,
-        );
+        ));
     if let Some(each) = busy.workers.filter(|workers| busy.taken >= 1.5 * workers).map(|workers| busy.taken / workers) {
         let text = format!("each worker takes {} jobs in advance, so that the others wait although no worker is free", number(each));
         found = found.rests_on(text, busy.series.clone(), span);
@@ -79,6 +78,21 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = if doing.is_some() { found } else { found.weigh(examined::cpu(facts, busy.from, busy.to)) };
     let advice = doing.map_or_else(|| "Find out what a job waits for, or".to_owned(), |doing| doing.advice);
     Some(found.try_next(format!("{advice} start more workers. Run again: fewer jobs should wait.")))
+}
+
+/// The jobs in progress and, of a single queue, the waiting ones in the first and the last third. The waiting jobs of several queues have no common series.
+fn drawn(busy: &BusyQueueWorkers<'_>, text: String) -> Evidence {
+    let (from, to) = (busy.from, busy.to);
+    let third = (to - from) / 3.0;
+    let evidence = Evidence::new(text, busy.series.clone(), (from, to));
+    match busy.series.as_slice() {
+        [length, taken] => evidence
+            .level(length, "first third", busy.waiting.0, (from, from + third))
+            .level(length, "last third", busy.waiting.1, (to - third, to))
+            .level(taken, "in progress", busy.taken, (from, to)),
+        [.., taken] => evidence.level(taken, "in progress", busy.taken, (from, to)),
+        [] => evidence,
+    }
 }
 
 /// The queues of a claim.

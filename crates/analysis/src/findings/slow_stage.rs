@@ -21,7 +21,7 @@ use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::statistics::mean_of_batches;
-use crate::{Confidence, FlowTally};
+use crate::{Confidence, Evidence, FlowTally};
 
 /// Minimum growth of a queue, as a part of its input, for a layer to be the slowest.
 const DEFICIT_PART_MIN: f64 = 0.04;
@@ -117,16 +117,19 @@ fn finding(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -
     let rates = layers.iter().map(|layer| format!("{} {}", layer.name, loadstone_units::rate(layer.left)));
     let queues = layers.iter().map(|layer| format!("{:.0} before \"{}\"", layer.backlog, layer.name));
     let (growth, half) = slowest.growth;
+    let (started, finished) = (format!("flow/{flow}/rate/started"), format!("flow/{flow}/rate/finished"));
     RankedFinding::new(Standing::Consequence, "slow-stage", Subject::flow(flow), Confidence::High, claim)
         .with(Quantity::rate("entered", slowest.came))
         .with(Quantity::rate("left", slowest.left))
         .with(Quantity::rate("growth", growth).within(growth - half, growth + half))
         .rests_on(
             format!("rates of all layers: {}", std::iter::once(first).chain(rates).collect::<Vec<_>>().join(", ")),
-            vec![format!("flow/{flow}/rate/finished")],
+            vec![started.clone(), finished.clone()],
             stretch,
         )
-        .rests_on(
+        .at_level(&started, "started", layers.first().map_or(0.0, |layer| layer.came))
+        .at_level(&finished, "finished", layers.last().map_or(0.0, |layer| layer.left))
+        .rests_on_drawn(grown(layers, slowest, flow, stretch,
             format!(
                 "queues at the end of the load: {}; the one before \"{}\" grew by {growth:.1} per second (95 % interval {:.1}–{:.1})",
                 queues.collect::<Vec<_>>().join(", "),
@@ -134,14 +137,25 @@ fn finding(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -
                 growth - half,
                 growth + half
             ),
-            vec![format!("flow/{flow}/backlog/all")],
-            stretch,
-        )
+        ))
         .try_next(format!(
             "Fix this layer first: later layers cannot receive more than {}. A finding above this one names the cause; if there \
              is none, observe the processes of this layer.",
             loadstone_units::rate(slowest.left)
         ))
+}
+
+/// The queue in front of a layer, with its growth up to the end of the load. The queue before the first stage is drawn as the open journeys: nothing grows
+/// behind it.
+fn grown(layers: &[Layer], slowest: &Layer, flow: &str, (from, to): (f64, f64), text: String) -> Evidence {
+    let place = layers.iter().position(|layer| layer.name == slowest.name).unwrap_or(0);
+    let (stage, at_end) = match place {
+        0 => ("all", layers.iter().map(|layer| layer.backlog).sum()),
+        _ => (layers[place - 1].name.as_str(), slowest.backlog),
+    };
+    let series = format!("flow/{flow}/backlog/{stage}");
+    let began = (at_end - slowest.growth.0 * (to - from)).max(0.0);
+    Evidence::new(text, vec![series.clone()], (from, to)).line(&series, "grows", vec![(from, began), (to, at_end)])
 }
 
 /// `None` for a flow without stages, or with too few seconds. A layer's output is its input minus the growth of its queue: a journey that ends before its

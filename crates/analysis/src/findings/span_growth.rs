@@ -22,7 +22,7 @@
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::Confidence;
+use crate::{Confidence, Evidence};
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -82,11 +82,7 @@ fn finding(growth: &SpanGrowth<'_>) -> RankedFinding {
         .with(Quantity::share("share", growth.share()))
         .with(Quantity::seconds("before", before.whole))
         .with(Quantity::seconds("after", after.whole))
-        .rests_on(
-        part,
-        vec!["response/p50".to_owned()],
-        growth.after_span,
-    );
+        .rests_on_drawn(drawn(growth, part));
     if !is_outside {
         found = found.rests_on(calls(growth), Vec::new(), growth.after_span);
     }
@@ -97,6 +93,30 @@ fn finding(growth: &SpanGrowth<'_>) -> RankedFinding {
     };
     let uncertainty = if is_outside { GeneratorUncertainty::Possible } else { GeneratorUncertainty::None };
     RankedFinding { uncertainty, ..found.try_next(next(growth)) }
+}
+
+/// The request's own time and the part of it, each with its mean before and after.
+fn drawn(growth: &SpanGrowth<'_>, text: String) -> Evidence {
+    const TIME: &str = "service/mean";
+    let (before, after) = (growth.before, growth.after);
+    let names = match growth.why {
+        GrowthWhy::Load => ("low load", "high load"),
+        GrowthWhy::Change(_) => ("before", "after"),
+    };
+    let part = match growth.part {
+        TimePart::Outside => None,
+        TimePart::Own(path) => Some(format!("spans/own/{path}")),
+        TimePart::Before(path) => Some(format!("spans/before/{path}")),
+    };
+    let series = std::iter::once(TIME.to_owned()).chain(part.clone()).collect();
+    let whole = Evidence::new(text, series, growth.after_span)
+        .of_requests([growth.request])
+        .level(TIME, names.0, before.whole, growth.before_span)
+        .level(TIME, names.1, after.whole, growth.after_span);
+    match part {
+        None => whole,
+        Some(part) => whole.level(&part, names.0, before.part, growth.before_span).level(&part, names.1, after.part, growth.after_span),
+    }
 }
 
 /// `shop`, or the span's own name where its service is not known.

@@ -87,6 +87,8 @@ fn stale(
                 vec![lookups.name(), address.name()],
                 (moved, load_end),
             )
+            .at_level(&lookups.name(), "after the change", after)
+            .at_level(&address.name(), "new address", address.mean(moved + 0.5, load_end).unwrap_or(1.0))
             .weigh(Alternative::not_ruled_out(
                 "A persistent connection, which needs no lookup while it is open",
                 "the clients' connections were not observed",

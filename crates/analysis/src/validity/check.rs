@@ -5,7 +5,7 @@ use loadstone_plan::TestPlan;
 use loadstone_run_directory::{AgentInfo, HostFacts, RunEnd};
 
 use crate::uncertainty::JudgedPercentile;
-use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
+use crate::{CheckLevel, Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
 
 /// The data that the checks examine.
 pub(crate) struct CheckInput<'a> {
@@ -112,7 +112,16 @@ impl CheckInfo {
             evidence,
             limits: self.limits.to_owned(),
             advice: advice.to_owned(),
+            levels: Vec::new(),
         }
+    }
+}
+
+impl ValidityCheck {
+    /// Adds a number of its evidence that a chart shows.
+    pub(super) fn at_level(mut self, series: &str, label: &'static str, value: f64) -> Self {
+        self.levels.push(CheckLevel { series: series.to_owned(), label, value });
+        self
     }
 }
 

@@ -58,7 +58,14 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     }
     let advice = "The generator could not produce the requested load. Lower the rate, give the generator more cores (--workers), or move \
      it off the target's machine.";
-    INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice)
+    let check = INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice);
+    // The charts have the rates of all scenarios together.
+    let is_only = input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).count() == 1;
+    if !is_only {
+        return check;
+    }
+    let seconds = load_seconds(input, leaf);
+    check.at_level("rate/asked", "requested", due as f64 / seconds).at_level("rate/achieved", "started", started as f64 / seconds)
 }
 
 /// The arrivals that the plan requests in a run that completed, and the arrivals that started.

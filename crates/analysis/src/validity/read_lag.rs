@@ -27,7 +27,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     };
     let late = late as f64 / 1e9;
     let evidence = lateness::evidence("time that responses waited to be read", quantile, late, reported);
-    INFO.evidence(lateness::is_late(late, reported), evidence, ADVICE)
+    INFO.evidence(lateness::is_late(late, reported), evidence, ADVICE).at_level("generator_lag/read_max", "waited to be read", late)
 }
 
 const ADVICE: &str = "Responses had arrived before the generator read them, and the response times include this delay. Give the generator \

@@ -24,5 +24,5 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     );
     let advice = "Other processes or virtual machines used the cores. Stop them, pin the target to other cores, use fewer workers \
      (--workers), or use a machine that is not shared.";
-    INFO.evidence(waited.max(stolen) > 0.05, evidence, advice)
+    INFO.evidence(waited.max(stolen) > 0.05, evidence, advice).at_level("generator/run_queue", "waited for a core", waited)
 }

@@ -46,7 +46,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         (false, true) => WINDOW_ADVICE,
         (false, false) => BUSY_ADVICE,
     };
-    INFO.evidence(lateness::is_late(lag, lags.reported), evidence, advice)
+    INFO.evidence(lateness::is_late(lag, lags.reported), evidence, advice).at_level("generator_lag/p99", "schedule lag of the run", lag)
 }
 
 /// The generator started iterations on time and their first requests were late: the scenario itself took that long.

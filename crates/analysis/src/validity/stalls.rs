@@ -27,7 +27,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         loadstone_units::share(delayed),
         loadstone_units::seconds(reported)
     );
-    INFO.evidence(delayed > 0.25 * (1.0 - quantile), evidence, ADVICE)
+    INFO.evidence(delayed > 0.25 * (1.0 - quantile), evidence, ADVICE).at_level(
+        "generator_lag/stall",
+        "longest stall",
+        longest(|worker| worker.stalls.max()),
+    )
 }
 
 /// Neither the script nor the kernel shows which of these caused the stall: a core that the hypervisor takes away counts as computing.

@@ -29,8 +29,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if input.stage == RunStage::Running && input.plan.thresholds.iter().any(|threshold| is_of_times(&threshold.metric)) {
         return INFO.nothing("the thresholds are judged at the end");
     }
-    let (grade, evidence) = match by_thresholds(input) {
-        Some(judged) => judged,
+    let (grade, evidence, added) = match by_thresholds(input) {
+        Some((grade, evidence)) => (grade, evidence, None),
         None => match by_percentiles(input) {
             Some(judged) => judged,
             None => return INFO.nothing("too few requests ended for any percentile"),
@@ -39,7 +39,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     // The scenario itself delayed its first request, which its author may have intended.
     let of_scenario = grade > Grade::Valid && schedule_lag::is_of_scenario(input);
     let grade = if of_scenario { grade.min(Grade::Suspect) } else { grade };
-    INFO.graded(grade, evidence, &if grade > Grade::Valid { advice(input) } else { String::new() })
+    let check = INFO.graded(grade, evidence, &if grade > Grade::Valid { advice(input) } else { String::new() });
+    match added {
+        Some(seconds) => check.at_level("generator_lag/read_max", "may be added", seconds),
+        None => check,
+    }
 }
 
 /// `None` while the run is in progress, and where no threshold judges times and none is undecided because of the generator.
@@ -65,7 +69,8 @@ fn is_of_times(metric: &Metric) -> bool {
     is_time(metric) && *metric != Metric::ScheduleLag
 }
 
-fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
+/// The grade, the evidence, and the seconds that the generator may have added to the worst percentile.
+fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String, Option<f64>)> {
     let at_limit = closed_at_limit(input);
     let mut uncertain: Vec<&JudgedPercentile> = input.judged.iter().filter(|judged| judged.is_uncertain()).collect();
     uncertain.sort_by(|a, b| (b.uncertainty / b.value).total_cmp(&(a.uncertainty / a.value)));
@@ -75,10 +80,11 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
             return Some((
                 Grade::Suspect,
                 "a worker was busy all the time: the generator limited the users, so the rate is the generator's maximum".to_owned(),
+                None,
             ));
         }
         let evidence = || "the generator added less than 5 % (or 0.5 ms) to the p50, p95 and p99 of every request".to_owned();
-        return (!input.judged.is_empty()).then(|| (Grade::Valid, evidence()));
+        return (!input.judged.is_empty()).then(|| (Grade::Valid, evidence(), None));
     };
     let mut evidence = format!(
         "{} of \"{}\" was {}, of which the generator may have added up to {}",
@@ -100,7 +106,7 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
         count if at_limit || count * SUSPECT_ONE_IN > input.judged.len() => Grade::Suspect,
         _ => Grade::Valid,
     };
-    Some((grade, evidence))
+    Some((grade, evidence, Some(worst.uncertainty)))
 }
 
 fn closed_at_limit(input: &CheckInput<'_>) -> bool {

@@ -21,5 +21,6 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     );
     let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per \
      request in the script, or lower the load.";
-    INFO.evidence(worker.busiest_share > 0.85, evidence, advice)
+    let series = format!("generator/busy/{}", worker.worker);
+    INFO.evidence(worker.busiest_share > 0.85, evidence, advice).at_level(&series, "busiest 10 s", worker.busiest_share)
 }

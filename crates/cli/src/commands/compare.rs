@@ -10,7 +10,7 @@ use loadstone_report::terminal::Style;
 use crate::comparison::{self, ConcludedRun};
 use crate::conclusion_files::write_if_asked;
 use crate::context::CommandContext;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::flags::{self, ComparisonArgs, RunsFolderArgs};
 
 #[derive(Debug, Args)]
@@ -51,12 +51,18 @@ pub(crate) struct CompareArgs {
 }
 
 impl CompareArgs {
+    /// The error of an unknown candidate, which also names the baseline if that is unknown, too.
+    fn with_baseline(&self, unknown: UsageError) -> UsageError {
+        let is_unknown = self.baseline != "last" && comparison::find(&self.folder.runs, &self.baseline, None, None).is_err();
+        if is_unknown { UsageError(format!("no run \"{}\", and {}", self.baseline, unknown.0)) } else { unknown }
+    }
+
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         let (effect, gates) = (self.how.effect()?, self.how.gates()?);
         let directory = match flags::find(&self.folder.runs, &self.candidate) {
             Ok(directory) => directory,
             // Tags are not part of an id.
-            Err(unknown) => comparison::find(&self.folder.runs, &self.candidate, None, None).map_err(|_| unknown)?,
+            Err(unknown) => comparison::find(&self.folder.runs, &self.candidate, None, None).map_err(|_| self.with_baseline(unknown))?,
         };
         let candidate = ConcludedRun::read(&directory)?;
         let baseline = comparison::find(&self.folder.runs, &self.baseline, Some(candidate.test()), Some(&directory))?;

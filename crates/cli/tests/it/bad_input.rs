@@ -47,6 +47,14 @@ fn a_missing_file_is_named_with_its_remedy() {
 }
 
 #[test]
+fn a_comparison_names_both_runs_that_are_missing() {
+    let empty = Folder::new();
+    empty.run(&["compare", "a", "b"]).code(USAGE).says("no run \"a\", and no run \"b\" in runs");
+    let ended = empty.run(&["compare", "last", "b"]).code(USAGE).says("no run \"b\" in runs");
+    assert!(!ended.everything().contains("no run \"last\""), "{}", ended.everything());
+}
+
+#[test]
 fn a_syntax_error_shows_its_place_and_its_line() {
     refused("const a = 1;\nconst b = ;\n", &[]).says("a.load.ts:2:11").says("const b = ;");
 }

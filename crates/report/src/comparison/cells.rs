@@ -159,10 +159,15 @@ pub(super) fn changed(comparison: &RunComparison) -> Vec<(&ComparedSubject, &Com
     changed
 }
 
+/// A percentile that both runs have too few samples for is not a number to compare.
+pub(super) fn is_measured(row: &ComparedRow) -> bool {
+    row.baseline.is_some() || row.candidate.is_some()
+}
+
 /// How many numbers without a decided change are not shown, and how to see them. If nothing changed, the first subject is shown.
 pub(super) fn folded(comparison: &RunComparison) -> Option<String> {
     let subjects_shown = usize::from(changed(comparison).is_empty());
-    let rows = || shown(comparison).into_iter().skip(subjects_shown).flat_map(|subject| &subject.rows);
+    let rows = || shown(comparison).into_iter().skip(subjects_shown).flat_map(|subject| &subject.rows).filter(|row| is_measured(row));
     let count = |verdict| rows().filter(|row| row.verdict == verdict).count();
     let (same, undecided) = (count(RowVerdict::Same), count(RowVerdict::CannotTell));
     (same + undecided > 0).then(|| {

@@ -43,7 +43,7 @@ fn head(comparison: &RunComparison, style: &Style) -> String {
     let mut out = hang("Baseline   ", 11, &cells::run(&comparison.baseline), style.width);
     out.push_str(&hang("Candidate  ", 11, &cells::run(&comparison.candidate), style.width));
     if comparison.differences.is_empty() {
-        out.push_str("✓ same test, parameters, load and machine; both measurements are valid\n");
+        out.push_str(&hang("✓ ", 2, "same test, parameters, load and machine; both measurements are valid", style.width));
     }
     for difference in &comparison.differences {
         let lead = if difference.forbids { style.paint(Paint::Bad, "✗ ") } else { style.paint(Paint::Warning, "! ") };
@@ -95,7 +95,8 @@ fn table(comparison: &RunComparison, all: bool, style: &Style) -> String {
         let subjects_max = if all { usize::MAX } else { 1 };
         for subject in shown.iter().take(subjects_max) {
             table.rows.push(Row::Heading(cells::title(subject)));
-            table.rows.extend(subject.rows.iter().map(|compared| row(format!("  {}", compared.metric.name()), compared)));
+            let rows = subject.rows.iter().filter(|row| all || cells::is_measured(row));
+            table.rows.extend(rows.map(|compared| row(format!("  {}", compared.metric.name()), compared)));
         }
     } else {
         for (subject, compared) in changed.iter().take(CHANGED_MAX) {

@@ -88,6 +88,11 @@ pub(super) fn title(subject: &ExperimentSubject) -> String {
     }
 }
 
+/// The title after a preposition: `all requests`.
+pub(super) fn title_in_sentence(subject: &ExperimentSubject) -> String {
+    if subject.kind == SubjectKind::All { "all requests".to_owned() } else { title(subject) }
+}
+
 /// Rows that decide are first. Failures are shown if there are any.
 pub(super) fn shown(contrast: &KnobContrast) -> Vec<(&ExperimentSubject, Vec<&ExperimentRow>)> {
     let worth = |row: &&ExperimentRow| {

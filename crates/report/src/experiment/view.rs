@@ -234,7 +234,7 @@ fn course(experiment: &Experiment, which: usize, number: &BlockNumber) -> Course
         }
     };
     CourseView {
-        title: format!("{}, {}", number.metric.name(), cells::title(&subject)),
+        title: format!("{} of {}", number.metric.name(), cells::title_in_sentence(&subject)),
         ticks: axis.ticks(write),
         points: values().map(point).collect(),
     }

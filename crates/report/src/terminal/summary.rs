@@ -82,6 +82,12 @@ pub(crate) fn grade_sign(grade: Grade) -> (&'static str, &'static str, Paint) {
 fn validity(summary: &Summary, style: &Style) -> String {
     let validity = &summary.verdict.validity;
     let (sign, word, paint) = grade_sign(validity.grade);
+    // A valid measurement may have percentiles that are mostly noise: its verdict excepts them.
+    let unusable = words::unusable_percentiles(summary).join(", ");
+    let (sign, word, paint) = match validity.grade {
+        Grade::Valid if !unusable.is_empty() => ("!", format!("VALID EXCEPT {unusable}"), Paint::Warning),
+        _ => (sign, word.to_owned(), paint),
+    };
     let meaning = words::meaning(summary);
     let judged = validity.checks.iter().filter(|check| check.grade.is_some()).count();
     let lead = format!("{sign} {word} · ");

@@ -9,8 +9,8 @@ use super::bins;
 use super::digest::PERCENTILES;
 use super::panels::{PHASES, outcome_id};
 use super::requests::{RequestLines, RequestStep};
-use super::{column, percentile_column, shorten};
-use crate::view::{ChartColumn, EvidenceCharts, Panel};
+use super::{column, percentile_columns, shorten};
+use crate::view::{ChartColumn, EvidenceCharts, Panel, ReportView};
 
 /// Id, title and unit of the panels. A column belongs to the panel with its prefix.
 const PANELS: [(&str, &str, &str); 6] = [
@@ -28,12 +28,29 @@ pub(crate) fn of(lines: &RequestLines, findings: &[Finding]) -> Vec<Vec<Evidence
     findings.iter().map(charts).collect()
 }
 
+/// Adds the parts of a request's time that its evidence names. The charts of requests have them only once all traces are read.
+pub(crate) fn add_spans(view: &mut ReportView) {
+    let findings = &view.summary.verdict.findings.findings;
+    for (finding, charts) in findings.iter().zip(&mut view.evidence_charts) {
+        for (evidence, drawn) in finding.evidence.iter().zip(charts) {
+            let [name] = evidence.requests.as_slice() else { continue };
+            let row = view.summary.requests.iter().position(|row| *row.key.name == **name);
+            let Some(of_request) = row.and_then(|row| view.request_charts.get(row)) else { continue };
+            let Some(spans) = of_request.panels.iter().find(|panel| panel.id == "spans") else { continue };
+            let columns: Vec<ChartColumn> = spans.columns.iter().filter(|column| evidence.series.contains(&column.id)).cloned().collect();
+            if !columns.is_empty() {
+                drawn.panels.push(Panel { columns, stacked: false, ..spans.clone() });
+            }
+        }
+    }
+}
+
 fn of_evidence(lines: &RequestLines, evidence: &Evidence) -> EvidenceCharts {
     let step_seconds = f64::from(lines.step_seconds);
     if evidence.requests.is_empty() {
         return EvidenceCharts { step_seconds, panels: Vec::new(), distribution: Vec::new() };
     }
-    let own = OwnSeries::of(lines, &evidence.requests);
+    let own = OwnSeries::of(lines, evidence);
     let mut panels: Vec<Panel> = Vec::new();
     for id in &evidence.series {
         let Some(mut drawn) = own.column(id) else { continue };
@@ -61,15 +78,17 @@ struct OwnSeries<'a> {
     steps: Vec<RequestStep>,
     covered_ns: &'a [u64],
     step_seconds: u32,
+    /// Ids of the columns that are drawn together.
+    drawn: &'a [String],
 }
 
 impl<'a> OwnSeries<'a> {
-    fn of(lines: &'a RequestLines, names: &[String]) -> Self {
+    fn of(lines: &'a RequestLines, evidence: &'a Evidence) -> Self {
         let mut steps = vec![RequestStep::default(); lines.covered_ns.len()];
-        for (_, line) in lines.series.iter().filter(|(key, _)| names.iter().any(|name| *name == *key.name)) {
+        for (_, line) in lines.series.iter().filter(|(key, _)| evidence.requests.iter().any(|name| *name == *key.name)) {
             steps.iter_mut().zip(line).for_each(|(mine, theirs)| mine.merge(theirs));
         }
-        Self { steps, covered_ns: &lines.covered_ns, step_seconds: lines.step_seconds }
+        Self { steps, covered_ns: &lines.covered_ns, step_seconds: lines.step_seconds, drawn: &evidence.series }
     }
 
     fn all(&self) -> Histogram {
@@ -101,12 +120,12 @@ impl<'a> OwnSeries<'a> {
                 };
                 Some(column(id, "mean", self.steps.iter().map(mean)))
             }
-            ("service", part) => self.percentile(id, part, RequestStep::service),
+            ("service", _) => self.percentile(id, RequestStep::service),
             ("response", "max") => {
                 let max = |step: &RequestStep| (!step.response.is_empty()).then(|| step.response.max() as f64 / 1e9);
                 Some(column(id, "max", self.steps.iter().map(max)))
             }
-            ("response", part) => self.percentile(id, part, |step| &step.response),
+            ("response", _) => self.percentile(id, |step| &step.response),
             ("phases", phase) => {
                 let index = PHASES.iter().position(|(known, _)| *known == phase)?;
                 let each = |step: &RequestStep| {
@@ -127,9 +146,12 @@ impl<'a> OwnSeries<'a> {
         column(id, label, each.map(|(step, covered)| (*covered > 0).then(|| count(step) as f64 / (*covered as f64 / 1e9))))
     }
 
-    fn percentile(&self, id: &str, part: &str, times: impl Fn(&RequestStep) -> &Histogram) -> Option<ChartColumn> {
-        let (name, quantile) = PERCENTILES.iter().find(|(name, _)| *name == part)?;
+    /// Percentiles that are drawn together have pools in which their ranks are in order.
+    fn percentile(&self, id: &str, times: impl Fn(&RequestStep) -> &Histogram) -> Option<ChartColumn> {
+        let (prefix, _) = id.split_once('/')?;
+        let is_drawn = |(name, _): &(&str, f64)| self.drawn.contains(&format!("{prefix}/{name}"));
+        let ranks: Vec<(&str, f64)> = PERCENTILES.into_iter().filter(is_drawn).collect();
         let times: Vec<&Histogram> = self.steps.iter().map(times).collect();
-        Some(percentile_column(id, name, *quantile, &times, self.step_seconds))
+        percentile_columns(prefix, &ranks, &times, self.step_seconds, |_| None).into_iter().find(|column| column.id == id)
     }
 }

@@ -47,10 +47,22 @@ pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: im
     ChartColumn { id: id.into(), label: label.into(), values, pool: None }
 }
 
-/// A column of percentiles, which are pooled if the steps have too few samples.
-pub(crate) fn percentile_column(id: impl Into<String>, label: &str, quantile: f64, steps: &[&Histogram], step_seconds: u32) -> ChartColumn {
-    let (values, pool) = grid::values(steps, quantile, f64::from(step_seconds), digest::percentile);
-    ChartColumn { pool, ..column(id, label, values.into_iter()) }
+/// Columns of the percentiles in `ranks` (name and quantile, ascending), which are pooled if the steps have too few samples. `known` returns the values of
+/// single steps by the position in `ranks`, if they were read before.
+pub(crate) fn percentile_columns(
+    prefix: &str,
+    ranks: &[(&str, f64)],
+    steps: &[&Histogram],
+    step_seconds: u32,
+    known: impl Fn(usize) -> Option<Vec<Option<f64>>>,
+) -> Vec<ChartColumn> {
+    let quantiles: Vec<f64> = ranks.iter().map(|(_, quantile)| *quantile).collect();
+    let lines = grid::lines(steps, &quantiles, known);
+    let drawn = ranks.iter().zip(lines).map(|((name, _), line)| {
+        let pool = line.pool(steps, f64::from(step_seconds));
+        ChartColumn { pool, ..column(format!("{prefix}/{name}"), *name, line.values.into_iter()) }
+    });
+    drawn.collect()
 }
 
 /// Three significant digits: a chart about 200 pixels wide shows no more, and there are thousands of these values.

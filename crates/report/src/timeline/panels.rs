@@ -8,7 +8,7 @@ use loadstone_metrics::{Histogram, Outcome};
 use super::axis::Axis;
 use super::digest::{PERCENTILES, StepDigest, TimeDigest};
 use super::step::{FailedAs, TimelineFlow, TimelineStep, WorkerTime};
-use super::{column, has_values, percentile_column};
+use super::{column, has_values, percentile_columns};
 use crate::view::{ChartColumn, Panel};
 
 /// Maximum number of workers with their own line. With more workers, only the mean and the busiest are shown.
@@ -67,18 +67,8 @@ fn percentiles<'a>(
 ) -> Vec<ChartColumn> {
     let steps = axis.steps();
     let histograms: Vec<&Histogram> = steps.iter().map(times).collect();
-    let mut columns: Vec<ChartColumn> = (0..PERCENTILES.len())
-        .map(|index| {
-            let (name, quantile) = PERCENTILES[index];
-            let kept = || steps.iter().map(|step| read(step.digest()).and_then(|times| times.percentiles[index]));
-            let id = format!("{prefix}/{name}");
-            if histograms.iter().zip(kept()).any(|(times, kept)| kept.is_none() && !times.is_empty()) {
-                percentile_column(id, name, quantile, &histograms, axis.step_seconds())
-            } else {
-                column(id, name, kept())
-            }
-        })
-        .collect();
+    let kept = |index: usize| Some(steps.iter().map(|step| read(step.digest()).and_then(|times| times.percentiles[index])).collect());
+    let mut columns = percentile_columns(prefix, &PERCENTILES, &histograms, axis.step_seconds(), kept);
     columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| read(step.digest()).and_then(|times| times.max))));
     columns
 }

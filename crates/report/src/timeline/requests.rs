@@ -10,7 +10,7 @@ use loadstone_metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, 
 
 use super::digest::PERCENTILES;
 use super::panels::outcome_id;
-use super::{column, percentile_column};
+use super::{column, percentile_columns};
 use crate::view::{ChartColumn, Panel, RequestCharts};
 
 /// Maximum number of steps of a request's charts.
@@ -104,10 +104,7 @@ impl RequestLines {
         let failed = |step: &RequestStep| step.failures.iter().map(|(_, count)| count).sum::<u64>();
         let rates = vec![of("rate/requests", "requests", &RequestStep::requests), of("rate/failures", "failed", &failed)];
         let times: Vec<&Histogram> = line.iter().map(|step| &step.response).collect();
-        let mut response: Vec<ChartColumn> = PERCENTILES
-            .iter()
-            .map(|(name, quantile)| percentile_column(format!("response/{name}"), name, *quantile, &times, self.step_seconds))
-            .collect();
+        let mut response = percentile_columns("response", &PERCENTILES, &times, self.step_seconds, |_| None);
         let max = times.iter().map(|times| (!times.is_empty()).then(|| times.max() as f64 / 1e9));
         response.push(column("response/max", "max", max));
         let outcomes: BTreeSet<Outcome> = line.iter().flat_map(|step| step.failures.iter().map(|(outcome, _)| *outcome)).collect();

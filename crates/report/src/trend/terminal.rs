@@ -13,7 +13,8 @@ pub fn terminal(trend: &RunTrend, style: &Style) -> String {
     let mut out =
         hang(&style.paint(Paint::Bold, &format!("{}  ", trend.test)), trend.test.chars().count() + 2, &trend.headline, style.width);
     for of in cells::by_run(trend).iter().take(RUNS_MAX) {
-        out.push_str(&format!("\n{}\n", style.paint(Paint::Bold, &cells::place(of))));
+        let place = hang("", 2, &cells::place(of), style.width);
+        out.push_str(&format!("\n{}\n", style.paint(Paint::Bold, place.trim_end())));
         for (series, step) in of.steps.iter().take(STEPS_MAX) {
             let (sign, paint) = if step.is_worse() { ("▲ ", Paint::Bad) } else { ("▼ ", Paint::Good) };
             out.push_str(&hang(&format!("  {}", style.paint(paint, sign)), 4, &cells::step(series, step), style.width));

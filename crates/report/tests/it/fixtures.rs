@@ -243,6 +243,7 @@ pub(crate) fn check(id: &str, title: &str, grade: Option<Grade>, evidence: &str,
         evidence: evidence.to_owned(),
         limits: "suspect from 1 %, invalid from 5 %".to_owned(),
         advice: advice.to_owned(),
+        levels: Vec::new(),
     }
 }
 

@@ -144,7 +144,7 @@ fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
     let p50 = summary.response.percentiles.iter_mut().find(|p| p.quantile == 0.5).unwrap();
     (p50.value, p50.uncertainty) = (Some(0.005), Some(0.004));
     let text = plain(&summary, 200);
-    let clause = "can be trusted; do not rely on p50: generator noise adds at most 4.00 ms to p50, 9.00 ms to p99 of all requests";
+    let clause = "! VALID EXCEPT p50 · the other numbers can be trusted; generator noise adds at most 4.00 ms to p50, 9.00 ms to p99 of all requests";
     assert!(text.contains(clause), "{text}");
     let closing = Closing {
         state: RunState::Completed,
@@ -155,7 +155,7 @@ fn the_verdict_of_a_valid_run_names_uncertain_headline_percentiles_only() {
         shows_all: false,
     };
     let markdown = loadstone_report::markdown(&summary, &closing);
-    assert!(markdown.contains("can be trusted; do not rely on p50: generator noise"), "{markdown}");
+    assert!(markdown.contains("**VALID EXCEPT p50**: the other numbers can be trusted; generator noise"), "{markdown}");
 }
 
 #[test]
