@@ -34,7 +34,7 @@ pub(crate) struct ReadLag {
 
 /// What the kernel has counted for a thread since it began.
 #[derive(Debug, Clone, Copy, Default)]
-struct ThreadTimes {
+struct ThreadSchedule {
     run_ns: u64,
     /// Ready to run, without a core.
     wait_ns: u64,
@@ -48,23 +48,23 @@ struct ThreadTimes {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolProcesses {
     pub(crate) root: i32,
-    /// The processes of the root's group belong to it, too, whoever is their parent.
+    /// The processes of the root's group belong to it, too, with any parent.
     pub(crate) has_group: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct CpuMeter {
     /// By thread, at the last reading.
-    second: HashMap<i32, ThreadTimes>,
+    second: HashMap<i32, ThreadSchedule>,
     /// Process and thread, and the times at the last sample.
-    sampled: BTreeMap<(i32, i32), Option<ThreadTimes>>,
+    sampled: BTreeMap<(i32, i32), Option<ThreadSchedule>>,
     read_lags: Vec<ReadLag>,
 }
 
 impl CpuMeter {
     /// Reads all threads.
     pub(crate) fn read(&mut self, processes: ToolProcesses) -> CpuUse {
-        let mut found: HashMap<i32, ThreadTimes> = HashMap::new();
+        let mut found: HashMap<i32, ThreadSchedule> = HashMap::new();
         let mut threads: Vec<(i32, i32)> = Vec::new();
         for pid in processes.pids() {
             for task in numbers_in(&format!("/proc/{pid}/task")) {
@@ -74,8 +74,8 @@ impl CpuMeter {
                 }
             }
         }
-        let since = |(task, now): (&i32, &ThreadTimes)| now.since(self.second.get(task).copied().unwrap_or_default());
-        let used: Vec<ThreadTimes> = found.iter().map(since).collect();
+        let since = |(task, now): (&i32, &ThreadSchedule)| now.since(self.second.get(task).copied().unwrap_or_default());
+        let used: Vec<ThreadSchedule> = found.iter().map(since).collect();
         self.second = found;
         threads.sort_unstable();
         let step = threads.len().div_ceil(SAMPLED_THREADS_MAX).max(1);
@@ -91,9 +91,9 @@ impl CpuMeter {
 
     /// Samples the waits of the threads in the window since the last sample. Nanoseconds.
     pub(crate) fn sample(&mut self, window_ns: u64) {
-        let mut grown: BTreeMap<i32, Vec<ThreadTimes>> = BTreeMap::new();
+        let mut grown: BTreeMap<i32, Vec<ThreadSchedule>> = BTreeMap::new();
         for ((pid, task), before) in &mut self.sampled {
-            let now = scheduled(*pid, *task).map(|times| ThreadTimes { blocked: blocked(*pid, *task), ..times });
+            let now = scheduled(*pid, *task).map(|times| ThreadSchedule { blocked: blocked(*pid, *task), ..times });
             if let (Some(now), Some(before)) = (now, *before) {
                 grown.entry(*pid).or_default().push(now.since(before));
             }
@@ -103,7 +103,7 @@ impl CpuMeter {
     }
 }
 
-impl ThreadTimes {
+impl ThreadSchedule {
     fn since(self, before: Self) -> Self {
         Self {
             run_ns: self.run_ns.saturating_sub(before.run_ns),
@@ -133,7 +133,7 @@ fn bounded(mut lags: Vec<ReadLag>) -> Vec<ReadLag> {
 }
 
 /// How late the threads of one process read.
-fn of_process(threads: &[ThreadTimes], window_ns: f64, lags: &mut Vec<ReadLag>) {
+fn of_process(threads: &[ThreadSchedule], window_ns: f64, lags: &mut Vec<ReadLag>) {
     let run_ns: u64 = threads.iter().map(|thread| thread.run_ns).sum();
     let Some(busiest) = threads.iter().max_by_key(|thread| thread.run_ns) else { return };
     if run_ns == 0 {
@@ -154,7 +154,7 @@ fn of_process(threads: &[ThreadTimes], window_ns: f64, lags: &mut Vec<ReadLag>) 
 ///
 /// If the thread is idle, it waits for a core. If it is busy, or waits, the response also waits for the rest of that period: with exponentially distributed
 /// periods, for one mean period. The thread may read a response before the period ends, so this is an upper estimate. Nanoseconds.
-fn late_of_loop(thread: ThreadTimes, window_ns: f64) -> f64 {
+fn late_of_loop(thread: ThreadSchedule, window_ns: f64) -> f64 {
     let active_ns = (thread.run_ns + thread.wait_ns) as f64;
     let active_share = (active_ns / window_ns.max(1.0)).min(1.0);
     let period_ns = active_ns / thread.blocked.max(1) as f64;
@@ -183,17 +183,17 @@ impl ToolProcesses {
 
 /// `/proc/PID/task/TID/schedstat`: nanoseconds on a core, nanoseconds of waiting for one, slices (kernel: Documentation/scheduler/sched-stats.rst). A kernel
 /// without it counts the CPU time in ticks (proc_pid_stat(5)).
-fn scheduled(pid: i32, task: i32) -> Option<ThreadTimes> {
+fn scheduled(pid: i32, task: i32) -> Option<ThreadSchedule> {
     let folder = format!("/proc/{pid}/task/{task}");
     let text = std::fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
     if let [run_ns, wait_ns, slices] = *numbers.as_slice() {
-        return Some(ThreadTimes { run_ns, wait_ns, slices, blocked: 0 });
+        return Some(ThreadSchedule { run_ns, wait_ns, slices, blocked: 0 });
     }
     let fields = fields(&format!("{folder}/stat"))?;
     let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some(ThreadTimes { run_ns: ticks * tick_ns, ..ThreadTimes::default() })
+    Some(ThreadSchedule { run_ns: ticks * tick_ns, ..ThreadSchedule::default() })
 }
 
 /// How often a thread gave up its core because it had nothing to do.
@@ -220,7 +220,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn lags(threads: &[ThreadTimes]) -> Vec<ReadLag> {
+    fn lags(threads: &[ThreadSchedule]) -> Vec<ReadLag> {
         let mut lags = Vec::new();
         of_process(threads, 100.0 * MS as f64, &mut lags);
         lags
@@ -230,27 +230,27 @@ mod tests {
     /// 0.5 · 2 / (1 − 0.5) = 2 ms on average.
     #[test]
     fn a_busy_event_loop_reads_late_by_the_wait_of_its_queue() {
-        let thread = ThreadTimes { run_ns: 50 * MS, wait_ns: 0, slices: 13, blocked: 12 };
+        let thread = ThreadSchedule { run_ns: 50 * MS, wait_ns: 0, slices: 13, blocked: 12 };
         let late = late_of_loop(thread, 100.0 * MS as f64) / MS as f64;
         assert!((1.9..2.2).contains(&late), "{late}");
         // The same loop, which gets a core only half of the time that it needs one, is never idle for long.
-        let starved = ThreadTimes { wait_ns: 45 * MS, ..thread };
+        let starved = ThreadSchedule { wait_ns: 45 * MS, ..thread };
         assert!(late_of_loop(starved, 100.0 * MS as f64) > 3.0 * late * MS as f64);
-        let idle = ThreadTimes { run_ns: MS / 10, wait_ns: 0, slices: 10, blocked: 10 };
+        let idle = ThreadSchedule { run_ns: MS / 10, wait_ns: 0, slices: 10, blocked: 10 };
         assert!(late_of_loop(idle, 100.0 * MS as f64) < 1_000.0);
     }
 
     /// Forty threads that wait 1 ms for each core, and a compiler thread that waits 10 ms each time: responses are read by the forty.
     #[test]
     fn threads_that_share_the_work_read_late_by_their_wait_for_a_core() {
-        let user = ThreadTimes { run_ns: MS, wait_ns: 5 * MS, slices: 5, blocked: 5 };
-        let compiler = ThreadTimes { run_ns: 40 * MS, wait_ns: 40 * MS, slices: 4, blocked: 1 };
+        let user = ThreadSchedule { run_ns: MS, wait_ns: 5 * MS, slices: 5, blocked: 5 };
+        let compiler = ThreadSchedule { run_ns: 40 * MS, wait_ns: 40 * MS, slices: 4, blocked: 1 };
         let found = lags(&[[user; 40].as_slice(), &[compiler]].concat());
         let weight: f64 = found.iter().map(|lag| lag.weight).sum();
         let mean = found.iter().map(|lag| lag.late_ns * lag.weight).sum::<f64>() / weight / MS as f64;
         assert!((1.0..1.1).contains(&mean), "{mean}");
         assert_eq!(lags(&[]), []);
-        assert_eq!(lags(&[ThreadTimes::default()]), []);
+        assert_eq!(lags(&[ThreadSchedule::default()]), []);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
         assert!(kept.len() <= LAGS_MAX && (sum - 2.0 * 332.0 * 333.0 / 2.0).abs() < 1e-6, "{} {sum}", kept.len());
     }
 
-    /// A child in a session of its own belongs to the tool, and its CPU time is counted.
+    /// A child in its own session belongs to the tool, and its CPU time is counted.
     #[test]
     fn the_cpu_time_of_all_descendants_is_counted() {
         let busy = "import os,time\nif os.fork()==0:\n os.setsid()\n end=time.process_time()+0.2\n while time.process_time()<end: pass\n \
