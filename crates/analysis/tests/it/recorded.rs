@@ -219,7 +219,8 @@ fn the_wait_of_a_tool_for_a_core_makes_its_times_uncertain() {
         wait.evidence
     );
     let p50 = summary.response.percentiles.iter().find(|percentile| percentile.quantile == 0.5).unwrap();
-    assert!((0.0055..0.0065).contains(&p50.uncertainty.unwrap()), "{p50:?}");
+    // The bound lies on a ladder whose next level is 8.192 ms.
+    assert!((0.006..0.0082).contains(&p50.uncertainty.unwrap()), "{p50:?}");
     // A short wait, and one of few requests, leave the median as it is.
     assert_eq!(check(&read_late(100, MS / 10), "uncertainty").grade, Some(Grade::Valid));
     let few = read_late(2, 6 * MS);
