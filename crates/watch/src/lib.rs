@@ -4,7 +4,8 @@
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
 //! `tool_scenarios` their scenarios and plans (`k6_options`: those of k6), `late_starts` how late a tool is against its plan,
 //! `plugins` the files that it adds to some of them, `formats` the formats, `summaries` what the tools state about all their requests, `line_source` pipes
-//! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times. Deliberately absent: findings and validity
+//! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times, `tool_cpu` how late a tool without
+//! a core reads. Deliberately absent: findings and validity
 //! (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
 
 mod entry;
@@ -19,6 +20,7 @@ mod record_source;
 mod seconds;
 mod series_names;
 mod summaries;
+mod tool_cpu;
 mod tool_process;
 mod tool_scenarios;
 mod tools;

@@ -69,6 +69,8 @@ pub(crate) struct RecordFormat {
     pub(crate) resolution_ns: u64,
     /// How its load depends on the system, unless the user says otherwise.
     pub(crate) model: LoadModel,
+    /// Whether the server writes it, so that it has no delay of the tool.
+    pub(crate) is_of_server: bool,
     /// Whether it has iterations in addition to requests.
     pub(crate) has_iterations: bool,
     /// Whether the tool writes it only at its end.

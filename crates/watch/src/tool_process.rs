@@ -1,12 +1,13 @@
 //! The command that generates the load: starts it in its own process group, ends it, and measures its CPU time.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 
 use loadstone_metrics::CommandEnd;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
+
+use crate::tool_cpu::{CpuMeter, CpuUse, ToolProcesses};
 
 /// A process that runs.
 pub(crate) struct ToolProcess {
@@ -15,13 +16,6 @@ pub(crate) struct ToolProcess {
     pid: Pid,
     was_signalled: bool,
     cpu: CpuMeter,
-}
-
-/// CPU time since the last reading. Nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct CpuUse {
-    pub(crate) all_ns: u64,
-    pub(crate) busiest_thread_ns: u64,
 }
 
 impl ToolProcess {
@@ -43,7 +37,10 @@ impl ToolProcess {
     /// A process that already runs. `None`: there is no such process.
     pub(crate) fn existing(pid: u32) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        exists(pid).then(|| Self { child: None, pid, was_signalled: false, cpu: CpuMeter::default() })
+        let mut process = exists(pid).then(|| Self { child: None, pid, was_signalled: false, cpu: CpuMeter::default() })?;
+        // What it used before does not count.
+        process.cpu();
+        Some(process)
     }
 
     /// How it ended. `None`: it still runs. A process that Loadstone did not start has no exit code.
@@ -82,9 +79,14 @@ impl ToolProcess {
         }
     }
 
-    /// CPU time of its process group since the last call.
+    /// CPU time of it and all that it started since the last call.
     pub(crate) fn cpu(&mut self) -> CpuUse {
-        self.cpu.read(self.pid.as_raw_nonzero().get(), self.child.is_some())
+        self.cpu.read(ToolProcesses { root: self.pid.as_raw_nonzero().get(), has_group: self.child.is_some() })
+    }
+
+    /// Samples how late its threads read in the window since the last call. Nanoseconds.
+    pub(crate) fn sample(&mut self, window_ns: u64) {
+        self.cpu.sample(window_ns);
     }
 }
 
@@ -101,51 +103,4 @@ impl Drop for ToolProcess {
 
 fn exists(pid: Pid) -> bool {
     test_kill_process(pid).is_ok()
-}
-
-/// CPU time by thread, from `/proc` (proc_pid_stat(5)).
-#[derive(Default)]
-struct CpuMeter {
-    /// Ticks by thread at the last reading.
-    threads: HashMap<i32, u64>,
-}
-
-impl CpuMeter {
-    fn read(&mut self, group: i32, whole_group: bool) -> CpuUse {
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        let mut found: HashMap<i32, u64> = HashMap::new();
-        for pid in numbers_in("/proc") {
-            let is_mine = if whole_group { group_of(pid) == Some(group) } else { pid == group };
-            if is_mine {
-                let tasks = numbers_in(&format!("/proc/{pid}/task"));
-                found.extend(tasks.filter_map(|task| Some((task, ticks(&format!("/proc/{pid}/task/{task}/stat"))?))));
-            }
-        }
-        let used = |(task, ticks): (&i32, &u64)| ticks.saturating_sub(self.threads.get(task).copied().unwrap_or(0)) * tick_ns;
-        let all_ns = found.iter().map(used).sum();
-        let busiest_thread_ns = found.iter().map(used).max().unwrap_or(0);
-        self.threads = found;
-        CpuUse { all_ns, busiest_thread_ns }
-    }
-}
-
-fn numbers_in(folder: &str) -> impl Iterator<Item = i32> + use<> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The fields of `stat` after the name, which may contain anything.
-fn fields(path: &str) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text[text.rfind(')')? + 1..].split_whitespace().map(str::to_owned).collect())
-}
-
-fn group_of(pid: i32) -> Option<i32> {
-    fields(&format!("/proc/{pid}/stat"))?.get(2)?.parse().ok()
-}
-
-/// User and system time in clock ticks.
-fn ticks(path: &str) -> Option<u64> {
-    let fields = fields(path)?;
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, StopReason, WorkerError};
 use loadstone_metrics::clock::Monotonic;
-use loadstone_metrics::{CommandEnd, Nanos, Snapshot};
+use loadstone_metrics::{CommandEnd, Histogram, Nanos, SeriesKind, Snapshot};
 use loadstone_observe::OtlpMessages;
 use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, TestPlan};
 
@@ -21,7 +21,8 @@ use crate::record_format::{ReaderChoices, RecordParts, RecordReader};
 use crate::record_source::RecordSource;
 use crate::seconds::Counting;
 use crate::summaries::{OutputCopy, PrintedTail, SummaryPlace};
-use crate::tool_process::{CpuUse, ToolProcess};
+use crate::tool_cpu::{CpuUse, ReadLag};
+use crate::tool_process::ToolProcess;
 use crate::tool_scenarios::ToolScenario;
 use crate::tools::{self, PreparedTool, WatchChoices};
 
@@ -31,6 +32,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const END_GRACE_NS: Nanos = 30_000_000_000;
 /// Time for the last output of a command that has ended. Nanoseconds.
 const OUTPUT_GRACE_NS: Nanos = 2_000_000_000;
+/// Time between two samples of the waits of the tool's threads. Nanoseconds.
+const SAMPLE_EVERY_NS: Nanos = 100_000_000;
 
 const S: Nanos = 1_000_000_000;
 
@@ -181,6 +184,20 @@ fn copies(process: &mut ToolProcess, quiet_stdout: bool, [out, err]: [Arc<Mutex<
     stdout.into_iter().chain(stderr).collect()
 }
 
+/// How late so many requests were read: each window has its part of them, by the work in it.
+fn for_requests(lags: &[ReadLag], requests: u64) -> Histogram {
+    let mut histogram = Histogram::new();
+    let all: f64 = lags.iter().map(|lag| lag.weight).sum();
+    let (mut so_far, mut counted) = (0.0, 0);
+    for lag in lags {
+        so_far += lag.weight;
+        let upto = (so_far / all * requests as f64).round() as u64;
+        histogram.record_n(lag.late_ns as u64, upto.saturating_sub(counted));
+        counted = counted.max(upto);
+    }
+    histogram
+}
+
 /// A command that runs, and its record.
 struct ActiveWatch {
     zero: Monotonic,
@@ -202,6 +219,9 @@ struct ActiveWatch {
     /// CPU use by second, of seconds that are not complete yet.
     cpu: BTreeMap<u32, CpuUse>,
     cpu_second: u32,
+    sampled_at: Nanos,
+    /// Whether the tool's own delay is part of the record's times.
+    is_of_server: bool,
     /// Has the pipes.
     _scratch: Option<tempfile::TempDir>,
 }
@@ -256,6 +276,8 @@ impl ActiveWatch {
             interrupted_at: None,
             cpu: BTreeMap::new(),
             cpu_second: 0,
+            sampled_at: 0,
+            is_of_server: tool.format.is_of_server,
             _scratch: tool.scratch,
         })
     }
@@ -354,14 +376,16 @@ impl ActiveWatch {
         self.process.iter_mut().chain(&mut self.converter).for_each(ToolProcess::kill);
     }
 
-    /// Measures the CPU time once a second.
+    /// Measures the CPU time once a second, and samples the waits of the tool's threads more often.
     fn measure(&mut self, now: Nanos) {
+        let Some(process) = self.process.as_mut().or(self.other.as_mut()) else { return };
+        if now >= self.sampled_at + SAMPLE_EVERY_NS {
+            process.sample(now - self.sampled_at);
+            self.sampled_at = now;
+        }
         let second = (now / S) as u32;
         if second > self.cpu_second {
-            let process = self.process.as_mut().or(self.other.as_mut());
-            if let Some(used) = process.map(ToolProcess::cpu) {
-                self.cpu.insert(second - 1, used);
-            }
+            self.cpu.insert(second - 1, process.cpu());
             self.cpu_second = second;
         }
     }
@@ -369,12 +393,17 @@ impl ActiveWatch {
     fn completed(&mut self, mut snapshot: Box<Snapshot>) -> Box<Snapshot> {
         let later = self.cpu.split_off(&(snapshot.slice + 1));
         let used = std::mem::replace(&mut self.cpu, later);
-        let (all_ns, thread_ns) = used.values().fold((0, 0), |sum, used| (sum.0 + used.all_ns, sum.1 + used.busiest_thread_ns));
+        let sum = |of: fn(&CpuUse) -> u64| used.values().map(of).sum::<u64>();
+        let requests = snapshot.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
+        let lags: Vec<ReadLag> = used.values().flat_map(|used| used.read_lags.iter().copied()).collect();
         if let Some(generator) = snapshot.generator.first_mut() {
-            generator.busy_ns = all_ns;
+            (generator.busy_ns, generator.run_queue_ns) = (sum(|used| used.all_ns), sum(|used| used.core_wait_ns));
+            if !self.is_of_server {
+                generator.read_lag = for_requests(&lags, requests);
+            }
         }
         if let Some(record) = &mut snapshot.record {
-            record.thread_busy_ns = thread_ns;
+            record.thread_busy_ns = sum(|used| used.busiest_thread_ns);
         }
         snapshot
     }
@@ -391,5 +420,19 @@ impl ActiveWatch {
             (None, None, _) => LoadEnding::Completed,
         };
         (ending, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_has_the_lateness_of_its_window() {
+        let lag = |late_ns, weight| ReadLag { late_ns, weight };
+        let late = for_requests(&[lag(0.0, 1.0), lag(5e6, 2.0), lag(80e6, 1.0)], 170);
+        assert_eq!((late.count(), late.count_at_or_below(0)), (170, 43));
+        assert!(late.count() - late.count_at_or_below(50_000_000) == 42 || late.count() - late.count_at_or_below(50_000_000) == 43);
+        assert!(for_requests(&[], 170).is_empty() && for_requests(&[lag(1e6, 1.0)], 0).is_empty());
     }
 }

@@ -7,7 +7,7 @@
 use loadstone_plan::{LoadProfile, Metric};
 
 use super::check::{CheckInfo, CheckInput, RunStage};
-use super::{read_lag, run_queue, schedule_lag, stalls, throttling, worker_busy};
+use super::{read_lag, recorded, run_queue, schedule_lag, stalls, throttling, worker_busy};
 use crate::thresholds::samples::is_time;
 use crate::uncertainty::{JudgedPercentile, UNUSABLE_SHARE_MIN};
 use crate::{Grade, ThresholdResult, ThresholdState, ValidityCheck};
@@ -28,6 +28,9 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if input.stage == RunStage::Running && input.plan.thresholds.iter().any(|threshold| is_of_times(&threshold.metric)) {
         return INFO.nothing("the thresholds are judged at the end");
+    }
+    if input.plan.recorded.is_some() && input.tally.workers().iter().all(|worker| worker.read_lag.is_empty()) {
+        return INFO.nothing("not judged: how late the tool read responses was not measured, or is no part of the record's times");
     }
     let (grade, evidence, added) = match by_thresholds(input) {
         Some((grade, evidence)) => (grade, evidence, None),
@@ -118,6 +121,11 @@ fn closed_at_limit(input: &CheckInput<'_>) -> bool {
 fn advice(input: &CheckInput<'_>) -> String {
     if schedule_lag::is_of_scenario(input) {
         return schedule_lag::SCENARIO_ADVICE.to_owned();
+    }
+    if input.plan.recorded.is_some() {
+        let reasons = [recorded::tool_wait::check, recorded::tool_cpu::check];
+        let advice = reasons.into_iter().map(|check| check(input).advice).find(|advice| !advice.is_empty());
+        return advice.unwrap_or_else(|| recorded::tool_cpu::ADVICE.to_owned());
     }
     let reasons = [throttling::check, run_queue::check, worker_busy::check, stalls::check, schedule_lag::check, read_lag::check];
     let advice = reasons.into_iter().map(|check| check(input).advice).find(|advice| !advice.is_empty());

@@ -1,7 +1,7 @@
 //! Verdicts on another tool's measurement, from constructed records.
 
 use loadstone_analysis::{Grade, Summary, ValidityCheck, conclude};
-use loadstone_metrics::{CommandEnd, Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
+use loadstone_metrics::{CommandEnd, GeneratorSlice, Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
 use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
 
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
@@ -189,6 +189,56 @@ fn a_tool_at_its_cpu_limit_is_suspect() {
     assert_eq!(with_cpu(at(1.97), at(0.98)).grade, Some(Grade::Suspect));
     let notable = with_cpu(at(1.5), at(0.9));
     assert!(notable.grade.is_none() && !notable.advice.is_empty(), "{notable:?}");
+}
+
+/// 20 s of 100 requests of 10 ms each, of which the tool may have read so many a second this late.
+fn read_late(late: u64, by: u64) -> Summary {
+    let second = |number: u32| {
+        let measured = |generator: &mut GeneratorSlice| {
+            (generator.busy_ns, generator.run_queue_ns) = (SECOND / 5, SECOND / 4);
+            generator.read_lag.record_n(by, late);
+            generator.read_lag.record_n(0, 100 - late);
+        };
+        Slice::new(number).requests("A", 100, 10 * MS).arrivals(100).generator(measured).done()
+    };
+    conclude(&run_of(recorded(LoadModel::Users, false), (0..20).map(second).collect()))
+}
+
+/// A tool that waits for a core delays its own reading, and the record counts that as the system's.
+#[test]
+fn the_wait_of_a_tool_for_a_core_makes_its_times_uncertain() {
+    let summary = read_late(100, 6 * MS);
+    let found = check(&summary, "uncertainty");
+    assert_eq!(found.grade, Some(Grade::Invalid), "{}", found.evidence);
+    assert!(found.advice.contains("taskset") && !found.advice.contains("--workers"), "{}", found.advice);
+    let wait = check(&summary, "tool-wait");
+    assert!(
+        wait.evidence.starts_with("vegeta's thread with the most work waited for a core for 25.0 % of the time")
+            && wait.evidence.contains("was up to 6.00 ms on average"),
+        "{}",
+        wait.evidence
+    );
+    let p50 = summary.response.percentiles.iter().find(|percentile| percentile.quantile == 0.5).unwrap();
+    // The bound lies on a ladder whose next level is 8.192 ms.
+    assert!((0.006..0.0082).contains(&p50.uncertainty.unwrap()), "{p50:?}");
+    // A short wait, and one of few requests, leave the median as it is.
+    assert_eq!(check(&read_late(100, MS / 10), "uncertainty").grade, Some(Grade::Valid));
+    let few = read_late(2, 6 * MS);
+    let p50 = few.response.percentiles.iter().find(|percentile| percentile.quantile == 0.5).unwrap();
+    assert_eq!(p50.uncertainty, None);
+}
+
+/// An access log has the server's times: the tool's wait is no part of them, and nothing is claimed about it.
+#[test]
+fn without_a_measured_delay_no_time_is_called_certain() {
+    let second = |number: u32| {
+        let slice = Slice::new(number).requests("A", 100, 30 * MS).arrivals(100);
+        slice.generator(|generator| (generator.busy_ns, generator.run_queue_ns) = (SECOND / 5, SECOND / 4)).done()
+    };
+    let summary = conclude(&run_of(recorded(LoadModel::Users, false), (0..20).map(second).collect()));
+    let found = check(&summary, "uncertainty");
+    assert!(found.grade.is_none() && found.evidence.starts_with("not judged"), "{found:?}");
+    assert!(check(&summary, "tool-wait").evidence.contains("do not contain it"));
 }
 
 /// The record of a closed-loop tool has neither arrivals nor phases: no rule that needs them reports, and the table says what is missing.

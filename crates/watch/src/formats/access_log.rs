@@ -23,6 +23,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     // $request_time and $msec have milliseconds. $time_local and %t have whole seconds.
     resolution_ns: 1_000_000,
     model: LoadModel::Arrivals,
+    is_of_server: true,
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Lines,

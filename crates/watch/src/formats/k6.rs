@@ -22,6 +22,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     tool: "k6",
     resolution_ns: 1_000,
     model: LoadModel::Users,
+    is_of_server: false,
     has_iterations: true,
     comes_at_end: false,
     parts: RecordParts::Lines,

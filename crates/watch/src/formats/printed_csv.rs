@@ -14,6 +14,7 @@ pub(super) const HEY: RecordFormat = RecordFormat {
     tool: "hey",
     resolution_ns: 100_000,
     model: LoadModel::Users,
+    is_of_server: false,
     has_iterations: false,
     comes_at_end: true,
     parts: RecordParts::Lines,

@@ -17,6 +17,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     tool: "vegeta",
     resolution_ns: 1,
     model: LoadModel::Arrivals,
+    is_of_server: false,
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Lines,

@@ -11,6 +11,7 @@ pub(super) mod planned;
 pub(super) mod sampled;
 pub(super) mod stated;
 pub(super) mod tool_cpu;
+pub(super) mod tool_wait;
 
 use super::check::CheckInput;
 

@@ -12,6 +12,9 @@ const LIMIT_SHARE_MIN: f64 = 0.95;
 /// Factor between the CPU time of all threads and of the busiest one, up to which a tool has one busy thread.
 const ONE_THREAD_FACTOR_MAX: f64 = 1.3;
 
+pub(in super::super) const ADVICE: &str =
+    "A busy tool reads responses late, and its own delay counts as the target's. Give it more cores or another machine, or lower the load.";
+
 const INFO: CheckInfo = CheckInfo {
     id: "tool-cpu",
     title: "CPU of the tool",
@@ -33,10 +36,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         loadstone_units::number(cores),
         loadstone_units::share(thread)
     );
-    let advice = "A busy tool reads responses late, and its own delay counts as the target's. Give it more cores or another machine, or lower the load.";
     let has_one_thread = (worker.busy_ns as f64) < ONE_THREAD_FACTOR_MAX * thread * worker.wall_ns as f64;
     if busiest > LIMIT_SHARE_MIN || (has_one_thread && thread > LIMIT_SHARE_MIN) {
-        return INFO.graded(Grade::Suspect, format!("{evidence}: it was at its limit"), advice);
+        return INFO.graded(Grade::Suspect, format!("{evidence}: it was at its limit"), ADVICE);
     }
-    INFO.evidence(busiest > MACHINE_SHARE_MAX || thread > THREAD_SHARE_MAX, evidence, advice)
+    INFO.evidence(busiest > MACHINE_SHARE_MAX || thread > THREAD_SHARE_MAX, evidence, ADVICE)
 }

@@ -18,6 +18,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     tool: "Gatling",
     resolution_ns: 1_000_000,
     model: LoadModel::Arrivals,
+    is_of_server: false,
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Stream,

@@ -14,6 +14,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     tool: "JMeter",
     resolution_ns: 1_000_000,
     model: LoadModel::Users,
+    is_of_server: false,
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Lines,

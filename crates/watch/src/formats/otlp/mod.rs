@@ -33,6 +33,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     // Node's instrumentation rounds the start of a span to a millisecond.
     resolution_ns: 1_000_000,
     model: LoadModel::Arrivals,
+    is_of_server: true,
     has_iterations: false,
     comes_at_end: false,
     parts: RecordParts::Messages,
