@@ -7,7 +7,8 @@ use crate::summary::{Conclusions, Numbers};
 use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
 use crate::{
-    RunTally, Summary, ThresholdResult, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity,
+    RunTally, Summary, ThresholdResult, Validity, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds,
+    validity,
 };
 
 /// Concludes everything from a run that is finished, killed or in progress. The same run gives the same summary.
@@ -42,9 +43,15 @@ pub fn conclude(run: &Run) -> Summary {
         resources: resources::rows(&facts),
         spans: span_rows::of(&facts),
         profiles: profile_rows::of(&facts),
-        verdict: Verdict { validity, thresholds: with_implied(thresholds, implied), findings },
+        verdict: Verdict { validity: without_levels(validity), thresholds: with_implied(thresholds, implied), findings },
     };
     numbers.into_summary(&run.info, &run.plan.name, conclusions)
+}
+
+/// Findings have taken the numbers of the checks that they draw. A summary does not store them twice.
+fn without_levels(mut validity: Validity) -> Validity {
+    validity.checks.iter_mut().for_each(|check| check.levels.clear());
+    validity
 }
 
 fn with_implied(mut thresholds: Vec<ThresholdResult>, mut implied: Vec<ThresholdResult>) -> Vec<ThresholdResult> {
