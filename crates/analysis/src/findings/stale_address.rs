@@ -58,7 +58,7 @@ fn stale(
     believed: &SignalReadings<'_>,
 ) -> Option<RankedFinding> {
     let (_, load_end) = facts.strain.loaded()?;
-    let moved = address.points().windows(2).find(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1].0)?;
+    let (moved, number) = address.points().windows(2).find(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1])?;
     let believed_s = believed.points().first()?.1;
     // The old address may have been valid for most of the second of the change.
     let asked = |from: f64, to: f64| lookups.between(from, to).map(|(_, count)| count).sum::<f64>();
@@ -88,7 +88,7 @@ fn stale(
                 (moved, load_end),
             )
             .at_level(&lookups.name(), "after the change", after)
-            .at_level(&address.name(), "new address", address.mean(moved + 0.5, load_end).unwrap_or(1.0))
+            .at_level(&address.name(), "new address", number)
             .weigh(Alternative::not_ruled_out(
                 "A persistent connection, which needs no lookup while it is open",
                 "the clients' connections were not observed",
