@@ -25,6 +25,7 @@ mod k6_source;
 mod live_page;
 mod mcp;
 mod objective;
+mod prose;
 mod remote_imports;
 mod run_trend;
 mod scratch;

@@ -16,6 +16,10 @@ const EVERYDAY: [(&str, &[&str]); 9] = [
     ("capacity", &["objective", "param", "of-run", "first", "most", "budget", "html"]),
 ];
 
+/// The commands that `loadstone -h` shows.
+const EVERYDAY_COMMANDS: [&str; 11] =
+    ["run", "watch", "try", "init", "import", "demo", "doctor", "ui", "compare", "experiment", "capacity"];
+
 /// Words for groups: the word after `--help`, and the start of the group's heading.
 const GROUPS: [(&str, &str); 9] = [
     ("url", "Load on a URL"),
@@ -31,12 +35,27 @@ const GROUPS: [(&str, &str); 9] = [
 
 /// The command line whose `-h` shows only everyday flags, one sentence for each. `arguments` includes the program.
 pub(crate) fn short(command: Command, arguments: &[String]) -> Command {
-    if !arguments.iter().any(|argument| argument == "-h") {
+    // Without arguments, the program shows the same as `-h`.
+    if arguments.len() > 1 && !arguments.iter().any(|argument| argument == "-h") {
         return command;
     }
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    let command = command.mut_arg("color", |argument| argument.hide_short_help(true));
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, |sub| on_one_screen(name, sub)))
+    let is_list = arguments.get(1).is_none_or(|argument| argument.starts_with('-'));
+    let others: Vec<&str> = names.iter().map(String::as_str).filter(|name| !EVERYDAY_COMMANDS.contains(name)).collect();
+    let more = format!("Also: {}.\nMore: --help; COMMAND -h shows the everyday flags of a command.", others.join(", "));
+    let command = command.mut_arg("color", |argument| argument.hide_short_help(true)).after_help(more).disable_help_subcommand(true);
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| if is_list { in_list(name, sub) } else { on_one_screen(name, sub) })
+    })
+}
+
+/// A command as a line of the list of commands.
+fn in_list(name: &str, command: Command) -> Command {
+    /// What a terminal of 80 columns leaves.
+    const ABOUT_MAX: usize = 66;
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let about = if about.chars().count() > ABOUT_MAX { in_short(&about) } else { about };
+    command.about(about).hide(!EVERYDAY_COMMANDS.contains(&name))
 }
 
 fn on_one_screen(name: &str, command: Command) -> Command {
@@ -112,6 +131,17 @@ mod tests {
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
             let text = sub.clone().term_width(100).render_help().to_string();
             assert!(text.lines().count() <= 24, "{} has {} lines:\n{text}", sub.get_name(), text.lines().count());
+        }
+    }
+
+    #[test]
+    fn the_list_of_commands_fits_a_screen_of_80_columns_and_names_all() {
+        for line in ["loadstone", "loadstone -h"] {
+            let text = short(Cli::command(), &arguments(line)).term_width(80).render_help().to_string();
+            assert!(text.lines().count() <= 24, "{} lines:\n{text}", text.lines().count());
+            for name in Cli::command().get_subcommands().map(|sub| sub.get_name().to_owned()) {
+                assert!(text.contains(&name), "{name} is missing in\n{text}");
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The search loop: probes until the answer is precise enough, the time limit is reached, or Ctrl-C.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::probe::{ProbeEnd, ProbeSetting};
 use super::stored::{self, StoredSearch};
 use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupts;
+use crate::prose;
 use crate::series::{RunSource, Series, name_of};
 use crate::terminal_progress::TerminalProgress;
 use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
@@ -227,7 +228,7 @@ impl<'a> CapacitySearch<'a> {
     /// This output is optional: a closed standard error must not stop the search.
     fn say(&self, text: &str) {
         if !self.request.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            prose::line(text);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `loadstone demo`: runs a test against a built-in shop with a planted limit, and shows the verdict.
 
-use std::io::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
@@ -13,6 +12,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
 use crate::interrupt;
+use crate::prose;
 use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
 
@@ -66,10 +66,9 @@ impl DemoArgs {
 
 /// Other commands that work with the same shop.
 fn offer() {
-    let _ = writeln!(
-        std::io::stderr(),
-        "\nNext:\n  loadstone experiment demo    # is that really the cause? Switches the pool size back and forth, for about two minutes\n  \
-         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # creates a first test"
+    prose::line(
+        "\nNext:\n  loadstone experiment demo\n    Is that really the cause? Switches the pool size back and forth, for about two minutes.\n  \
+         loadstone capacity demo\n    How much can the shop take? In two minutes.\n  loadstone init\n    Creates a first test.",
     );
 }
 
@@ -77,15 +76,14 @@ fn offer() {
 fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
         .with_context(|| format!("cannot serve the demo shop on {listen}"))?;
-    let _ = writeln!(std::io::stderr(), "The demo shop listens on {}. Ctrl-C ends it.", shop.url());
+    prose::line(&format!("The demo shop listens on {}. Ctrl-C ends it.", shop.url()));
     interrupt::wait()?;
     Ok(Exit::Passed)
 }
 
 fn introduce(url: &str, duration: &str) {
-    let _ = writeln!(
-        std::io::stderr(),
+    prose::line(&format!(
         "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\n\
          Visitors, and a growing number of buyers, arrive for {duration}. Then Loadstone reports what limits the shop.\n"
-    );
+    ));
 }

@@ -19,6 +19,7 @@ use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, K6ScriptArgs, NetworkArgs, ParameterArgs};
 use crate::gate;
 use crate::k6_source::K6Source;
+use crate::prose;
 use crate::scratch::scratch_folder;
 use crate::script_run::ScriptRun;
 use crate::series::{RunSource, TargetUnreachable};
@@ -115,12 +116,11 @@ impl ExperimentArgs {
         std::fs::write(&file, DEMO_TEST).with_context(|| format!("cannot write {}", file.display()))?;
         inputs.parameters.push(("target".to_owned(), shop.url()));
         if !self.quiet {
-            let _ = writeln!(
-                std::io::stderr(),
+            prose::line(&format!(
                 "A small shop listens on {}. Twelve buyers loop. Its checkouts share a pool of four database connections.\n\
                  Is the pool the limit? Loadstone switches its size between four and eight.\n",
                 shop.url()
-            );
+            ));
         }
         self.perform_file(context, &file, "experiment.load.ts", inputs)
     }

@@ -60,7 +60,7 @@ commands! {
     Init(init::InitArgs),
     /// Write the types of gRPC services for your editor, from `.proto` files.
     Types(types::TypesArgs),
-    /// Generate a test from a recording, an API description, a collection or curl commands.
+    /// Make a test from HAR, OpenAPI, Postman, JMeter, Gatling or curl.
     Import(import::ImportArgs),
     /// Show the resolved plan and parameters of a test as JSON. Generates no load.
     Inspect(inspect::InspectArgs),
@@ -86,7 +86,7 @@ commands! {
     Explain(explain::ExplainArgs),
     /// Compare a run with another, and fail if it is worse than allowed.
     Compare(compare::CompareArgs),
-    /// Switch a setting of the system back and forth in short blocks of load, and show which numbers depend on it.
+    /// Switch a setting of the system back and forth under load, and show which numbers depend on it.
     Experiment(experiment::ExperimentArgs),
     /// Show a test over all its runs: which numbers changed, by how much, and with which run.
     Trend(trend::TrendArgs),

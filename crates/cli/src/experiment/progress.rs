@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use crate::prose;
 use loadstone_analysis::{KnobContrast, KnobTrial, NextBlock};
 use loadstone_metrics::{Nanos, clock::Monotonic};
 use loadstone_session::{RunEvent, RunRequests, Subscriber, SubscriberError};
@@ -45,7 +46,7 @@ impl ExperimentProgress {
     pub(super) fn line(&mut self, text: &str) {
         if !self.quiet {
             self.erase();
-            let _ = writeln!(std::io::stderr(), "{text}");
+            prose::line(text);
         }
     }
 
@@ -78,7 +79,9 @@ impl ExperimentProgress {
 
     fn draw(&self, what: &str) {
         if self.redraws {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}  {what}{}", self.now, self.left());
+            // A line that wraps could not be erased.
+            let line: String = format!("{}  {what}{}", self.now, self.left()).chars().take(prose::style().width - 1).collect();
+            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
             let _ = std::io::stderr().flush();
         }
     }

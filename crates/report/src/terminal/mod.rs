@@ -20,7 +20,7 @@ pub use columns::{TimeColumns, UnknownColumn};
 pub use progress::Progress;
 pub use provisional::provisional_lines;
 pub use screen::{ProgressMode, Screen};
-pub use style::{ColorChoice, Style};
+pub use style::{ColorChoice, Style, fitted};
 pub use summary::{Closing, summary};
 
 pub(crate) use style::{Paint, hang, shorten, tame, width_of};

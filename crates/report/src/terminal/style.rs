@@ -177,6 +177,20 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Prose, wrapped at the width of a terminal. Each line that is given begins a new line, and its continuation is indented like it. A pipe gets it unchanged.
+pub fn fitted(prose: &str, style: &Style) -> String {
+    if style.whole_names {
+        return prose.to_owned();
+    }
+    let fit = |line: &str| {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.is_empty() { "\n".to_owned() } else { hang(&" ".repeat(indent), indent, text, style.width) }
+    };
+    let lines: String = prose.lines().map(fit).collect();
+    if prose.ends_with('\n') { lines } else { lines.trim_end_matches('\n').to_owned() }
+}
+
 /// Wrapped text: the first line follows `lead`, later lines are indented below its first word. `lead` may contain colour codes; `lead_columns` is its
 /// width.
 pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) -> String {
@@ -221,6 +235,14 @@ mod tests {
         assert_eq!(wrap(text, 30), ["Hold it:", "`.run(users(9).for(\"2m\"))`.", "Observe `a b` and `c"]);
         assert_eq!(wrap("one `two three`, four", 13), ["one", "`two three`,", "four"]);
         assert_eq!(wrap("one `two three`, four", 10), ["one", "`two three`,", "four"]);
+    }
+
+    #[test]
+    fn prose_fits_a_terminal_and_remains_whole_in_a_pipe() {
+        let prose = "\nNext:\n  loadstone capacity demo\n      how much can the shop take? In two minutes\n";
+        let fits = fitted(prose, &Style::plain(40));
+        assert_eq!(fits, "\nNext:\n  loadstone capacity demo\n      how much can the shop take? In two\n      minutes\n");
+        assert_eq!(fitted(prose, &Style { whole_names: true, ..Style::plain(40) }), prose);
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! Tables that fit the width: columns of low priority are left out, then the first column is shortened in the middle.
+//! Tables that fit the width: columns of low priority are left out, then the first column is shortened in the middle. If too little would be left of it,
+//! it gets its own lines.
 
 use super::style::{Paint, Style, width_of};
 
@@ -30,6 +31,8 @@ pub(crate) enum Row {
     Heading(String),
     /// A title like that of the first column, after a blank line.
     Section(&'static str),
+    /// The name of the row below it, in a terminal too narrow for both.
+    Name(TextCell),
 }
 
 #[derive(Debug)]
@@ -41,11 +44,16 @@ pub(crate) struct TextTable {
 const GAP: usize = 2;
 /// The first column is not narrower than this while another column can be left out. Columns.
 const NAME_MIN: usize = 24;
+/// A first column of less columns than this is no name any more: it gets its own line above the cells.
+const NAME_LEGIBLE: usize = 12;
 
 impl TextTable {
     pub(crate) fn render(&self, style: &Style) -> String {
         let natural: Vec<usize> = (0..self.heads.len()).map(|index| self.natural_width(index)).collect();
         let (shown, name_width) = self.fit(&natural, *style);
+        if name_width < natural[0].min(NAME_LEGIBLE) {
+            return self.with_names_above().render(style);
+        }
         let mut out = String::new();
         let head: Vec<TextCell> = self.heads.iter().map(|head| TextCell { text: head.title.to_owned(), paint: Some(Paint::Dim) }).collect();
         self.line(&head, &natural, &shown, name_width, style, &mut out);
@@ -56,15 +64,39 @@ impl TextTable {
                     out.push_str(&format!("{}\n", style.paint(Paint::Bold, &style.name(text, style.width))));
                 }
                 Row::Section(title) => out.push_str(&format!("\n{}\n", style.paint(Paint::Dim, title))),
+                Row::Name(cell) => {
+                    let name = style.name(&cell.text, style.width);
+                    out.push_str(&format!("{}\n", cell.paint.map_or_else(|| name.clone(), |paint| style.paint(paint, &name))));
+                }
             }
         }
         out
     }
 
+    /// The same table with each name on the line above its cells.
+    fn with_names_above(&self) -> Self {
+        let mut heads = self.heads.clone();
+        heads[0].title = "";
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => {
+                    let mut cells = cells.clone();
+                    rows.push(Row::Name(std::mem::replace(&mut cells[0], TextCell::from(String::new()))));
+                    rows.push(Row::Cells(cells));
+                }
+                Row::Heading(text) => rows.push(Row::Heading(text.clone())),
+                Row::Section(title) => rows.push(Row::Section(title)),
+                Row::Name(name) => rows.push(Row::Name(name.clone())),
+            }
+        }
+        TextTable { heads, rows }
+    }
+
     fn natural_width(&self, index: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Cells(cells) => cells.get(index).map(|cell| width_of(&cell.text)),
-            Row::Heading(_) | Row::Section(_) => None,
+            Row::Heading(_) | Row::Section(_) | Row::Name(_) => None,
         });
         cells.chain([width_of(self.heads[index].title)]).max().unwrap_or(0)
     }
@@ -72,7 +104,7 @@ impl TextTable {
     fn is_empty(&self, index: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| match row {
             Row::Cells(cells) => cells.get(index),
-            Row::Heading(_) | Row::Section(_) => None,
+            Row::Heading(_) | Row::Section(_) | Row::Name(_) => None,
         });
         cells.all(|cell| cell.text.is_empty())
     }
@@ -89,7 +121,7 @@ impl TextTable {
             match goes {
                 Some(index) if left < wanted => shown[index] = false,
                 _ if whole_names => return (shown, natural[0]),
-                _ => return (shown, left.clamp(4, natural[0].max(4))),
+                _ => return (shown, left.min(natural[0])),
             }
         }
     }
@@ -129,5 +161,16 @@ mod tests {
         let table = TextTable { heads, rows: vec![row(""), Row::Section("More"), row("5 %")] };
         let text = table.render(&Style::plain(100));
         assert!(text.contains("Count") && text.contains("Load") && !text.contains("Limit"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_names_above_their_cells() {
+        let heads = ["", "First", "Then", "Verdict"].map(|title| ColumnHead { title, keep: 0, left: false }).to_vec();
+        let row = |name: &str| Row::Cells([name, "114 ms", "63.5 ms", "cannot tell"].map(|text| TextCell::from(text.to_owned())).to_vec());
+        let table = TextTable { heads, rows: vec![row("95th percentile"), Row::Heading("Check out".to_owned()), row("p50")] };
+        let wide = table.render(&Style::plain(60));
+        assert!(wide.contains("95th percentile  114 ms"), "{wide}");
+        let narrow = table.render(&Style::plain(40));
+        assert!(narrow.contains("95th percentile\n  114 ms  63.5 ms  cannot tell\nCheck out\np50\n  114 ms"), "{narrow}");
     }
 }
