@@ -5,8 +5,8 @@
 
 use loadstone_metrics::Role;
 
+use super::accept_queue::AcceptQueue;
 use super::plateau::Plateaus;
-use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 use super::waiting::WaitingStretch;
@@ -19,10 +19,6 @@ const REQUESTS_PER_CONNECTION_MIN: f64 = 2.0;
 const RISEN_FACTOR_MIN: f64 = 1.5;
 /// More connections are a pool that was filled at its start, which shows nothing.
 const CONNECTIONS_MAX: f64 = 100.0;
-/// Connections in the accept queue, on average, in the last third of the load, from which requests wait there.
-const ACCEPT_QUEUE_MIN: f64 = 5.0;
-/// And as a multiple of those in the first third.
-const ACCEPT_QUEUE_FACTOR_MIN: f64 = 3.0;
 
 /// A constant number of connections while requests wait.
 pub(crate) struct ConstantConnections<'a> {
@@ -36,8 +32,6 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) in_use: Option<f64>,
     /// Whether throughput × service time shows the same number of places.
     pub(crate) are_places: bool,
-    /// Connections that waited to be accepted, in the first third and in the last, and their signal.
-    pub(crate) accept_queue: Option<(f64, f64, String)>,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -48,12 +42,12 @@ pub(super) fn find<'a>(
     signals: &ObservedSignals<'a>,
     (strain, plateaus): (&Strain, &Plateaus),
     waiting: &[WaitingStretch],
+    accept_queue: Option<&AcceptQueue<'_>>,
 ) -> Option<ConstantConnections<'a>> {
     let (begin, end) = strain.loaded()?;
-    let accept_queue = accept_queue(signals, (begin, end));
     let waits =
         plateaus.span().or_else(|| waiting.iter().find(|stretch| stretch.flow.is_none()).map(|stretch| (stretch.from, stretch.load_to)));
-    let (from, to) = waits.or_else(|| accept_queue.as_ref().map(|_| (begin, end)))?;
+    let (from, to) = waits.or_else(|| accept_queue.map(|_| (begin, end)))?;
     let found = signals.parts_with(Role::ConnectionsOpen).filter_map(|part| {
         let number = constant(signals, part, (begin, from, to))?;
         let in_system = (in_third(strain, (begin, end), 0), in_third(strain, (begin, end), 2));
@@ -68,7 +62,6 @@ pub(super) fn find<'a>(
             in_system,
             in_use: in_use.reduce(|sum, one| sum + one),
             are_places: plateaus.are_places(number.1),
-            accept_queue: accept_queue.clone(),
             from,
             to,
         })
@@ -89,14 +82,4 @@ fn in_third(strain: &Strain, (from, to): (f64, f64), third: u32) -> f64 {
     let length = (to - from) / 3.0;
     let start = from + f64::from(third) * length;
     strain.in_system(start, start + length).unwrap_or(0.0)
-}
-
-/// A queue of connections that grew: requests that the process has not even accepted.
-fn accept_queue(signals: &ObservedSignals<'_>, (from, to): (f64, f64)) -> Option<(f64, f64, String)> {
-    let third = (to - from) / 3.0;
-    let grown = |readings: SignalReadings<'_>| {
-        let (first, last) = (readings.mean(from, from + third)?, readings.mean(to - third, to)?);
-        (last >= ACCEPT_QUEUE_MIN && last >= ACCEPT_QUEUE_FACTOR_MIN * first).then(|| (first, last, readings.name()))
-    };
-    signals.parts_with(Role::AcceptQueue).find_map(|part| grown(signals.read(part, Role::AcceptQueue)?))
 }

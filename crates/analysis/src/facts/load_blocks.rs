@@ -22,7 +22,6 @@ pub(crate) struct LoadStretch {
     pub(crate) to: f64,
     pub(crate) load: f64,
     pub(crate) count: u64,
-    pub(crate) failed: u64,
     /// Requests that ended per second.
     pub(crate) throughput: f64,
     /// Its standard error over the blocks.
@@ -107,7 +106,6 @@ impl LoadStretch {
             to: blocks.iter().map(|block| block.to).fold(0.0, f64::max),
             load: blocks.iter().map(|block| block.load).sum::<f64>() / m,
             count,
-            failed: blocks.iter().map(|block| block.failed).sum(),
             throughput,
             throughput_error,
             service,

@@ -9,6 +9,7 @@
 //! To add a fact: its file, its `mod` line, and its entry in the table. Deliberately absent: sentences, which the rules word, and computations that only one
 //! rule needs, which belong to that rule.
 
+pub(crate) mod accept_queue;
 pub(crate) mod acquiring;
 mod added_requests;
 pub(crate) mod bandwidth;
@@ -198,9 +199,12 @@ table::fact_table! {
         /// Database sessions whose number in use stops growing while requests wait.
         busy_sessions: Option<busy_sessions::BusySessions<'a>> = busy_sessions::find(&signals, &plateaus, &strain);
 
+        /// A process that was too busy to accept connections.
+        accept_queue: Option<accept_queue::AcceptQueue<'a>> = accept_queue::find(&signals, &strain);
+
         /// Connections to a database whose number was constant while far more requests waited.
         constant_connections: Option<constant_connections::ConstantConnections<'a>> =
-            constant_connections::find(&signals, (&strain, &plateaus), &waiting);
+            constant_connections::find(&signals, (&strain, &plateaus), &waiting, accept_queue.as_ref());
 
         /// Pauses that recur.
         stalls: Option<stalls::Stalls> = stalls::find(run, &changes);

@@ -50,7 +50,7 @@ const LESS_WAIT_PART_MAX: f64 = 0.5;
 const PLATEAU_BLOCKS_MIN: usize = 4;
 /// Requests that a limit holds back: one at least, less the error of the estimate.
 const HELD_BACK_MIN: f64 = 0.9;
-/// Share of failed requests on a plateau above which failures explain more than slots do.
+/// Share of failed requests of a block above which it shows failures, and not how many requests are served.
 const FAILED_SHARE_MAX: f64 = 0.20;
 
 /// All plateaus of a run, and the other requests during the first of them.
@@ -462,9 +462,10 @@ fn plateau(response: &LoadResponse) -> Option<Plateau> {
 
 fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock>) -> Option<Plateau> {
     let low = response.low?;
+    blocks.retain(|block| shows_service(block));
     let high = if blocks.len() < PLATEAU_BLOCKS_MIN { None } else { LoadStretch::of(&blocks) }?;
     // Slow seconds that are scattered over the run are no plateau.
-    if !response.has_grown(SLOWER_FACTOR_MIN, high.from, high.to) || high.failed as f64 > FAILED_SHARE_MAX * high.count as f64 {
+    if !response.has_grown(SLOWER_FACTOR_MIN, high.from, high.to) {
         return None;
     }
     blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
@@ -548,8 +549,14 @@ fn pace(limited: &[Plateau], run: &Run) -> Option<Evenness> {
 }
 
 /// The throughput that a tenth of the blocks reaches.
+/// Whether few requests failed. Requests that time out, or are refused, end sooner than they would be served.
+fn shows_service(block: &LoadBlock) -> bool {
+    block.failed as f64 <= FAILED_SHARE_MAX * block.count as f64
+}
+
 fn top_throughput(response: &LoadResponse) -> f64 {
-    quantile(&response.blocks.iter().map(LoadBlock::throughput).collect::<Vec<f64>>(), 0.9)
+    let served = response.blocks.iter().filter(|block| shows_service(block));
+    quantile(&served.map(LoadBlock::throughput).collect::<Vec<f64>>(), 0.9)
 }
 
 /// The service time under low load without the waiting that there is even then, and the relative standard error of this correction.

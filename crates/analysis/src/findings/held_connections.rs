@@ -82,10 +82,10 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
             span,
         )
         .at_level(&held.series, "throughout", number);
-    let found = match &held.accept_queue {
-        Some((first, last, series)) => {
-            let (first, last) = (loadstone_units::number(*first), loadstone_units::number(*last));
-            found.rests_on(format!("connections that waited to be accepted rose from {first} to {last}"), vec![series.clone()], span)
+    let found = match &facts.accept_queue {
+        Some(queue) => {
+            let (first, last) = (loadstone_units::number(queue.first), loadstone_units::number(queue.last));
+            found.rests_on(format!("connections that waited to be accepted rose from {first} to {last}"), vec![queue.series.clone()], span)
         }
         None => found,
     };

@@ -20,6 +20,7 @@ macro_rules! rules {
 }
 
 rules! {
+    accept_queue,
     bandwidth,
     call_ceiling,
     change,

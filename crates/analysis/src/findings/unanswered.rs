@@ -10,6 +10,8 @@
 //!
 //! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is not
 //! released, and the claim lists both. The confidence is medium.
+//!
+//! The rule reports nothing if connections [wait to be accepted](accept-queue.md), since the requests then wait there.
 
 use crate::Confidence;
 use crate::Evidence;
@@ -51,6 +53,10 @@ pub(super) const RULE: Rule = Rule {
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let all = &facts.unanswered;
     let first = all.first()?;
+    // Their connections were never accepted.
+    if facts.accept_queue.is_some() {
+        return None;
+    }
     let names: Vec<&str> = all.iter().map(|unanswered| unanswered.name.as_str()).collect();
     let count: u64 = all.iter().map(|unanswered| unanswered.count).sum();
     let from = all.iter().map(|unanswered| unanswered.from).fold(f64::INFINITY, f64::min);

@@ -91,14 +91,15 @@ fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, l
 
 fn is_limited(facts: &Facts<'_>) -> bool {
     let is_seen = facts.ceiling.is_some() || !facts.plateaus.limited.is_empty();
-    is_seen || facts.generator.grade() == Grade::Invalid || waits_for_cores(facts)
+    is_seen || facts.generator.grade() == Grade::Invalid || waits_for_cores(facts).is_some()
 }
 
-/// Whether threads of an observed process waited for a core, by whose work that may be.
-fn waits_for_cores(facts: &Facts<'_>) -> bool {
+/// An observed process whose threads waited for a core at the top of the load, by whose work that may be, and how many of them did at any time.
+pub(super) fn waits_for_cores<'a>(facts: &'a Facts<'_>) -> Option<(&'a str, f64)> {
     let (from, to) = facts.strain.top_span();
-    let mut waits = facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.waiting.as_ref()?.mean(from, to));
-    waits.any(|threads| threads >= CORE_WAIT_MAX)
+    let processes = facts.path.of_kind(ResourceKind::Process);
+    let waits = processes.filter_map(|process| Some((process.part.observer, process.waiting.as_ref()?.mean(from, to)?)));
+    waits.filter(|(_, threads)| *threads >= CORE_WAIT_MAX).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn all_served(totals: &RunTotals) -> Option<String> {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test whose run lacks the constructed data has failed")]
 
+mod accept_queue;
 mod causes;
 mod changes;
 mod changing_load;

@@ -1,0 +1,71 @@
+//! Servers with a process or thread per connection, of which all are busy: the kernel queues further connections.
+
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
+
+use crate::concluded::{findings, shown};
+use crate::synthetic::{self, SECOND, Slice, counter, gauge};
+
+fn is_reported(found: &[Finding]) -> bool {
+    found.iter().any(|finding| finding.rule == "accept-queue")
+}
+
+/// Three workers with keep-alive: requests on the accepted connections take 260 ms, about ten end per second, and all others wait to be accepted.
+fn prefork(cpu: f64, queued: impl Fn(u64) -> f64) -> Run {
+    let slice = |second: u32| {
+        let asked = 4 + u64::from(second) / 2;
+        Slice::new(second).leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (asked, asked, 10)).requests(
+            "Home",
+            10,
+            260 * 1_000_000,
+        )
+    };
+    let stage = OpenStage::Rate { from: 4.0, to: 34.0, duration_ns: 60 * SECOND, timing: Timing::Even };
+    let mut run =
+        synthetic::run_of(synthetic::plan(LoadProfile::Open { stages: vec![stage] }), (0..60).map(|second| slice(second).done()).collect());
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cpu);
+    gauge("process:80", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| cpu.min(1.0) / 3.0);
+    gauge("process:80", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 4.0);
+    gauge("process:80", "accept_queue").role(Role::AcceptQueue).each_second(&mut run, queued);
+    run
+}
+
+fn growing(second: u64) -> f64 {
+    if second < 5 { 0.0 } else { (second - 5) as f64 + 9.0 }
+}
+
+#[test]
+fn workers_that_are_all_busy_leave_connections_in_the_accept_queue() {
+    let found = findings(&prefork(0.3, growing));
+    let first = &found[0];
+    assert!(first.rule == "accept-queue" && first.confidence == Confidence::High, "{}", shown(&found));
+    assert!(
+        first.claim.starts_with("Connections wait until \"process:80\" accepts them, from 0:06 on and up to 63 at once"),
+        "{}",
+        first.claim
+    );
+    assert!(first.evidence.iter().any(|evidence| evidence.text.contains("its 4 threads")), "{}", shown(&found));
+}
+
+#[test]
+fn a_queue_that_is_as_long_from_the_start_is_reported_too() {
+    let found = findings(&prefork(0.3, |_| 20.0));
+    assert!(is_reported(&found), "{}", shown(&found));
+}
+
+#[test]
+fn connections_that_wait_for_a_moment_are_no_finding() {
+    let moments: [fn(u64) -> f64; 3] = [|_| 0.0, |second| if second % 5 == 0 { 20.0 } else { 0.0 }, |_| 2.0];
+    for queued in moments {
+        let found = findings(&prefork(0.3, queued));
+        assert!(!is_reported(&found), "{}", shown(&found));
+    }
+}
+
+#[test]
+fn workers_that_compute_with_all_cores_are_not_too_few() {
+    let found = findings(&prefork(2.0, growing));
+    assert!(!is_reported(&found), "{}", shown(&found));
+}
