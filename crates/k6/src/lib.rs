@@ -11,6 +11,7 @@ mod ended_run;
 mod environment_notes;
 mod fleet_part;
 mod input;
+mod instance_counts;
 mod load;
 mod modules;
 mod moved_folder;

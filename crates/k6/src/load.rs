@@ -89,7 +89,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let handles_summary = settings.runs_summary && exports.functions.iter().any(|function| function == "handleSummary");
     let summarizes = handles_summary || inputs.exports_summary;
     if summarizes {
-        planned.add_summary_metrics();
+        planned.add_summary_metrics(settings.system_tags.contains("expected_response"));
     }
     let runs = |name: &str, wanted: bool| wanted && exports.functions.iter().any(|function| function == name);
     let around = (runs("setup", settings.runs_setup), runs("teardown", settings.runs_teardown));
@@ -236,6 +236,7 @@ fn network(settings: &K6Settings) -> NetworkOptions {
     NetworkOptions {
         insecure: settings.insecure,
         address_rules: settings.address_rules.clone(),
+        resolution: settings.resolution,
         sources: settings.sources.clone(),
         connect_timeout_ns: Some(CONNECT_TIMEOUT_NS),
         tls: settings.tls.clone(),

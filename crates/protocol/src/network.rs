@@ -84,7 +84,7 @@ impl Network {
         let tls = Tls::all(&options)?;
         let first = Rc::clone(&tls[0]);
         let shared = NetworkState {
-            resolver: Resolver::new(clock.clone(), options.name_servers.clone()),
+            resolver: Resolver::new(clock.clone(), &options),
             clock,
             tls,
             admission: options.connections_per_second.map(|rate| Admission::new(rate, options.position)),

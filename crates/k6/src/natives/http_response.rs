@@ -1,5 +1,7 @@
 //! The response of a request, as the script receives it. `http.ts` builds the object.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use loadstone_metrics::Phases;
 use loadstone_protocol::http::{Exchange, Hops, Request, Response};
@@ -121,6 +123,11 @@ impl AnsweredRequest {
     fn response(&self) -> Option<&Response> {
         self.hops.last.exchange.result.as_ref().ok()
     }
+
+    /// Address and port of the server, or of the proxy before it.
+    fn remote(&self) -> Option<SocketAddr> {
+        self.hops.last.exchange.peer.as_ref()?.address
+    }
 }
 
 #[rquickjs::methods]
@@ -135,6 +142,23 @@ impl AnsweredRequest {
     fn cookies(&self) -> Vec<String> {
         let response = self.response().filter(|response| response.headers.sets_cookies());
         response.map(|response| response.headers.all("set-cookie").map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    fn remote_ip(&self) -> Option<String> {
+        self.remote().map(|address| address.ip().to_string())
+    }
+
+    fn remote_port(&self) -> Option<u16> {
+        self.remote().map(|address| address.port())
+    }
+
+    /// Version and cipher suite, by k6's names.
+    fn tls(&self) -> Option<Vec<String>> {
+        let tls = self.hops.last.exchange.peer.as_ref()?.tls.as_ref()?;
+        // k6 omits the hash in the names of these three suites of TLS 1.2.
+        let is_short = tls.version == "1.2" && tls.cipher_suite.contains("CHACHA20");
+        let suite = if is_short { tls.cipher_suite.trim_end_matches("_SHA256") } else { &tls.cipher_suite };
+        Some(vec![format!("tls{}", tls.version), suite.to_owned()])
     }
 
     fn timings<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {

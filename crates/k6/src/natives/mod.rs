@@ -12,6 +12,7 @@ mod html;
 mod http;
 mod http_response;
 mod in_flight;
+mod jar;
 mod metrics;
 mod redis;
 mod secrets;

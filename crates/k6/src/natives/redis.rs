@@ -142,7 +142,7 @@ impl RedisCommand {
             vu.fail_groups();
             recorder.failed(self.series, &sample, ErrorText { message, cause: None });
         }
-        let tag = vu.tag_of(&[]);
+        let tag = vu.tag_of(&[], &[]);
         for (name, value) in [("data_sent", times.bytes_sent), ("data_received", times.bytes_received)] {
             vu.worker.record_own(&mut recorder, name, value as f64, &tag);
         }
