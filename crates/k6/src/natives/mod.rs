@@ -1,5 +1,6 @@
 //! The Rust half of k6's modules: functions on the hidden object `__k6`, which the TypeScript in `js` uses.
 
+mod client_tls;
 mod crypto;
 mod data;
 mod error_code;
@@ -15,6 +16,7 @@ mod in_flight;
 mod jar;
 mod metrics;
 mod redis;
+mod redis_servers;
 mod secrets;
 mod steps;
 mod subtle;
