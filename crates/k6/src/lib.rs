@@ -15,6 +15,7 @@ mod instance_counts;
 mod load;
 mod modules;
 mod moved_folder;
+mod named_target;
 mod natives;
 mod numbered;
 mod open_connections;
