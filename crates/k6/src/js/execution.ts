@@ -1,6 +1,7 @@
 // The module "k6/execution".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("execution");
 
 const started = Date.now();
 const tags = new Proxy({} as Record<string, string>, {

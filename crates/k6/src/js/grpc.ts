@@ -1,6 +1,7 @@
 // The module "k6/net/grpc".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("digests");
 k6.add("grpc");
 
 const CONNECT_TIMEOUT_MS = 60000;

@@ -1,6 +1,7 @@
 // Parts of "k6/http" that few scripts use: bodies of other types than strings, paths into JSON, cookies, forms. `http.ts` loads them when it needs them.
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("http-parts");
 
 class FileData {
   data: any;

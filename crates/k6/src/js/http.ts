@@ -87,19 +87,18 @@ function prepared(method: string, address: any, body: any, params: any): any {
 }
 
 /** Members that few scripts read: built when they are first read. As in k6, they are members of the response itself. */
-const lazy = (name: string): PropertyDescriptor => {
+const accessors = (name: string): any[] => {
   const define = (response: any, value: any) => {
     Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
     return value;
   };
-  return {
-    enumerable: true,
-    configurable: true,
-    get() { return define(this, Response.sent(this as any)?.[name]() ?? {}); },
-    set(value: any) { define(this, value); },
-  };
+  return [
+    function (this: any) { return define(this, Response.sent(this)?.[name]() ?? {}); },
+    function (this: any, value: any) { define(this, value); },
+  ];
 };
-const LAZY = { headers: lazy("headers"), timings: lazy("timings"), request: lazy("request") };
+// `http_response.rs` defines them, in this order: reading descriptors for each response would cost more than all its other members.
+k6.lazyMembers = ["headers", "timings", "request"].flatMap(accessors);
 
 /** A response of k6. */
 export class Response {
@@ -124,7 +123,6 @@ export class Response {
     this.url = url;
     this.proto = proto;
     this.#sent = sent;
-    Object.defineProperties(this, LAZY);
   }
 
   static sent(response: Response): any {

@@ -12,7 +12,6 @@ use crate::test::Shared;
 use crate::turn::{Turn, uncatchable};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
-    native.set("vu", world.id as f64)?;
     native.set("vuInTest", world.id_in_test as f64)?;
     native.set("options", &*world.options)?;
     native.set("position", Function::new(ctx.clone(), position)?)?;

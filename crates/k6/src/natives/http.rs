@@ -28,10 +28,14 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     native.set("requestPlain", Function::new(ctx.clone(), send_plain)?)?;
     native.set("batch", Function::new(ctx.clone(), batch)?)?;
     native.set("asyncRequest", Function::new(ctx.clone(), send_async)?)?;
+    native.set("throws", Function::new(ctx.clone(), throws)?)
+}
+
+/// What `http-parts.ts` needs.
+pub(super) fn install_parts<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     jar::install(ctx, native)?;
     native.set("resolveUrl", Function::new(ctx.clone(), resolve_url)?)?;
-    native.set("compress", Function::new(ctx.clone(), compress)?)?;
-    native.set("throws", Function::new(ctx.clone(), throws)?)
+    native.set("compress", Function::new(ctx.clone(), compress)?)
 }
 
 /// k6's codes for a URL that has no scheme of HTTP, and for one that cannot be parsed.
@@ -172,7 +176,7 @@ fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<
     if problem.code != UNPARSABLE_URL_CODE {
         record_invalid(&Turn::running(ctx, "requests")?);
     }
-    respond(ctx)?.call((0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
+    respond(ctx, (0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
 }
 
 /// k6 counts it as a failed request that took no time.

@@ -36,7 +36,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     native.set("add", adder(ctx, world)?)?;
     crypto::install(ctx, &native)?;
     data::install(ctx, &native, world)?;
-    execution::install(ctx, &native, world)?;
+    native.set("vu", world.id as f64)?;
     files::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     steps::install(ctx, &native)?;
@@ -54,8 +54,12 @@ fn adder<'js>(ctx: &Ctx<'js>, world: &RealmInputs) -> rquickjs::Result<Function<
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, part: String| {
         let native: Object<'js> = ctx.globals().get("__k6")?;
         match part.as_str() {
+            "data" => data::install_arrays(&ctx, &native, &world),
+            "digests" => crypto::install_digests(&ctx, &native),
+            "execution" => execution::install(&ctx, &native, &world),
             "grpc" => grpc::install(&ctx, &native, &world),
             "html" => html::install(&ctx, &native),
+            "http-parts" => http::install_parts(&ctx, &native),
             "metrics" => metrics::install(&ctx, &native, &world),
             "redis" => redis::install(&ctx, &native),
             "secrets" => secrets::install(&ctx, &native, &world),
