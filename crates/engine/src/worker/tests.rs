@@ -154,8 +154,7 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     };
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
     let leaf_count = leaves.len() as u32;
-    let plan = TestPlan { options: asked.options.clone(), ..TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)) };
-    let plan = Arc::new(plan);
+    let plan = Arc::new(TestPlan { options: asked.options.clone(), ..TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)) });
     let (clock, turns) = (Clock::virtual_time(), Turns::default());
     let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize, IterationNumbers::all()))).collect();
     let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
