@@ -1,5 +1,6 @@
 // Small scripts by the member that they use: the body of the default function, and what precedes it.
 const it = (member, code, more = {}) => ({ member, code, ...more });
+const STREAMS = "import { ReadableStream, CountQueuingStrategy, ReadableStreamDefaultReader } from 'k6/experimental/streams';";
 
 export const CASES = [
   // k6/http: verbs and bodies.
@@ -85,6 +86,11 @@ export const CASES = [
   it("cookieJar.clear and delete", "const jar = http.cookieJar(); jar.set(B, 'a', '1'); jar.set(B, 'b', '2'); jar.delete(B, 'a'); row(jar.cookiesForURL(B)); jar.clear(B); row(jar.cookiesForURL(B));"),
   it("cookies reset per iteration", "row(http.get(B + '/c').json('headers')); http.get(B + '/cookies?a=1');", { top: "export const options = { iterations: 2 };" }),
   it("noCookiesReset", "row(http.get(B + '/c').json('headers')); http.get(B + '/cookies?a=1');", { top: "export const options = { iterations: 2, noCookiesReset: true };" }),
+  it("separate jars", "const [a, b] = [new http.CookieJar(), new http.CookieJar()]; http.get(B + '/cookies?n=1', { jar: a }); b.set(B, 'n', '2'); http.get(B + '/a', { jar: a }); http.get(B + '/b', { jar: b }); http.get(B + '/c', { jar: http.cookieJar() }); http.get(B + '/d', { jar: null }); http.get(B + '/e');"),
+  it("jar with redirects", "const jar = new http.CookieJar(); http.get(B + '/cookies?n=1', { jar }); http.get(B + '/redirect/2', { jar }); http.get(B + '/redirect/1');"),
+  it("jar in batch and asyncRequest", "const jar = new http.CookieJar(); jar.set(B, 'n', '1'); http.batch([['GET', B + '/a', null, { jar }]]); await http.asyncRequest('GET', B + '/b', null, { jar }); http.get(B + '/c');", { async: true }),
+  it("jar of another type", "http.cookieJar().set(B, 'n', '1'); http.get(B + '/a', { jar: {} }); http.get(B + '/b', { jar: 'x' });"),
+  it("jar created at the top level", "http.get(B + '/a', { jar });", { top: "const jar = new http.CookieJar(); jar.set(B, 'n', '1');" }),
   // k6.
   it("check", "row(check({ a: 1 }, { one: (v) => v.a === 1, two: (v) => v.a === 2, three: true, four: 0 }));"),
   it("check with tags", "check(1, { one: true }, { kind: 'x' }); check(1, { one: false });", { top: "export const options = { thresholds: { 'checks{kind:x}': ['rate==1'] } };" }),
@@ -111,6 +117,8 @@ export const CASES = [
   it("exec.vu", "row(exec.vu.idInTest, exec.vu.idInInstance, exec.vu.iterationInScenario, exec.vu.iterationInInstance, __VU, __ITER);", { top: "export const options = { iterations: 2 };" }),
   it("exec.scenario", "row(exec.scenario.name, exec.scenario.executor, exec.scenario.iterationInTest, exec.scenario.iterationInInstance, exec.scenario.startTime > 0, exec.scenario.progress >= 0);"),
   it("exec.instance", "row(exec.instance.vusActive, exec.instance.vusInitialized, exec.instance.iterationsCompleted, exec.instance.iterationsInterrupted, exec.instance.currentTestRunDuration >= 0);", { top: "export const options = { iterations: 2 };" }),
+  it("exec.instance of several VUs", "if (__VU === 1) sleep(0.5); else sleep(0.1); if (__VU === 1) row(exec.instance.vusActive, exec.instance.vusInitialized, exec.instance.iterationsCompleted, exec.instance.iterationsInterrupted);", { top: "export const options = { scenarios: { a: { executor: 'per-vu-iterations', vus: 3, iterations: 1 } } };" }),
+  it("exec.instance interrupted", "if (exec.scenario.name === 'a') sleep(5); else row(exec.instance.vusActive, exec.instance.vusInitialized, exec.instance.iterationsCompleted, exec.instance.iterationsInterrupted);", { top: "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 2, duration: '1s', gracefulStop: '0s' }, b: { executor: 'per-vu-iterations', vus: 1, iterations: 1, startTime: '2s' } } };" }),
   it("exec.vu.tags", "exec.vu.tags.kind = 'x'; http.get(B + '/a'); delete exec.vu.tags.kind; http.get(B + '/b'); row(Object.keys(exec.vu.tags).sort());", { top: "export const options = { thresholds: { 'http_reqs{kind:x}': ['count==1'] } };" }),
   it("exec.vu.metrics.tags", "exec.vu.metrics.tags.kind = 'x'; http.get(B + '/a'); row(exec.vu.metrics.tags.kind);", { top: "export const options = { thresholds: { 'http_reqs{kind:x}': ['count==1'] } };" }),
   it("exec.test.abort", "http.get(B + '/a'); exec.test.abort('enough'); http.get(B + '/b');"),
@@ -139,6 +147,14 @@ export const CASES = [
   // k6/html.
   it("html selections", "const d = parseHTML('<ul><li class=\"a\">1</li><li>2</li></ul>'); row(d.find('li').size(), d.find('.a').next().text(), d.find('li').last().text(), d.find('ul').html());"),
   it("html elements", "const e = parseHTML('<a id=\"x\" href=\"/p?q=1\">t</a>').find('a').get(0); row(e.id(), e.href(), e.textContent(), e.nodeName());"),
+  // k6/experimental/streams.
+  it("streams that pull", "let n = 0; const s = new ReadableStream({ pull(c) { c.enqueue(n++); if (n === 3) c.close(); } }, new CountQueuingStrategy({ highWaterMark: 2 })); const r = s.getReader(); const got = []; for (let part; !(part = await r.read()).done;) got.push(part.value); row(got, s.locked, await r.closed); r.releaseLock(); row(s.locked);", { async: true, top: STREAMS }),
+  it("streams that start", "const s = new ReadableStream({ start(c) { row(c.desiredSize); c.enqueue(1); c.enqueue({ a: 1 }); row(c.desiredSize); c.close(); row(thrown(() => c.enqueue(2)), thrown(() => c.close())); } }); row(s.locked); const r = s.getReader(); row(thrown(() => s.getReader()), await r.read(), await r.read(), await r.read());", { async: true, top: STREAMS }),
+  it("streams with sizes", "const s = new ReadableStream({ start(c) { c.enqueue('abc'); row(c.desiredSize); } }, { highWaterMark: 10, size: (text) => text.length }); row(await s.getReader().read(), thrown(() => new ReadableStream({}, { highWaterMark: -1 })), thrown(() => new CountQueuingStrategy()), new CountQueuingStrategy({ highWaterMark: 3 }).highWaterMark);", { async: true, top: STREAMS }),
+  it("streams that fail", "const failed = async (make) => { try { await make().getReader().read(); return 'no error'; } catch (error) { return error.message ?? error; } }; row(await failed(() => new ReadableStream({ start(c) { c.error(new Error('bad')); } })), await failed(() => new ReadableStream({ pull() { throw new Error('pull'); } })), await failed(() => new ReadableStream({ start: () => Promise.reject(new Error('start')) })), await failed(() => new ReadableStream({ type: 'x' })));", { async: true, top: STREAMS }),
+  it("streams that are cancelled", "const s = new ReadableStream({ pull(c) { c.enqueue('x'); }, cancel(reason) { row('cancelled', reason); } }); row(await s.cancel('why'), await s.getReader().read()); const t = new ReadableStream(); const r = t.getReader(); try { await t.cancel(); } catch (error) { row(error.name, error.message); } row(await r.cancel());", { async: true, top: STREAMS }),
+  it("streams with a timer", "const s = new ReadableStream({ start(c) { setTimeout(() => { c.enqueue('late'); c.close(); }, 20); } }); const r = s.getReader(); row(await Promise.all([r.read(), r.read()]));", { async: true, top: STREAMS }),
+  it("readers that are released", "const r = new ReadableStream({ start(c) { c.close(); } }).getReader(); r.releaseLock(); for (const use of [() => r.read(), () => r.closed]) try { await use(); } catch (error) { row(error.name, error.message); } row(new ReadableStreamDefaultReader(new ReadableStream()) !== null);", { async: true, top: STREAMS }),
   // Life cycle and globals.
   it("setup data", "row(data); data.n = 5;", { top: "export const options = { iterations: 2 }; export function setup() { return { n: 1, list: [1] }; } export function teardown(data) { row('down', data); }" }),
   it("setup sends requests", "row(data);", { top: "export function setup() { return http.get(B + '/json').json('id'); } export function teardown() { http.del(B + '/x'); }" }),
@@ -157,6 +173,18 @@ export const CASES = [
   // Executors and thresholds.
   it("shared-iterations", "http.get(B + '/x');", { top: "export const options = { vus: 2, iterations: 5 };" }),
   it("per-vu-iterations", "http.get(B + '/x');", { top: "export const options = { scenarios: { a: { executor: 'per-vu-iterations', vus: 2, iterations: 3 } } };" }),
+  it("ramping-vus with gracefulRampDown", "http.get(B + '/begin/' + __VU); sleep(3); http.get(B + '/end/' + __VU);", { sorted: true, top: "export const options = { scenarios: { a: { executor: 'ramping-vus', startVUs: 2, stages: [{ duration: '1s', target: 0 }], gracefulRampDown: '500ms' } } };" }),
+  it("ramping-vus without gracefulRampDown", "http.get(B + '/begin/' + __VU); sleep(2); http.get(B + '/end/' + __VU);", { sorted: true, top: "export const options = { scenarios: { a: { executor: 'ramping-vus', startVUs: 2, stages: [{ duration: '1s', target: 0 }] } } };" }),
+  it("ramping-vus with a jump to zero", "http.get(B + '/begin/' + __VU); sleep(2.5); http.get(B + '/end/' + __VU);", { sorted: true, top: "export const options = { scenarios: { a: { executor: 'ramping-vus', startVUs: 2, stages: [{ duration: '1s', target: 2 }, { duration: '0s', target: 0 }], gracefulRampDown: '200ms' } } };" }),
+  it("ramping-vus with a grace in a ramp up", "http.get(B + '/begin/' + __VU); sleep(2.2); http.get(B + '/end/' + __VU);", { sorted: true, top: "export const options = { scenarios: { a: { executor: 'ramping-vus', startVUs: 2, stages: [{ duration: '1s', target: 2 }, { duration: '0s', target: 1 }, { duration: '2s', target: 1 }], gracefulRampDown: '0s' } } };" }),
+  it("option systemTags", "http.get(B + '/x', { tags: { kind: 'x' } }); check(1, { c: true }); row(exec.vu.tags, exec.test.options.systemTags);", { top: "export const options = { systemTags: ['status', 'vu', 'check', 'nonsense'], thresholds: { 'http_reqs{status:200}': ['count>0'], 'http_reqs{method:GET}': ['count>0'], 'http_reqs{kind:x}': ['count>0'], 'checks{check:c}': ['rate==1'], 'http_reqs{vu:1}': ['count>0'] } };" }),
+  it("option systemTags empty", "group('g', () => http.get(B + '/x')); row(exec.vu.tags, exec.test.options.systemTags);", { top: "export const options = { systemTags: [], thresholds: { 'http_reqs{status:200}': ['count>0'], 'http_reqs{group:::g}': ['count>0'] } };" }),
+  it("option systemTags by default", "http.get(B + '/x'); row(exec.test.options.systemTags);", { top: "export const options = { thresholds: { 'http_reqs{ip:127.0.0.1}': ['count>0'], 'http_reqs{vu:1}': ['count>0'], 'http_reqs{iter:0}': ['count>0'], 'http_reqs{proto:HTTP/1.1}': ['count>0'] } };" }),
+  it("option systemTags with ip", "http.get(B + '/x');", { top: "export const options = { systemTags: ['ip'], thresholds: { 'http_reqs{ip:127.0.0.1}': ['count==1'], 'http_reqs{name:x}': ['count==0'] } };" }),
+  it("option systemTags wrong", "http.get(B + '/x');", { top: "export const options = { systemTags: 5 };" }),
+  it("option dns", "row(http.get(B.replace('127.0.0.1', 'localhost') + '/x').remote_ip, http.get('http://no-such-host.invalid/').error_code);", { top: "export const options = { dns: { ttl: '0', select: 'first', policy: 'preferIPv4' } };" }),
+  it("option dns without an address", "row(http.get(B.replace('127.0.0.1', 'localhost') + '/x').status, http.get(B + '/y').status);", { top: "export const options = { dns: { ttl: 'inf', select: 'roundRobin', policy: 'onlyIPv6' } };" }),
+  it("option dns wrong", "http.get(B + '/x');", { top: "export const options = { dns: { select: 'best' } };" }),
   it("two scenarios with exec", "http.get(B + '/default');", {
     top: "export const options = { scenarios: { a: { executor: 'shared-iterations', iterations: 2, exec: 'one', env: { W: 'w' }, tags: { t: '1' } }, b: { executor: 'shared-iterations', iterations: 1, startTime: '1s' } }, thresholds: { 'iterations{scenario:a}': ['count==2'], 'http_reqs{t:1}': ['count==2'] } }; export function one() { http.get(B + '/one' + __ENV.W); }",
     sorted: true,
@@ -183,7 +211,6 @@ const MASKED = "the same request; Loadstone masks cookies and credentials in wha
 
 /** Differences that are intended, by member. */
 export const EXPLAINED = {
-  "http.CookieJar": "not supported: a VU has one jar, and `new CookieJar()` fails with a message",
   "params.cookies": MASKED,
   "params.cookies replace": MASKED,
   "credentials encoded in URL": MASKED,
@@ -191,11 +218,10 @@ export const EXPLAINED = {
   noCookiesReset: MASKED,
   "params.cookies and jar": "Loadstone sends a cookie of the call in place of one with the same name in the jar; k6 sends both",
   "params.compression": "the same data; the compressors differ by a few bytes",
-  "response members": "methods are on the prototype, and `remote_ip`, `remote_port`, `tls_version`, `tls_cipher_suite` are not supported",
+  "response members": "methods and the members of the connection are on the prototype",
   "response.status_text": "Loadstone shows the standard reason phrase, k6 the server's",
-  "response.proto and remote": "not supported: `remote_ip` fails with a message",
   "Trend percentile of few values": "thresholds of Loadstone take the nearest rank; k6 interpolates between two values",
-  "exec.instance": "not supported: `vusActive` and the other counts fail with a message",
+  "exec.instance interrupted": "`vusInitialized`: each scenario has its own VUs, where k6 uses those of an earlier scenario again",
   "exec.test.abort": "k6 counts the aborted iteration as ended",
   "crypto hashes": "not supported: `md4` and `ripemd160` fail with a message",
   "constant-arrival-rate": "Loadstone starts exactly rate × duration iterations; k6 may start one more",

@@ -1,9 +1,12 @@
 //! Closed load: a number of users, each in a loop of iterations.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::select;
 use loadstone_metrics::Nanos;
 use loadstone_plan::{ClosedStage, IterationSplit};
 
@@ -13,6 +16,7 @@ use crate::level::UserLevel;
 use crate::messages::{IterationNumbers, LeafShared};
 use crate::tasks::{Spawner, Tasks};
 use crate::user::{UserFactory, VirtualUser};
+use crate::wakeup::Wakeup;
 
 /// How many more iterations a user may run.
 pub(crate) enum Quota {
@@ -42,6 +46,8 @@ struct UserLoops<C: UserFactory> {
     leaf: Rc<ActiveLeaf<C>>,
     /// By local index. A user that the level no longer includes leaves after its iteration.
     users: RefCell<Vec<Rc<LoopingUser>>>,
+    /// Users that the level has removed, in that order, if their iterations have a time limit.
+    removed: RefCell<VecDeque<Removal>>,
     level: Cell<usize>,
     present: Cell<u64>,
     /// Numbers the leaf's iterations over all workers without gaps. This costs one atomic add per iteration of closed load.
@@ -54,6 +60,15 @@ struct UserLoops<C: UserFactory> {
 struct LoopingUser {
     wanted: Cell<bool>,
     present: Cell<bool>,
+    /// When its iteration is interrupted, once the level has removed it.
+    deadline: Cell<Nanos>,
+    interruption: Wakeup,
+}
+
+/// A user that the level has removed.
+struct Removal {
+    index: usize,
+    deadline: Nanos,
 }
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
@@ -95,21 +110,27 @@ pub(crate) async fn run_iterations<C: UserFactory>(
 async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
     let leaf = Rc::clone(&loops.leaf);
     let mut factor = 1.0f64;
+    let users = |level: u64, factor: f64| (level as f64 * factor).round() as u64;
     while !leaf.is_stopping() && !leaf.halted.get() {
         if let Some((_, latest)) = leaf.scales.borrow_mut().drain(..).next_back() {
             factor = latest;
         }
         let reading = level.at(leaf.now().saturating_sub(leaf.begin));
-        let Some(until) = reading.until_ns else { break };
-        let next_handover = loops.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
-        leaf.wait_until(next_handover.map_or(leaf.begin + until, |at| at.min(leaf.begin + until))).await;
+        let Some(until) = reading.until_ns else {
+            loops.set_level(users(level.last(), factor), || Quota::Unlimited);
+            break;
+        };
+        let next_handover = loops.set_level(users(reading.users, factor), || Quota::Unlimited);
+        let next_interruption = loops.interrupt_removed();
+        leaf.wait_until([next_handover, next_interruption].into_iter().flatten().fold(leaf.begin + until, Nanos::min)).await;
     }
     loops.wind_down().await;
 }
 
 impl<C: UserFactory> UserLoops<C> {
     fn new(leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, tasks: &Tasks) -> Rc<Self> {
-        Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), shared, spawner: tasks.spawner() })
+        let (users, removed, spawner) = (RefCell::default(), RefCell::default(), tasks.spawner());
+        Rc::new(Self { leaf, users, removed, level: Cell::new(0), present: Cell::new(0), shared, spawner })
     }
 
     /// Sets the level of all workers together to `users`. This worker runs its share of them, and its share of those of lost workers. Returns when
@@ -136,10 +157,33 @@ impl<C: UserFactory> UserLoops<C> {
                 self.spawner.spawn(run_user(Rc::clone(self), Rc::clone(user), quota()));
             }
         }
-        for user in slots.iter().take(level).skip(mine as usize) {
+        for (index, user) in slots.iter().enumerate().take(level).skip(mine as usize) {
             user.wanted.set(false);
+            if let Some(grace) = self.leaf.run.graceful_ramp_down_ns {
+                let deadline = now.saturating_add(grace);
+                user.deadline.set(deadline);
+                self.removed.borrow_mut().push_back(Removal { index, deadline });
+            }
         }
         handovers.get(begun).filter(|_| !is_of_users).map(|handover| handover.from)
+    }
+
+    /// Interrupts users that were removed and whose iterations have had their time. Returns when the next one is due.
+    fn interrupt_removed(&self) -> Option<Nanos> {
+        let (mut slots, mut removed) = (self.users.borrow_mut(), self.removed.borrow_mut());
+        while let Some(Removal { index, deadline }) = removed.front() {
+            if *deadline > self.leaf.now() {
+                return Some(*deadline);
+            }
+            // A user that has come back since then, or was removed again, stays.
+            let user = &mut slots[*index];
+            if !user.wanted.get() && user.present.get() && user.deadline.get() == *deadline {
+                // The place is free at once, for a user that the level adds before this one has left.
+                std::mem::take(user).interruption.wake();
+            }
+            removed.pop_front();
+        }
+        None
     }
 
     /// Waits for running iterations, at most for the graceful stop.
@@ -149,14 +193,29 @@ impl<C: UserFactory> UserLoops<C> {
         leaf.context.recorder.borrow_mut().leaf(leaf.number).users_asked = 0;
         let deadline = leaf.now() + leaf.graceful_stop_ns;
         while self.present.get() > 0 && !leaf.halted.get() && leaf.now() < deadline {
-            leaf.wait_until(deadline).await;
+            let next_interruption = self.interrupt_removed();
+            leaf.wait_until(next_interruption.map_or(deadline, |at| deadline.min(at))).await;
         }
     }
 }
 
-/// The task of one user: one iteration after another, while the level includes it and its quota lasts.
-async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, mut quota: Quota) {
-    let leaf = Rc::clone(&loops.leaf);
+/// The task of one user.
+async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, quota: Quota) {
+    let leaf = &loops.leaf;
+    let iterations = iterate(&loops, &slot, quota);
+    match leaf.run.graceful_ramp_down_ns {
+        // An interrupted iteration is dropped.
+        Some(_) => _ = select(pin!(iterations), pin!(slot.interruption.wait())).await,
+        None => iterations.await,
+    }
+    slot.present.set(false);
+    loops.present.set(loops.present.get() - 1);
+    leaf.changed.wake();
+}
+
+/// One iteration after another, while the level includes the user and its quota lasts.
+async fn iterate<C: UserFactory>(loops: &UserLoops<C>, slot: &LoopingUser, mut quota: Quota) {
+    let leaf = &loops.leaf;
     let Some(mut user) = leaf.new_user() else { return };
     let can_go_on = user.begin(leaf.outside_iteration()).await;
     // The end of an iteration is the start of the next.
@@ -177,7 +236,4 @@ async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>
     if can_go_on {
         user.finish(leaf.outside_iteration()).await;
     }
-    slot.present.set(false);
-    loops.present.set(loops.present.get() - 1);
-    leaf.changed.wake();
 }

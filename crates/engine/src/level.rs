@@ -22,6 +22,11 @@ impl UserLevel {
         Self { stages: stages.to_vec() }
     }
 
+    /// The level at the end.
+    pub fn last(&self) -> u64 {
+        self.stages.last().map_or(0, |stage| stage.to)
+    }
+
     /// The level at an offset. On a ramp up, the first new user starts at once and the others follow at even intervals. On a ramp down, the last user
     /// leaves at the ramp's end.
     pub fn at(&self, offset_ns: Nanos) -> LevelReading {

@@ -6,7 +6,7 @@ use crate::input::sets_option;
 
 /// Variables of k6 without effect, by the start of their names.
 /// Source: the variables that the code of k6 1.3 and its outputs reads.
-const KNOWN_STARTS: [&str; 39] = [
+const KNOWN_STARTS: [&str; 37] = [
     "K6_AUTO_EXTENSION_RESOLUTION",
     "K6_BINARY_PROVISIONING",
     "K6_BROWSER_",
@@ -16,7 +16,6 @@ const KNOWN_STARTS: [&str; 39] = [
     "K6_CONFIG",
     "K6_CONSOLE_OUTPUT",
     "K6_CSV_",
-    "K6_DNS",
     "K6_ENABLE_COMMUNITY_EXTENSIONS",
     "K6_EXIT_ON_RUNNING",
     "K6_HOSTS",
@@ -39,7 +38,6 @@ const KNOWN_STARTS: [&str; 39] = [
     "K6_STATSD_",
     "K6_SUMMARY_EXPORT",
     "K6_SUMMARY_MODE",
-    "K6_SYSTEM_TAGS",
     "K6_THRESHOLDS",
     "K6_TLSAUTH",
     "K6_TLS_CIPHER_SUITES",

@@ -40,7 +40,9 @@ const NUMBERS: [(&str, &str); 6] = [
     ("K6_MAX_REDIRECTS", "maxRedirects"),
     ("K6_RPS", "rps"),
 ];
-const STRINGS: [(&str, &str); 9] = [
+const STRINGS: [(&str, &str); 11] = [
+    ("K6_DNS", "dns"),
+    ("K6_SYSTEM_TAGS", "systemTags"),
     ("K6_BLACKLIST_IPS", "blacklistIPs"),
     ("K6_BLOCK_HOSTNAMES", "blockHostnames"),
     ("K6_LOCAL_IPS", "localIPs"),

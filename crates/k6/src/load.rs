@@ -17,6 +17,7 @@ use serde_json::Map;
 use crate::environment_notes::environment_notes;
 use crate::input::K6Inputs;
 use crate::modules::{GUEST, NoRemoteModules};
+use crate::named_target::named_target;
 use crate::options::{self, K6Settings, OptionError, Planned};
 use crate::rate_limit::RequestRateLimit;
 use crate::realm::K6Realm;
@@ -89,7 +90,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
     let handles_summary = settings.runs_summary && exports.functions.iter().any(|function| function == "handleSummary");
     let summarizes = handles_summary || inputs.exports_summary;
     if summarizes {
-        planned.add_summary_metrics();
+        planned.add_summary_metrics(settings.system_tags.contains("expected_response"));
     }
     let runs = |name: &str, wanted: bool| wanted && exports.functions.iter().any(|function| function == name);
     let around = (runs("setup", settings.runs_setup), runs("teardown", settings.runs_teardown));
@@ -205,6 +206,7 @@ fn plan(
         metrics,
         options: RunOptions { seed: inputs.seed.unwrap_or(defaults.seed), request_timeout_ns: REQUEST_TIMEOUT_NS, ..defaults },
         secrets: secrets(program, inputs),
+        named_target: named_target(values_read(program, inputs).map(String::as_str), program.source_files().map(|(_, text)| text)),
         language: TestLanguage::K6,
         ..TestPlan::new(name, names, load)
     }
@@ -223,10 +225,14 @@ fn secrets(program: &Program, inputs: &K6Inputs) -> Secrets {
     secrets
 }
 
+/// The values of the variables that the script reads.
+fn values_read<'i>(program: &Program, inputs: &'i K6Inputs) -> impl Iterator<Item = &'i String> {
+    inputs.variables.iter().filter(|(name, _)| program.contains_word(name)).map(|(_, value)| value)
+}
+
 /// The hosts that the script, a variable that it reads, or a file that it opens names, and those that the user permits.
 fn allowed_hosts(program: &Program, inputs: &K6Inputs, opened: Vec<HostPattern>) -> AllowedHosts {
-    let read = inputs.variables.iter().filter(|(name, _)| program.contains_word(name));
-    let of_variables = read.flat_map(|(_, value)| hosts_in(value));
+    let of_variables = values_read(program, inputs).flat_map(|value| hosts_in(value));
     AllowedHosts::only(program.hosts_in_text().chain(of_variables).chain(opened).chain(inputs.permissions.net.iter().cloned()))
 }
 
@@ -236,6 +242,7 @@ fn network(settings: &K6Settings) -> NetworkOptions {
     NetworkOptions {
         insecure: settings.insecure,
         address_rules: settings.address_rules.clone(),
+        resolution: settings.resolution,
         sources: settings.sources.clone(),
         connect_timeout_ns: Some(CONNECT_TIMEOUT_NS),
         tls: settings.tls.clone(),

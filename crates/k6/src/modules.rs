@@ -26,6 +26,7 @@ const OWN: &[(&str, &str)] = &[
     ("k6/experimental/fs", include_str!("js/fs.ts")),
     ("k6/experimental/csv", include_str!("js/csv.ts")),
     ("k6/experimental/redis", include_str!("js/redis.ts")),
+    ("k6/experimental/streams", include_str!("js/streams.ts")),
     ("k6/options", ""),
     ("jslib:k6-summary", include_str!("js/k6-summary.ts")),
     ("jslib:k6-utils", include_str!("js/k6-utils.ts")),

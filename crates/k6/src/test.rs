@@ -10,6 +10,7 @@ use loadstone_protocol::NetworkOptions;
 use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
+use crate::instance_counts::WorkerCounts;
 use crate::moved_folder::MovedFolder;
 use crate::options::{K6Scenario, K6Settings, PlannedMetric, Stripe, SubMetric};
 use crate::rate_limit::RequestRateLimit;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) arrays: Mutex<HashMap<String, Arc<Vec<Box<str>>>>>,
     /// Services of `.proto` files, by path.
     pub(crate) protos: Mutex<HashMap<String, GuestProtos>>,
+    /// Counts for `exec.instance`, for each worker.
+    pub(crate) counts: Mutex<Vec<Arc<WorkerCounts>>>,
     /// Checks by group, for each worker.
     pub(crate) steps: Mutex<Vec<Arc<Mutex<StepCounts>>>>,
     pub(crate) secret_sources: Vec<SecretSource>,

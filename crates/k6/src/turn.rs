@@ -232,7 +232,7 @@ impl Turn {
         if interruption.is_none() {
             let ms = (now - group.began) as f64 / 1e6;
             let of_call = [("group", group.path.as_str().into())];
-            let tag = self.vu.tag_of(&of_call);
+            let tag = self.vu.tag_of(&of_call, &[]);
             self.vu.worker.record_own(&mut recorder, "group_duration", ms, &tag);
         }
     }
@@ -252,7 +252,7 @@ pub(crate) fn uncatchable(ctx: &Ctx<'_>) -> rquickjs::Error {
 }
 
 /// A tag known from the call, before those of the VU.
-type CallTag<'t> = (&'t str, std::borrow::Cow<'t, str>);
+pub(crate) type CallTag<'t> = (&'t str, std::borrow::Cow<'t, str>);
 
 impl VuState {
     pub(crate) fn new(worker: Rc<Worker>, id: u64, session: HttpSession, suspender: VuSuspender) -> Self {
@@ -327,22 +327,26 @@ impl VuState {
         self.failed_in_row.get()
     }
 
-    /// The value of a tag: of the call, the VU, or the running scenario.
-    pub(crate) fn tag_of<'t>(&'t self, of_call: &'t [CallTag<'t>]) -> impl Fn(&str) -> Option<std::borrow::Cow<'t, str>> {
+    /// The value of a tag: of the call, of the VU, or one that k6 adds (`of_system`), if the option `systemTags` has it.
+    pub(crate) fn tag_of<'t>(
+        &'t self,
+        of_system: &'t [CallTag<'t>],
+        of_call: &'t [CallTag<'t>],
+    ) -> impl Fn(&str) -> Option<std::borrow::Cow<'t, str>> {
+        let value_in =
+            |tags: &'t [CallTag<'t>], name: &str| tags.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         move |name: &str| {
-            if let Some((_, value)) = of_call.iter().rev().find(|(known, _)| *known == name) {
-                return Some(value.clone());
+            if let Some(value) = value_in(of_call, name).or_else(|| self.tags.borrow().get(name).map(|value| value.clone().into())) {
+                return Some(value);
             }
-            if let Some(value) = self.tags.borrow().get(name) {
-                return Some(value.clone().into());
+            if !self.worker.test.settings.system_tags.contains(name) {
+                return None;
             }
-            match name {
+            value_in(of_system, name).or_else(|| match name {
                 "scenario" => self.scenario().map(|scenario| scenario.name.clone().into()),
                 "group" => Some(self.group_path().into()),
-                "vu" => Some(self.id.to_string().into()),
-                "iter" => self.running.borrow().as_ref().map(|running| running.number.to_string().into()),
                 _ => None,
-            }
+            })
         }
     }
 
@@ -379,6 +383,9 @@ impl VuState {
         let now = self.worker.clock.now();
         self.begin_slice();
         let due = Cell::new(iteration.open.then_some(iteration.arrival.scheduled));
+        if let ScriptPart::Scenario(_) = part {
+            self.worker.counts.iteration_began();
+        }
         *self.running.borrow_mut() = Some(CurrentIteration { iteration, part, began: now, number, number_in_scenario, due });
         if self.worker.test.settings.resets_cookies {
             self.session.clear_cookies();
@@ -389,12 +396,15 @@ impl VuState {
     }
 
     /// It has ended. Groups and connections that the script has not left were interrupted.
-    pub(crate) fn end(self: &Rc<Self>) {
+    pub(crate) fn end(self: &Rc<Self>, was_interrupted: bool) {
         self.operations.clear();
         self.connections.close();
         let turn = Turn { vu: Rc::clone(self) };
         while !self.groups.borrow().is_empty() {
             turn.leave_group_as(Some(Outcome::Interrupted));
+        }
+        if self.scenario().is_some() {
+            self.worker.counts.iteration_ended(was_interrupted);
         }
         *self.running.borrow_mut() = None;
     }

@@ -63,8 +63,22 @@ impl K6User {
                 .help("use fewer VUs, or raise vm.max_map_count: a VU needs two mappings")
         })?;
         match coroutine.resume(Resume::Poll, None) {
-            Some(Suspension::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
+            Some(Suspension::Idle(_)) => {
+                // As in k6, the VU of the set-up and tear-down, 0, does not count.
+                if id > 0 {
+                    worker.counts.vu_created();
+                }
+                Ok(Self { coroutine, worker: Rc::clone(worker), id })
+            }
             _ => Err(problem.take().unwrap_or_else(|| ScriptError::new(format!("VU {id} could not be initialised")))),
+        }
+    }
+}
+
+impl Drop for K6User {
+    fn drop(&mut self) {
+        if self.id > 0 {
+            self.worker.counts.vu_dropped();
         }
     }
 }
@@ -83,7 +97,7 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         let part = work.part;
         vu.begin(work);
         let end = realm.enter(|ctx, exports| VuIteration { ctx, exports, vu: &vu, realm: &realm, part }.run());
-        vu.end();
+        vu.end(matches!(end, IterationEnd::Ended(Outcome::Interrupted)));
         iterations += 1;
         if iterations.is_multiple_of(ITERATIONS_PER_COLLECTION) {
             realm.collect();
@@ -170,7 +184,7 @@ impl<'js> VuIteration<'_, 'js> {
     fn measure(&self, began: u64) {
         let worker = &self.vu.worker;
         let ms = (worker.clock.now() - began) as f64 / 1e6;
-        let tag = self.vu.tag_of(&[]);
+        let tag = self.vu.tag_of(&[], &[]);
         let mut recorder = worker.recorder_at_end();
         worker.record_own(&mut recorder, "iterations", 1.0, &tag);
         worker.record_own(&mut recorder, "iteration_duration", ms, &tag);

@@ -13,6 +13,7 @@ use loadstone_protocol::Network;
 use loadstone_secrets::LearntCredentials;
 use url::Url;
 
+use crate::instance_counts::WorkerCounts;
 use crate::options::PlannedMetric;
 use crate::sinks::K6Sinks;
 use crate::step_counts::StepCounts;
@@ -38,6 +39,7 @@ pub(crate) struct Worker {
     known: RefCell<KnownSeries>,
     /// Only this worker writes to it during the run, so the lock is free.
     steps: Arc<Mutex<StepCounts>>,
+    pub(crate) counts: Arc<WorkerCounts>,
 }
 
 /// By group, then by name.
@@ -59,9 +61,13 @@ impl Worker {
         if let Ok(mut all) = test.shared.steps.lock() {
             all.push(Arc::clone(&steps));
         }
+        let counts = Arc::<WorkerCounts>::default();
+        if let Ok(mut all) = test.shared.counts.lock() {
+            all.push(Arc::clone(&counts));
+        }
         let records_requests = test.metric_numbers.keys().any(|name| name.starts_with("http_req") || name.starts_with("data_"));
         let (learnt, urls, known) = (LearntCredentials::default(), RefCell::default(), RefCell::default());
-        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, no_group: "".into(), known, steps }
+        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, no_group: "".into(), known, steps, counts }
     }
 
     /// Keeps a parsed URL for later requests.
@@ -80,6 +86,8 @@ impl Worker {
     /// Counts groups and checks, if a summary will need them.
     pub(crate) fn count_steps(&self, count: impl FnOnce(&mut StepCounts)) {
         if self.test.summarizes
+            // As in k6, the summary has checks and groups by their tags.
+            && self.test.settings.system_tags.contains("group")
             && let Ok(mut steps) = self.steps.lock()
         {
             count(&mut steps);

@@ -43,6 +43,9 @@ pub struct ScenarioRun {
     pub users_max: Option<u64>,
     /// Overrides [`crate::RunOptions::graceful_stop_ns`] for this leaf.
     pub graceful_stop_ns: Option<u64>,
+    /// How long the running iteration of a user may go on after a closed profile has removed that user. Nanoseconds. `None`: until it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graceful_ramp_down_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "RunRole::is_load")]
     pub role: RunRole,
     /// Delay between the leaf's turn and its start. Nanoseconds.
@@ -53,7 +56,15 @@ pub struct ScenarioRun {
 impl ScenarioRun {
     /// A leaf with the default limit on its users and the run's graceful stop.
     pub fn new(scenario: ScenarioId, profile: LoadProfile) -> Self {
-        Self { scenario, profile, users_max: None, graceful_stop_ns: None, role: RunRole::Load, start_after_ns: 0 }
+        Self {
+            scenario,
+            profile,
+            users_max: None,
+            graceful_stop_ns: None,
+            graceful_ramp_down_ns: None,
+            role: RunRole::Load,
+            start_after_ns: 0,
+        }
     }
 
     /// Number of concurrent users that the profile is certain to need. In open load the target's response times decide it, except for

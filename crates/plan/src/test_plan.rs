@@ -38,6 +38,9 @@ pub struct TestPlan {
     pub name: String,
     /// Base URL that relative request paths are resolved against.
     pub target: Option<String>,
+    /// The service that a test without a target names, if it names only one: `http://shop.test:8080`. For advice, since a script may compute URLs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_target: Option<String>,
     pub parameters: Vec<Parameter>,
     /// Indexed by [`ScenarioId`].
     pub scenarios: Vec<Scenario>,
@@ -76,6 +79,7 @@ impl TestPlan {
         Self {
             name: name.into(),
             target: None,
+            named_target: None,
             parameters: Vec::new(),
             scenarios: scenarios.into_iter().map(|name| Scenario { name: name.into() }).collect(),
             load,

@@ -5,25 +5,31 @@ use std::rc::Rc;
 use loadstone_metrics::clock::Timer;
 
 use crate::network::Network;
+use crate::peer::ConnectionPeer;
 use crate::stream::NetworkStream;
 
 /// Counts a connection as open as long as the value exists.
 #[derive(Debug)]
 pub(crate) struct Counted {
     network: Rc<Network>,
+    peer: Rc<ConnectionPeer>,
 }
 
 impl Counted {
-    fn new(network: &Rc<Network>) -> Self {
+    fn new(network: &Rc<Network>, peer: ConnectionPeer) -> Self {
         network.count(|counts| {
             counts.open += 1;
             counts.opened += 1;
         });
-        Self { network: Rc::clone(network) }
+        Self { network: Rc::clone(network), peer: Rc::new(peer) }
     }
 
     pub(crate) fn network(&self) -> &Rc<Network> {
         &self.network
+    }
+
+    pub(crate) fn peer(&self) -> Rc<ConnectionPeer> {
+        Rc::clone(&self.peer)
     }
 }
 
@@ -46,7 +52,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(network: &Rc<Network>, stream: NetworkStream, timer: Timer) -> Box<Self> {
-        Box::new(Self { stream, timer, may_be_late: false, counted: Counted::new(network) })
+        let counted = Counted::new(network, ConnectionPeer::of(&stream));
+        Box::new(Self { stream, timer, may_be_late: false, counted })
     }
 
     /// Sets whether its reads take the kernel's timestamp from now on. The delay with which this program noticed the connection counts where its

@@ -16,12 +16,14 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use loadstone_metrics::clock::Clock;
+use loadstone_metrics::clock::{Clock, wall_ns};
 use loadstone_metrics::{Nanos, Outcome};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::failure::{Failure, FailureDetail};
+use crate::name_resolution::AddressChooser;
+use crate::options::NetworkOptions;
 
 /// How long an address that failed is tried last.
 const SHUNNED_MAX_NS: u64 = 5_000_000_000;
@@ -39,6 +41,8 @@ pub(crate) struct Resolver {
     clock: Clock,
     /// Used instead of the machine's name servers, if there are any.
     name_servers: Vec<SocketAddr>,
+    /// Selects one address, if the test decides how.
+    chooser: Option<AddressChooser>,
     dns: OnceCell<Option<TokioResolver>>,
     /// The runtime of look-ups. `None`: its thread could not be started.
     thread: OnceCell<Option<ResolverThread>>,
@@ -48,19 +52,41 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub(crate) fn new(clock: Clock, name_servers: Vec<SocketAddr>) -> Self {
-        Self { clock, name_servers, dns: OnceCell::new(), thread: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
+    pub(crate) fn new(clock: Clock, options: &NetworkOptions) -> Self {
+        let seed = u64::from(options.position.worker).wrapping_add(wall_ns());
+        Self {
+            clock,
+            name_servers: options.name_servers.clone(),
+            chooser: options.resolution.map(|resolution| AddressChooser::new(resolution, seed)),
+            dns: OnceCell::new(),
+            thread: OnceCell::new(),
+            turn: Cell::default(),
+            shunned: RefCell::default(),
+        }
     }
 
     /// The addresses of a host in the order in which to try them. Never empty.
     pub(crate) async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Failure> {
+        let Some(chooser) = self.chooser.as_ref().filter(|_| host.parse::<IpAddr>().is_err()) else {
+            return Ok(self.healthy_first(self.look_up(host).await?));
+        };
+        let address = match chooser.next(host, self.clock.now()) {
+            Some(address) => Some(address),
+            None => chooser.learn(host, self.look_up(host).await?, self.clock.now()),
+        };
+        let none = || Failure::new(Outcome::Dns, format!("{host} has no address of the permitted kind")).with(FailureDetail::UnknownHost);
+        address.map(|address| vec![address]).ok_or_else(none)
+    }
+
+    /// All addresses of a name, the first of them in turn.
+    async fn look_up(&self, host: &str) -> Result<Vec<IpAddr>, Failure> {
         if let Some(addresses) = known(host) {
-            return Ok(self.healthy_first(addresses));
+            return Ok(addresses);
         }
         let runtime = self.thread.get_or_init(ResolverThread::start).as_ref().map(|thread| &thread.runtime);
         let resolver = runtime.and_then(|runtime| {
             let _inside = runtime.enter();
-            self.dns.get_or_init(|| build(&self.name_servers)).as_ref()
+            self.dns.get_or_init(|| build(&self.name_servers, self.chooser.is_some())).as_ref()
         });
         let (Some(runtime), Some(resolver)) = (runtime, resolver) else {
             return Err(Failure::new(Outcome::Dns, "the name resolver could not be set up; check /etc/resolv.conf"));
@@ -79,7 +105,7 @@ impl Resolver {
         self.turn.set(turn.wrapping_add(1));
         let count = addresses.len();
         addresses.rotate_left(turn % count);
-        Ok(self.healthy_first(addresses))
+        Ok(addresses)
     }
 
     /// Records that connecting to an address failed.
@@ -124,13 +150,18 @@ impl ResolverThread {
     }
 }
 
-fn build(name_servers: &[SocketAddr]) -> Option<TokioResolver> {
+/// `has_ttl`: the caller stores addresses by its own TTL.
+fn build(name_servers: &[SocketAddr], has_ttl: bool) -> Option<TokioResolver> {
     let with = |config| TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
     let mut builder = match name_servers {
         [] => TokioResolver::builder_tokio().unwrap_or_else(|_| with(ResolverConfig::default())),
         servers => with(ResolverConfig::from_parts(None, Vec::new(), servers.iter().map(name_server).collect())),
     };
-    builder.options_mut().ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    let options = builder.options_mut();
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    if has_ttl {
+        options.cache_size = 0;
+    }
     builder.build().ok()
 }
 
@@ -170,7 +201,7 @@ mod tests {
     #[test]
     fn an_address_that_failed_is_tried_last_for_a_while() {
         let clock = Clock::virtual_time();
-        let resolver = Resolver::new(clock.clone(), Vec::new());
+        let resolver = Resolver::new(clock.clone(), &NetworkOptions::default());
         let [a, b] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
         resolver.shun(a);
         assert_eq!(resolver.healthy_first(vec![a, b]), [b, a]);

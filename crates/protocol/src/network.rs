@@ -15,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::address_rules::AddressRules;
 use crate::admission::Admission;
+use crate::client_tls::ClientTls;
 use crate::dns::Resolver;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
@@ -84,7 +85,7 @@ impl Network {
         let tls = Tls::all(&options)?;
         let first = Rc::clone(&tls[0]);
         let shared = NetworkState {
-            resolver: Resolver::new(clock.clone(), options.name_servers.clone()),
+            resolver: Resolver::new(clock.clone(), &options),
             clock,
             tls,
             admission: options.connections_per_second.map(|rate| Admission::new(rate, options.position)),
@@ -114,6 +115,14 @@ impl Network {
                 Rc::new(Self { shared: Rc::clone(&self.shared), tls: Rc::clone(tls) })
             }
         }
+    }
+
+    /// The same network, with other TLS settings.
+    ///
+    /// # Errors
+    /// A certificate, a key or a name cannot be used.
+    pub fn with_tls(&self, own: &ClientTls) -> Result<Rc<Self>, NetworkError> {
+        Ok(Rc::new(Self { shared: Rc::clone(&self.shared), tls: Rc::new(self.tls.with(own)?) }))
     }
 
     pub fn clock(&self) -> &Clock {

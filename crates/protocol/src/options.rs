@@ -7,6 +7,7 @@ use crate::address_rules::AddressRules;
 use crate::admission::WorkerPosition;
 use crate::allowed_hosts::AllowedHosts;
 use crate::identity::{ClientIdentity, IdentityChoice};
+use crate::name_resolution::NameResolution;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
 use crate::tls_offer::TlsOffer;
@@ -32,6 +33,8 @@ pub struct NetworkOptions {
     pub sources: Vec<IpAddr>,
     /// Name servers to use instead of the machine's. Empty: the machine's own.
     pub name_servers: Vec<SocketAddr>,
+    /// Which address of a name a connection uses. `None`: all of them in turn, as long as the name's TTL permits.
+    pub resolution: Option<NameResolution>,
     /// Hosts that users may connect to. A Unix socket or a proxy on the route is always permitted.
     pub allowed_hosts: AllowedHosts,
     /// Other addresses for hosts, and what is blocked.

@@ -1,6 +1,7 @@
 //! The byte stream of a protocol: a TCP or Unix connection, plain or with TLS.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -28,6 +29,13 @@ pub(crate) enum NetworkStream {
 impl RawSocket {
     pub(crate) fn unix(stream: UnixStream) -> Self {
         Self::Unix(stream, ReadBudget::default())
+    }
+
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp.peer),
+            Self::Unix(..) => None,
+        }
     }
 
     fn budget(&mut self) -> &mut ReadBudget {

@@ -46,6 +46,7 @@ const CLOCK_SET_NS_MIN: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
     /// The kernel has established the connection, but the runtime has not been notified yet: the first write asks the kernel.
     fresh: bool,
     connect_lag_ns: Option<u64>,
@@ -77,7 +78,8 @@ impl Tcp {
             }
             connect_lag_ns = handshake_ns(&stream).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
         }
-        Ok(Self { stream, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None, budget: ReadBudget::default() })
+        let budget = ReadBudget::default();
+        Ok(Self { stream, peer: to, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None, budget })
     }
 
     /// How much longer the wait for its connect took than the handshake. Returned once. Nanoseconds. `None` if it did not wait, or the kernel has no

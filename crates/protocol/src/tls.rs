@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +18,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::accepted_identity::FirstAccepted;
-use crate::certificate_file::certificates;
+use crate::certificate_file::{certificates, certificates_in};
+use crate::client_tls::ClientTls;
 use crate::failure::Failure;
 use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::network_error::NetworkError;
@@ -32,6 +34,8 @@ static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 pub(crate) struct Tls {
     insecure: bool,
     offer: TlsOffer,
+    /// Trust the machine's roots, too.
+    trusts_system: bool,
     roots: Vec<CertificateDer<'static>>,
     /// Client certificates, of which a connection presents one.
     identities: Vec<Arc<CertifiedKey>>,
@@ -62,15 +66,39 @@ impl Tls {
         for path in &options.roots {
             roots.extend(certificates(path)?);
         }
-        let named = |name: &String| ServerName::try_from(name.clone()).map_err(|_| NetworkError::ServerName(name.clone()));
         Ok(Self {
             insecure: options.insecure,
             offer: options.tls.clone(),
+            trusts_system: true,
             roots,
             identities,
             choice: options.identity_choice,
-            server_name: options.server_name.as_ref().map(named).transpose()?,
+            server_name: options.server_name.as_deref().map(server_name).transpose()?,
             full_handshakes: options.full_handshakes,
+            connectors: RefCell::default(),
+        })
+    }
+
+    /// These settings, changed for one client. It shares no session with others.
+    pub(crate) fn with(&self, own: &ClientTls) -> Result<Self, NetworkError> {
+        let mut roots = if own.authorities.is_empty() { self.roots.clone() } else { Vec::new() };
+        for (index, authority) in own.authorities.iter().enumerate() {
+            let place = format!("{}[{index}]", own.place);
+            roots.extend(certificates_in(Path::new(&place), authority.as_bytes())?);
+        }
+        let (identities, choice) = match &own.identity {
+            Some(identity) => (vec![identity.certified_key()?], IdentityChoice::InTurn),
+            None => (self.identities.clone(), self.choice),
+        };
+        Ok(Self {
+            insecure: self.insecure,
+            offer: self.offer.clone(),
+            trusts_system: self.trusts_system && own.authorities.is_empty(),
+            roots,
+            identities,
+            choice,
+            server_name: own.server_name.as_deref().map(server_name).transpose()?.or_else(|| self.server_name.clone()),
+            full_handshakes: self.full_handshakes,
             connectors: RefCell::default(),
         })
     }
@@ -104,7 +132,10 @@ impl Tls {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate { provider }))
         } else {
             let mut store = RootCertStore::empty();
-            store.add_parsable_certificates(SYSTEM_ROOTS.get_or_init(|| rustls_native_certs::load_native_certs().certs).iter().cloned());
+            if self.trusts_system {
+                let system = SYSTEM_ROOTS.get_or_init(|| rustls_native_certs::load_native_certs().certs);
+                store.add_parsable_certificates(system.iter().cloned());
+            }
             store.add_parsable_certificates(self.roots.iter().cloned());
             builder.with_root_certificates(store)
         };
@@ -121,6 +152,10 @@ impl Tls {
         }
         Ok(TlsConnector::from(Arc::new(config)))
     }
+}
+
+fn server_name(name: &str) -> Result<ServerName<'static>, NetworkError> {
+    ServerName::try_from(name.to_owned()).map_err(|_| NetworkError::ServerName(name.to_owned()))
 }
 
 fn handshake_failure(error: &io::Error) -> Failure {

@@ -35,7 +35,7 @@ pub(crate) enum LoadTarget<'a> {
 
 impl<'a> LoadTarget<'a> {
     pub(crate) fn of(plan: &'a TestPlan) -> Self {
-        if let Some(target) = &plan.target {
+        if let Some(target) = plan.target.as_ref().or(plan.named_target.as_ref()) {
             let default = if target.starts_with("https:") { 443 } else { 80 };
             return port_of(target, default).map_or(Self::Unknown, |port| Self::Service { port });
         }
@@ -156,6 +156,8 @@ mod tests {
         ] {
             assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
+        let of_k6 = TestPlan { named_target: Some("http://h:9000".to_owned()), ..plan(None, &[]) };
+        assert!(LoadTarget::of(&of_k6).observe_process(&AdviceTerms::TestFile).contains(&at(9000)));
         let mut of_database = plan(None, &["mysql://a@h"]);
         let database = LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile);
         assert_eq!(

@@ -99,6 +99,7 @@ struct LoadCase {
     profile: LoadProfile,
     users_max: Option<u64>,
     graceful_stop_ns: u64,
+    graceful_ramp_down_ns: Option<u64>,
     options: RunOptions,
     response_ns: fn(Nanos) -> u64,
     iterations: u64,
@@ -124,6 +125,7 @@ impl LoadCase {
             profile,
             users_max: None,
             graceful_stop_ns: 30 * S,
+            graceful_ramp_down_ns: None,
             options: RunOptions::default(),
             response_ns,
             iterations: u64::MAX,
@@ -146,13 +148,13 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         Load::Run(ScenarioRun {
             users_max: asked.users_max,
             graceful_stop_ns: Some(asked.graceful_stop_ns),
+            graceful_ramp_down_ns: asked.graceful_ramp_down_ns,
             ..ScenarioRun::new(ScenarioId(index), profile.clone())
         })
     };
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
     let leaf_count = leaves.len() as u32;
-    let plan = TestPlan { options: asked.options.clone(), ..TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)) };
-    let plan = Arc::new(plan);
+    let plan = Arc::new(TestPlan { options: asked.options.clone(), ..TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)) });
     let (clock, turns) = (Clock::virtual_time(), Turns::default());
     let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize, IterationNumbers::all()))).collect();
     let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
@@ -339,6 +341,41 @@ fn iterations_that_outlast_the_graceful_stop_are_interrupted() {
     assert_eq!((leaf.started, leaf.ended, leaf.interrupted), (10, 5, 5));
     let series = iterations(&all);
     assert_eq!((series.count, series.failed, series.censored.count()), (5, 0, 5));
+}
+
+/// Iterations take 4 s. Of four users, three leave after one, two and three seconds, in the middle of their first iteration, and the last at the end.
+#[test]
+fn users_that_a_ramp_removes_have_its_grace_to_finish() {
+    let ramp = |to, duration_ns, grace| {
+        let stages = vec![ClosedStage { from: 4, to, duration_ns }];
+        let mut asked = LoadCase::new(LoadProfile::Closed { stages }, |_| 4 * S);
+        (asked.graceful_ramp_down_ns, asked.graceful_stop_ns) = (grace, 30 * S);
+        let leaf = measured(&asked, 1).0.leaves[0].clone();
+        (leaf.started, leaf.ended, leaf.interrupted)
+    };
+    assert_eq!(ramp(0, 4 * S - 1, None), (4, 4, 0));
+    assert_eq!(ramp(0, 4 * S - 1, Some(30 * S)), (4, 4, 0));
+    // The first two would need 3 s and 2 s.
+    assert_eq!(ramp(0, 4 * S - 1, Some(S + S / 2)), (4, 2, 2));
+    assert_eq!(ramp(0, 4 * S - 1, Some(0)), (4, 0, 4));
+    // Those that the ramp leaves have the graceful stop.
+    assert_eq!(ramp(2, 2 * S - 1, Some(0)), (4, 2, 2));
+}
+
+/// One of two users leaves after 1 s and returns 1 s later, within its grace: it goes on with its iteration of 10 s.
+#[test]
+fn a_user_that_returns_within_its_grace_goes_on() {
+    let stages = [(2, 2), (1, 1), (2, 2)].map(|(from, to)| ClosedStage { from, to, duration_ns: S }).to_vec();
+    let mut asked = LoadCase::new(LoadProfile::Closed { stages }, |_| 10 * S);
+    let mut counts = |grace_ns| {
+        asked.graceful_ramp_down_ns = Some(grace_ns);
+        let leaf = measured(&asked, 1).0.leaves[0].clone();
+        (leaf.started, leaf.ended, leaf.interrupted)
+    };
+    assert_eq!(counts(2 * S), (2, 2, 0));
+    // Later than the grace, a new user comes.
+    assert_eq!(counts(S / 2), (3, 2, 1));
+    assert_eq!(counts(0), (3, 2, 1));
 }
 
 #[test]

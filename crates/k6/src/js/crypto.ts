@@ -1,6 +1,7 @@
 // The module "k6/crypto".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("digests");
 
 const output = (bytes: ArrayBuffer, encoding: string): any => {
   switch (encoding) {

@@ -1,6 +1,7 @@
 // The module "k6/data".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("data");
 
 const isIndex = (key: any) => typeof key === "string" && /^(0|[1-9]\d*)$/.test(key);
 

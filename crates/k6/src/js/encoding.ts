@@ -1,6 +1,7 @@
 // The module "k6/encoding".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("digests");
 
 export function b64encode(input: any, encoding?: string): string {
   return k6.base64(input, encoding ?? "std");

@@ -1,6 +1,7 @@
 // The module "k6/execution".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("execution");
 
 const started = Date.now();
 const tags = new Proxy({} as Record<string, string>, {
@@ -47,14 +48,28 @@ export const scenario = {
 
 export const instance = {
   get currentTestRunDuration() { return k6.position().sinceStart; },
-  get iterationsCompleted(): number { return missing("instance.iterationsCompleted"); },
-  get iterationsInterrupted(): number { return missing("instance.iterationsInterrupted"); },
-  get vusActive(): number { return missing("instance.vusActive"); },
-  get vusInitialized(): number { return missing("instance.vusInitialized"); },
+  get iterationsCompleted(): number { return k6.instance()[0]; },
+  get iterationsInterrupted(): number { return k6.instance()[1]; },
+  get vusActive(): number { return k6.instance()[2]; },
+  get vusInitialized(): number { return k6.instance()[3]; },
+};
+
+const DEFAULT_TAGS = [
+  "check", "error", "error_code", "expected_response", "group", "method", "name", "proto", "scenario", "service", "status", "subproto", "tls_version", "url",
+];
+const OTHER_TAGS = ["ip", "iter", "ocsp_status", "vu"];
+
+/** As k6 shows them: in alphabetical order, known names only, and none as null. */
+const systemTags = (written: any): string[] | null => {
+  if (written === undefined) return DEFAULT_TAGS;
+  const listed = typeof written === "string" ? written.split(",").map((name) => name.trim()) : written;
+  const known = [...DEFAULT_TAGS, ...OTHER_TAGS].filter((name) => listed.includes(name)).sort();
+  return known.length > 0 ? known : null;
 };
 
 /** As k6 shows options: a load without scenarios is the scenario `default`. */
-const consolidated = (options: any): any => {
+const consolidated = (written: any): any => {
+  const options = { ...written, systemTags: systemTags(written.systemTags) };
   if (options.scenarios) return options;
   const { vus, iterations, duration, stages, ...rest } = options;
   const scenario = stages

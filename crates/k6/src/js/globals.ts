@@ -48,10 +48,10 @@ k6.bytesOf = (data: any): ArrayBuffer =>
 
 /** The opening of a WebSocket, in the form of the native function. */
 k6.socketCall = (url: any, protocols: string[], params: any) => {
-  const { headers = {}, tags, compression } = params ?? {};
+  const { headers = {}, tags, compression, jar } = params ?? {};
   if (compression !== undefined && compression !== "" && compression !== "deflate") throw new Error(`unsupported compression "${compression}": use "deflate"`);
   const lines = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-  return { url: String(url), protocols, headers: lines, tags, compression: compression === "deflate" };
+  return { url: String(url), protocols, headers: lines, tags, compression: compression === "deflate", jar: jar && k6.httpParts?.nativeJar(jar) };
 };
 
 let scenarioVariables: string | undefined;

@@ -1,6 +1,7 @@
 // The module "k6/net/grpc".
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("digests");
 k6.add("grpc");
 
 const CONNECT_TIMEOUT_MS = 60000;
@@ -48,6 +49,22 @@ const metadataOf = (metadata: any): string[][] =>
     }),
   );
 
+/** The parameter `tls` of `connect`, with k6's messages. */
+const tlsOf = (tls: any) => {
+  if (tls === undefined || tls === null) return undefined;
+  const refuse = (what: string) => new Error(`invalid grpc.connect() parameters: invalid tls ${what}`);
+  if (typeof tls !== "object") throw refuse(`value: '${tls}', expected (optional) keys: cert, key, password, and cacerts`);
+  for (const name of ["cert", "key", "password"]) {
+    const form = name === "password" ? "string" : "PEM formatted string";
+    if (tls[name] !== undefined && typeof tls[name] !== "string") throw refuse(`${name} value, it needs to be a ${form}`);
+  }
+  const authorities = tls.cacerts === undefined ? [] : Array.isArray(tls.cacerts) ? tls.cacerts : [tls.cacerts];
+  if (!authorities.every((authority: any) => typeof authority === "string")) {
+    throw refuse("cacerts value, it needs to be a string or an array of PEM formatted strings");
+  }
+  return { authorities, certificate: tls.cert, key: tls.key, password: tls.password };
+};
+
 const messageOf = (message: any): string => {
   if (message === undefined || message === null) throw new Error("request cannot be nil");
   if (typeof message !== "object") throw new TypeError("a gRPC message is an object with the fields of its type");
@@ -83,7 +100,9 @@ export class Client {
   }
 
   connect(address: string, params: any = {}): boolean {
-    only("connect", params, ["plaintext", "reflect", "reflectMetadata", "timeout", "maxReceiveSize", "maxSendSize"]);
+    only("connect", params, ["plaintext", "reflect", "reflectMetadata", "timeout", "maxReceiveSize", "maxSendSize", "tls", "authority"]);
+    const authority = params?.authority ?? "";
+    if (typeof authority !== "string") throw new Error(`invalid grpc.connect() parameters: invalid authority value: '${authority}', it needs to be a string`);
     k6.grpcConnect(this.#number, {
       address: String(address),
       plaintext: params?.plaintext === true,
@@ -91,6 +110,8 @@ export class Client {
       reflectMetadata: metadataOf(params?.reflectMetadata),
       timeout: k6.milliseconds(params?.timeout, CONNECT_TIMEOUT_MS),
       maxReceiveSize: params?.maxReceiveSize,
+      authority: authority === "" ? undefined : authority,
+      tls: tlsOf(params?.tls),
     });
     return true;
   }

@@ -1,6 +1,7 @@
 // Parts of "k6/http" that few scripts use: bodies of other types than strings, paths into JSON, cookies, forms. `http.ts` loads them when it needs them.
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("http-parts");
 
 class FileData {
   data: any;
@@ -66,10 +67,8 @@ function encoded(body: any): { body: any; contentType?: string } {
 
 const field = (value: any): string => (value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** The parameters `auth` and `jar`. */
-function checkParameters({ auth, jar }: any) {
-  if (auth && auth !== "basic") throw new Error(`Loadstone does not support the authentication "${auth}": see docs/k6-compatibility.md`);
-  if (jar && !(jar instanceof VuJar)) throw new Error("Loadstone supports http.cookieJar() as `jar` only: see docs/k6-compatibility.md");
+function checkAuth(auth: any) {
+  if (auth !== "basic") throw new Error(`Loadstone does not support the authentication "${auth}": see docs/k6-compatibility.md`);
 }
 
 /** Compresses a body that is about to be sent. */
@@ -226,11 +225,27 @@ function clickLink(page: any, { selector = "a[href]", params = {} }: any, reques
   return request("GET", k6.resolveUrl(target, page.url), null, params);
 }
 
-/** The cookie jar of the VU. */
-class VuJar {
+/** Loadstone asks servers for no OCSP response, which k6 shows as "unknown". */
+const ocspOf = (tlsVersion: string) => ({
+  produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: tlsVersion === "" ? "" : "unknown",
+});
+
+/** A cookie jar: that of the VU, or a separate one. */
+class CookieJar {
+  #native: any;
+
+  constructor(native?: any) {
+    this.#native = native ?? k6.newJar();
+  }
+
+  /** What native functions take for the parameter `jar`. As in k6, something else has no effect. */
+  static native(jar: any): any {
+    return jar instanceof CookieJar ? jar.#native : undefined;
+  }
+
   cookiesForURL(address: string): Record<string, string[]> {
     const cookies: Record<string, string[]> = {};
-    for (const pair of (k6.cookies(String(address)) ?? "").split("; ").filter(Boolean)) {
+    for (const pair of (this.#native.cookies(String(address)) ?? "").split("; ").filter(Boolean)) {
       const at = pair.indexOf("=");
       (cookies[pair.slice(0, at)] ??= []).push(pair.slice(at + 1));
     }
@@ -245,7 +260,7 @@ class VuJar {
     if (attributes.max_age) line += `; Max-Age=${attributes.max_age}`;
     if (attributes.secure) line += "; Secure";
     if (attributes.http_only) line += "; HttpOnly";
-    k6.setCookie(String(address), line);
+    this.#native.set(String(address), line);
     return true;
   }
 
@@ -253,7 +268,7 @@ class VuJar {
     const folder = /^https?:\/\/[^/]+(\/[^?#]*)?/.exec(String(address))?.[1] ?? "/";
     // A cookie belongs to the path that set it: the address's folder, or one above it.
     for (let path = folder; ; path = path.slice(0, path.lastIndexOf("/"))) {
-      k6.setCookie(String(address), `${name}=; Max-Age=0; Path=${path || "/"}`);
+      this.#native.set(String(address), `${name}=; Max-Age=0; Path=${path || "/"}`);
       if (path === "" || path === "/") break;
     }
   }
@@ -264,7 +279,10 @@ class VuJar {
 }
 
 k6.httpParts = {
-  encoded, checkParameters, compress, addCookies, select, cookiesOf, REASONS, submitForm, clickLink,
-  jar: new VuJar(),
+  encoded, checkAuth, compress, addCookies, select, cookiesOf, REASONS, submitForm, clickLink,
+  CookieJar,
+  nativeJar: CookieJar.native,
+  vuJar: () => new CookieJar(k6.vuJar()),
+  ocspOf,
   file: (data: any, filename?: string, contentType?: string) => new FileData(data, filename, contentType),
 };

@@ -62,7 +62,7 @@ const encoded = (body: any): { body: any; contentType?: string } => {
 /** The call in the form of the native function. */
 function prepared(method: string, address: any, body: any, params: any): any {
   const options = params ?? {};
-  if (options.auth || options.jar) parts().checkParameters(options);
+  if (options.auth) parts().checkAuth(options.auth);
   const named = typeof address === "object" && address !== null && "url" in address ? address : { url: String(address) };
   const sent = encoded(body);
   const headers: string[][] = [];
@@ -81,28 +81,24 @@ function prepared(method: string, address: any, body: any, params: any): any {
     redirects: options.redirects,
     responseType: options.responseType,
     tags: options.tags,
+    jar: options.jar ? parts().nativeJar(options.jar) : undefined,
     expected: expected === null ? undefined : expected.ranges,
   };
 }
 
-const unsupported = (member: string): never => {
-  throw new Error(`Loadstone does not support \`${member}\` of responses: see docs/k6-compatibility.md, or run this script with k6`);
-};
-
 /** Members that few scripts read: built when they are first read. As in k6, they are members of the response itself. */
-const lazy = (name: string): PropertyDescriptor => {
+const accessors = (name: string): any[] => {
   const define = (response: any, value: any) => {
     Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
     return value;
   };
-  return {
-    enumerable: true,
-    configurable: true,
-    get() { return define(this, Response.sent(this as any)?.[name]() ?? {}); },
-    set(value: any) { define(this, value); },
-  };
+  return [
+    function (this: any) { return define(this, Response.sent(this)?.[name]() ?? {}); },
+    function (this: any, value: any) { define(this, value); },
+  ];
 };
-const LAZY = { headers: lazy("headers"), timings: lazy("timings"), request: lazy("request") };
+// `http_response.rs` defines them, in this order: reading descriptors for each response would cost more than all its other members.
+k6.lazyMembers = ["headers", "timings", "request"].flatMap(accessors);
 
 /** A response of k6. */
 export class Response {
@@ -127,7 +123,6 @@ export class Response {
     this.url = url;
     this.proto = proto;
     this.#sent = sent;
-    Object.defineProperties(this, LAZY);
   }
 
   static sent(response: Response): any {
@@ -143,11 +138,11 @@ export class Response {
     return lines.length === 0 ? {} : parts().cookiesOf(lines);
   }
 
-  get remote_ip(): string { return unsupported("remote_ip"); }
-  get remote_port(): number { return unsupported("remote_port"); }
-  get tls_version(): string { return unsupported("tls_version"); }
-  get tls_cipher_suite(): string { return unsupported("tls_cipher_suite"); }
-  get ocsp(): any { return unsupported("ocsp"); }
+  get remote_ip(): string { return this.#sent?.remote_ip() ?? ""; }
+  get remote_port(): number { return this.#sent?.remote_port() ?? 0; }
+  get tls_version(): string { return this.#sent?.tls()?.[0] ?? ""; }
+  get tls_cipher_suite(): string { return this.#sent?.tls()?.[1] ?? ""; }
+  get ocsp(): any { return parts().ocspOf(this.tls_version); }
 
   json(path?: string): any {
     if (this.body === null || this.body === undefined) {
@@ -243,11 +238,11 @@ export function batch(calls: any): any {
   return Array.isArray(calls) ? responses : Object.fromEntries(names.map((name, index) => [name, responses[index]]));
 }
 
-export const cookieJar = () => parts().jar;
+export const cookieJar = () => parts().vuJar();
 
-/** A separate jar, which Loadstone does not have. */
+/** A separate jar, for the parameter `jar`. */
 export function CookieJar() {
-  throw new Error("Loadstone does not support `new http.CookieJar()`: use http.cookieJar(), or run this script with k6");
+  return new (parts().CookieJar)();
 }
 
 export const [TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3] = ["tls1.0", "tls1.1", "tls1.2", "tls1.3"];

@@ -20,26 +20,47 @@ const only = (options: any, names: string[]) => {
   if (unknown !== undefined) throw new Error(`invalid options; reason: json: unknown field "${unknown}"`);
 };
 
-/** The address, in the form of the native function. */
+const CLUSTER_OPTIONS = ["nodes", "maxRedirects", "readOnly", "routeByLatency", "routeRandomly"];
+/** What go-redis follows. */
+const REDIRECTS_MAX = 3;
+
+const pem = (value: any): string | undefined => (value === undefined || value === null ? undefined : typeof value === "string" ? value : k6.text(value));
+
+/** A server, in the form of the native function. */
 const addressOf = (options: any): any => {
   if (typeof options === "string") return { url: options, timeout: READ_TIMEOUT_MS };
   if (typeof options !== "object" || options === null) throw new Error(`invalid options type: ${typeof options}; expected string or object`);
-  if (options.cluster !== undefined) unsupported("the option `cluster`");
   if (options.masterName !== undefined) unsupported("the option `masterName` (sentinels)");
   only(options, CLIENT_OPTIONS);
   const { socket, username = "", password, database = 0 } = options;
   if (typeof socket !== "object" || socket === null) throw new Error("invalid options; reason: empty socket options");
   only(socket, SOCKET_OPTIONS);
-  if (Object.keys(socket.tls ?? {}).length > 0) unsupported("the options `ca`, `cert` and `key` of `tls`");
+  const { ca = [], cert, key } = socket.tls ?? {};
   return {
     host: String(socket.host ?? ""),
     port: Number(socket.port ?? 0),
     tls: socket.tls !== undefined && socket.tls !== null,
+    tlsOptions: { authorities: (Array.isArray(ca) ? ca : [ca]).map(pem), certificate: pem(cert), key: pem(key) },
     username: String(username),
     password: password === undefined || password === "" ? undefined : String(password),
     database: Number(database),
     timeout: Number(socket.readTimeout) || READ_TIMEOUT_MS,
   };
+};
+
+/** A client: one server, or a cluster. */
+const clientOf = (options: any): any => {
+  const cluster = options?.cluster;
+  if (cluster === undefined || cluster === null) {
+    const server = addressOf(options);
+    return { nodes: [server], timeout: server.timeout };
+  }
+  if (!Array.isArray(cluster.nodes)) throw new Error(`invalid options; reason: cluster nodes property must be an array; got ${typeof cluster.nodes}`);
+  if (cluster.nodes.length === 0) throw new Error("invalid options; reason: cluster nodes property cannot be empty");
+  only(cluster, CLUSTER_OPTIONS);
+  for (const name of ["readOnly", "routeByLatency", "routeRandomly"]) if (cluster[name]) unsupported(`the option \`${name}\` of \`cluster\``);
+  const nodes = cluster.nodes.map(addressOf);
+  return { nodes, redirects: Number(cluster.maxRedirects ?? REDIRECTS_MAX), timeout: nodes[0].timeout };
 };
 
 const isSupported = (value: any) => ["string", "number", "boolean"].includes(typeof value);
@@ -69,7 +90,7 @@ export class Client {
 
   constructor(...options: any[]) {
     if (options.length !== 1) throw new Error("must specify one argument");
-    this.#number = k6.redisClient(addressOf(options[0]));
+    this.#number = k6.redisClient(clientOf(options[0]));
   }
 
   /** `checked`: the first of the words whose type is checked. `before`: arguments of the script's call that are none of the words. */

@@ -1,6 +1,7 @@
 // `crypto.subtle`: keys, parameters and checks, as in k6. The algorithms are native.
 declare const globalThis: any;
 const k6 = globalThis.__k6;
+k6.add("digests");
 k6.add("subtle");
 const native = k6.subtle;
 

@@ -9,12 +9,15 @@ use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
+    native.set("text", Function::new(ctx.clone(), text)?)?;
+    native.set("bytes", Function::new(ctx.clone(), buffer)?)
+}
+
+pub(super) fn install_digests<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     native.set("hash", Function::new(ctx.clone(), hash)?)?;
     native.set("hmac", Function::new(ctx.clone(), hmac)?)?;
     native.set("base64", Function::new(ctx.clone(), encode)?)?;
-    native.set("unbase64", Function::new(ctx.clone(), decode)?)?;
-    native.set("text", Function::new(ctx.clone(), text)?)?;
-    native.set("bytes", Function::new(ctx.clone(), buffer)?)
+    native.set("unbase64", Function::new(ctx.clone(), decode)?)
 }
 
 /// The bytes of a string, an ArrayBuffer or a typed array.

@@ -8,7 +8,10 @@ use crate::realm_inputs::RealmInputs;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let shared = Arc::clone(&world.shared);
-    native.set("setUpData", Function::new(ctx.clone(), move || shared.set_up.get().filter(|json| !json.is_empty()).cloned())?)?;
+    native.set("setUpData", Function::new(ctx.clone(), move || shared.set_up.get().filter(|json| !json.is_empty()).cloned())?)
+}
+
+pub(super) fn install_arrays<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let shared = Arc::clone(&world.shared);
     // The length of a shared array, if it exists.
     let length = move |name: String| shared.arrays.lock().ok()?.get(&name).map(|elements| elements.len());

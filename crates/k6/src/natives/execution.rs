@@ -1,18 +1,22 @@
 //! `k6/execution`: where the running code is in the test.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rquickjs::{Ctx, Function, IntoJs, Object, Value};
 
+use crate::instance_counts::InstanceCounts;
 use crate::realm_inputs::RealmInputs;
+use crate::test::Shared;
 use crate::turn::{Turn, uncatchable};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
-    native.set("vu", world.id as f64)?;
     native.set("vuInTest", world.id_in_test as f64)?;
     native.set("options", &*world.options)?;
     native.set("position", Function::new(ctx.clone(), position)?)?;
+    let shared = Arc::clone(&world.shared);
+    native.set("instance", Function::new(ctx.clone(), move |ctx: Ctx<'js>| instance(ctx, &shared))?)?;
     native.set("tags", Function::new(ctx.clone(), tags)?)?;
     native.set("tag", Function::new(ctx.clone(), tag)?)?;
     native.set("abort", Function::new(ctx.clone(), abort)?)?;
@@ -45,6 +49,13 @@ fn position<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(position)
 }
 
+/// Completed and interrupted iterations, active and initialised VUs.
+fn instance<'js>(ctx: Ctx<'js>, shared: &Shared) -> rquickjs::Result<Vec<u64>> {
+    Turn::running(&ctx, "exec.instance")?;
+    let counts = shared.counts.lock().map(|workers| InstanceCounts::of(&workers)).unwrap_or_default();
+    Ok(vec![counts.iterations_completed, counts.iterations_interrupted, counts.vus_active, counts.vus_initialized])
+}
+
 /// The VU's tags.
 fn tags<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
     let turn = Turn::of(&ctx)?;
@@ -53,10 +64,13 @@ fn tags<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
     for (name, value) in tags {
         object.set(name, value)?;
     }
-    if let Some(scenario) = turn.vu().scenario() {
+    let system = &turn.vu().worker.test.settings.system_tags;
+    if let Some(scenario) = turn.vu().scenario().filter(|_| system.contains("scenario")) {
         object.set("scenario", scenario.name.as_str())?;
     }
-    object.set("group", turn.group_path())?;
+    if system.contains("group") {
+        object.set("group", turn.group_path())?;
+    }
     object.into_js(&ctx)
 }
 

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use loadstone_protocol::ClientTls;
 use loadstone_protocol::grpc::{GrpcClient, PreparedGrpcCall};
 use loadstone_protocol::http::{ClientOptions, Origin};
 use loadstone_script::{AccessKind, GuestProtos, read_regular};
 use rquickjs::{Ctx, Exception, Function, Object};
 use url::Url;
 
+use super::client_tls::{client_tls, network_with};
 use super::grpc_call;
 use super::grpc_client::{ConnectedClient, ScriptClient, ScriptClients, client_of, metadata_of};
 use crate::realm_inputs::RealmInputs;
@@ -136,9 +138,21 @@ fn connect<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obj
     let origin = Rc::new(Origin { tls: !plain, ..Origin::of(&url) });
     let timeout_ns = (call.get::<_, f64>("timeout")? * 1e6) as u64;
     let limit: Option<f64> = call.get("maxReceiveSize")?;
+    let authority: Option<String> = call.get("authority")?;
+    let server_name = match &authority {
+        Some(authority) => {
+            let url =
+                Url::parse(&format!("https://{authority}")).map_err(|error| refuse(&format!("authority \"{authority}\": {error}")))?;
+            Some(Origin::of(&url).host)
+        }
+        None => None,
+    };
+    let tls = ClientTls { server_name, ..client_tls(call.get("tls")?)? };
+    let network = network_with(ctx, &turn.vu().worker.network, &tls)?;
     let connected = ConnectedClient {
-        client: GrpcClient::new(Rc::clone(&turn.vu().worker.network), ClientOptions::default()),
+        client: GrpcClient::new(network, ClientOptions::default()),
         origin,
+        authority,
         reflects: call.get("reflect")?,
         reflection_metadata: metadata_of(call.get("reflectMetadata")?),
         message_bytes_max: limit.map_or(turn.vu().worker.test.plan.options.body_bytes_max, |bytes| bytes.max(0.0) as u64),

@@ -1,6 +1,5 @@
 //! Calls of `k6/net/grpc`: one message and one response, or a stream of each.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 use super::grpc_client::{ConnectedClient, ScriptClients, WHAT, encoded, metadata_of, method_of};
 use super::http::sample;
 use super::in_flight::InFlight;
-use super::metrics::tags_of;
+use super::metrics::{call_tags, tags_of};
 use super::trace::{ShownCall, is_tracing, show_call, show_message, shows_messages};
 use crate::open_connections::SendingStream;
 use crate::operations::{EndedOperation, settlement};
@@ -174,9 +173,8 @@ impl CallRecord {
     }
 
     fn count(&self, vu: &VuState, status: Option<&str>, values: &[(&str, f64)]) {
-        let mut of_call: Vec<(&str, Cow<'_, str>)> = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-        of_call.extend(status.map(|status| ("status", status.into())));
-        let tag = vu.tag_of(&of_call);
+        let (of_status, of_call) = ([("status", status.unwrap_or_default().into())], call_tags(&self.tags));
+        let tag = vu.tag_of(if status.is_some() { &of_status } else { &[] }, &of_call);
         let mut recorder = vu.worker.recorder_at_end();
         for (name, value) in values {
             vu.worker.record_own(&mut recorder, name, *value, &tag);
@@ -359,8 +357,8 @@ fn write<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Objec
     if sent.is_ok() {
         show_message(turn.vu(), &open.name, MessageDirection::Sent, json.as_bytes());
         let tags = tags_of(call.get("tags")?)?;
-        let of_call: Vec<(&str, Cow<'_, str>)> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-        let tag = turn.vu().tag_of(&of_call);
+        let of_call = call_tags(&tags);
+        let tag = turn.vu().tag_of(&[], &of_call);
         turn.vu().worker.record_own(&mut turn.recorder(), "grpc_streams_msgs_sent", 1.0, &tag);
     }
     Ok(sent.is_ok())

@@ -27,6 +27,8 @@ pub(super) struct ScriptClient {
 pub(super) struct ConnectedClient {
     pub(super) client: GrpcClient,
     pub(super) origin: Rc<Origin>,
+    /// `:authority`, in place of the address.
+    pub(super) authority: Option<String>,
     pub(super) reflects: bool,
     pub(super) reflection_metadata: Vec<(String, String)>,
     pub(super) message_bytes_max: u64,
@@ -47,7 +49,9 @@ pub(super) fn metadata_of(lines: Vec<Vec<String>>) -> Vec<(String, String)> {
 }
 
 impl ConnectedClient {
-    pub(super) fn request(&self, path: &str, metadata: Vec<(String, String)>, timeout_ns: Option<u64>) -> GrpcRequest {
+    pub(super) fn request(&self, path: &str, mut metadata: Vec<(String, String)>, timeout_ns: Option<u64>) -> GrpcRequest {
+        // HTTP/2 sends it as `:authority`.
+        metadata.extend(self.authority.iter().map(|authority| ("host".to_owned(), authority.clone())));
         GrpcRequest {
             origin: Rc::clone(&self.origin),
             path: path.into(),

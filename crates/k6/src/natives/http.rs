@@ -9,7 +9,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
 use futures_util::stream;
 use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample, SeriesId, SeriesKind};
-use loadstone_protocol::http::{BodyUse, Exchange, Hop, Hops, Request};
+use loadstone_protocol::http::{BodyUse, CookieJar, Exchange, Hop, Hops, Request};
 use loadstone_script::request_name;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Value};
 use url::Url;
@@ -17,6 +17,7 @@ use url::Url;
 use super::crypto::bytes_of;
 use super::http_response::{CompletedRequest, ResponseType, Timings, error_of, proto, respond};
 use super::in_flight::InFlight;
+use super::jar::{self, jar_of};
 use super::metrics::tags_of;
 use super::trace::show_request;
 use crate::operations::settlement;
@@ -27,11 +28,14 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     native.set("requestPlain", Function::new(ctx.clone(), send_plain)?)?;
     native.set("batch", Function::new(ctx.clone(), batch)?)?;
     native.set("asyncRequest", Function::new(ctx.clone(), send_async)?)?;
-    native.set("cookies", Function::new(ctx.clone(), cookies)?)?;
-    native.set("setCookie", Function::new(ctx.clone(), set_cookie)?)?;
-    native.set("resolveUrl", Function::new(ctx.clone(), resolve_url)?)?;
-    native.set("compress", Function::new(ctx.clone(), compress)?)?;
     native.set("throws", Function::new(ctx.clone(), throws)?)
+}
+
+/// What `http-parts.ts` needs.
+pub(super) fn install_parts<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
+    jar::install(ctx, native)?;
+    native.set("resolveUrl", Function::new(ctx.clone(), resolve_url)?)?;
+    native.set("compress", Function::new(ctx.clone(), compress)?)
 }
 
 /// k6's codes for a URL that has no scheme of HTTP, and for one that cannot be parsed.
@@ -65,6 +69,7 @@ enum Expected {
 /// A call of the script, ready to be sent.
 struct HttpCall {
     request: Request,
+    jar: Rc<CookieJar>,
     redirects: u8,
     tags: Vec<(String, String)>,
     expected: Expected,
@@ -74,6 +79,8 @@ struct HttpCall {
     group: String,
     /// The name that it is recorded under.
     name: String,
+    /// k6's tag `name`, unless `tags` has it.
+    name_tag: Option<String>,
     /// The URL of the request. `None`: parts of the written one are not sent.
     url: Option<String>,
 }
@@ -164,30 +171,18 @@ fn throws(ctx: Ctx<'_>) -> rquickjs::Result<bool> {
     Ok(Turn::of(&ctx)?.vu().worker.test.settings.throws)
 }
 
-/// The `Cookie` value of a request to a URL.
-fn cookies(ctx: Ctx<'_>, url: String) -> rquickjs::Result<Option<String>> {
-    let url = Url::parse(&url).map_err(|error| Exception::throw_message(&ctx, &format!("\"{url}\": {error}")))?;
-    Ok(Turn::running(&ctx, "the cookie jar")?.vu().session.cookies(&url))
-}
-
-fn set_cookie(ctx: Ctx<'_>, url: String, line: String) -> rquickjs::Result<()> {
-    let url = Url::parse(&url).map_err(|error| Exception::throw_message(&ctx, &format!("\"{url}\": {error}")))?;
-    Turn::running(&ctx, "the cookie jar")?.vu().session.take_cookie(&url, &line);
-    Ok(())
-}
-
 /// The response to a request with an invalid URL, which k6 does not send either.
 fn invalid<'js>(ctx: &Ctx<'js>, problem: &InvalidUrl) -> rquickjs::Result<Value<'js>> {
     if problem.code != UNPARSABLE_URL_CODE {
         record_invalid(&Turn::running(ctx, "requests")?);
     }
-    respond(ctx)?.call((0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
+    respond(ctx, (0, Value::new_null(ctx.clone()), problem.message.as_str(), problem.code))
 }
 
 /// k6 counts it as a failed request that took no time.
 fn record_invalid(turn: &Turn) {
     let of_call = [("expected_response", "false".into()), ("error_code", UNSUPPORTED_SCHEME_CODE.to_string().into())];
-    let tag = turn.vu().tag_of(&of_call);
+    let tag = turn.vu().tag_of(&of_call, &[]);
     let mut recorder = turn.recorder();
     let mut own = |name: &str, value: f64| turn.vu().worker.record_own(&mut recorder, name, value, &tag);
     own("http_reqs", 1.0);
@@ -208,10 +203,11 @@ struct CallParameters {
     /// The name of `http.url`.
     name: Option<String>,
     expected: Option<Expected>,
+    jar: Option<Rc<CookieJar>>,
 }
 
 impl CallParameters {
-    fn read<'js>(call: &Object<'js>) -> rquickjs::Result<Self> {
+    fn read<'js>(turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Self> {
         let headers = call.get::<_, Vec<Vec<String>>>("headers")?.into_iter();
         let headers =
             headers.map(|header| <[String; 2]>::try_from(header).map_or_else(|_| Default::default(), |[name, value]| (name, value)));
@@ -228,6 +224,7 @@ impl CallParameters {
             tags: tags_of(call.get("tags")?)?,
             name: call.get("name")?,
             expected: Some(expected),
+            jar: Some(jar_of(turn, call)?),
         })
     }
 }
@@ -252,7 +249,7 @@ impl HttpCall {
     fn read<'js>(ctx: &Ctx<'js>, turn: &Turn, call: &Object<'js>) -> rquickjs::Result<Result<Self, InvalidUrl>> {
         let (method, written): (String, String) = (call.get("method")?, call.get("url")?);
         let body: Value<'js> = call.get("body")?;
-        Self::new(ctx, turn, (&method, written, &body), CallParameters::read(call)?)
+        Self::new(ctx, turn, (&method, written, &body), CallParameters::read(turn, call)?)
     }
 
     fn plain<'js>(
@@ -277,7 +274,7 @@ impl HttpCall {
             Err(problem) => return Ok(Err(problem)),
         };
         turn.vu().worker.keep_url(&written, &url);
-        let CallParameters { headers, timeout_ns, response_type, redirects, mut tags, name: named_by_url, expected } = parameters;
+        let CallParameters { headers, timeout_ns, response_type, redirects, tags, name: named_by_url, expected, jar } = parameters;
         let vu = turn.vu();
         let mut request = vu.session.request(method, &url);
         for (name, value) in headers {
@@ -303,17 +300,15 @@ impl HttpCall {
             request.body_use = BodyUse::Discard;
         }
         let named = tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
-        let is_named = named.is_some();
+        let name_tag = named.is_none().then(|| named_by_url.unwrap_or(written));
         let name = named.unwrap_or_else(|| request_name(method, &request.path));
-        if !is_named {
-            tags.push(("name".to_owned(), named_by_url.unwrap_or(written)));
-        }
         let series = {
             let (scenario, group) = (turn.scenario_id(), turn.group());
             vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name)
         };
         Ok(Ok(Self {
             request,
+            jar: jar.unwrap_or_else(|| vu.session.jar()),
             redirects: redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8),
             tags,
             expected: expected.unwrap_or(Expected::Default),
@@ -322,12 +317,13 @@ impl HttpCall {
             due: turn.take_due(),
             group: turn.group_path(),
             name,
+            name_tag,
             url: is_sent_whole(&url).then(|| url.into()),
         }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
-        let Self { request, redirects, tags, expected, response_type, series, due, group, name, url } = self;
+        let Self { request, jar, redirects, tags, expected, response_type, series, due, group, name, name_tag, url } = self;
         if let Some(limit) = &vu.worker.test.rate_limit {
             let clock = &vu.worker.clock;
             clock.sleep_until(limit.reserve(clock.now())).await;
@@ -336,10 +332,10 @@ impl HttpCall {
             vu.session.client().admit(&request).await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
-        let hops = vu.session.send_at(request, redirects, flight.began()).await;
+        let hops = vu.session.send_with_jar_at(request, redirects, &jar, flight.began()).await;
         flight.end(hops.last.exchange.ended);
         learn(&vu, &hops, response_type);
-        record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name });
+        record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name, name_tag });
         CompletedRequest { hops, response_type, url }
     }
 }
@@ -365,6 +361,7 @@ struct RequestRecord {
     due: Option<Nanos>,
     group: String,
     name: String,
+    name_tag: Option<String>,
 }
 
 impl Expected {
@@ -426,8 +423,13 @@ fn record(vu: &Rc<VuState>, hops: &Hops, call: &RequestRecord) {
             of_call.push(("error_code", error_code.to_string().into()));
             of_call.push(("error", error.clone().into()));
         }
-        of_call.extend(call.tags.iter().map(|(name, value)| (name.as_str(), Cow::from(value.as_str()))));
-        let tag = vu.tag_of(&of_call);
+        of_call.extend(call.name_tag.as_deref().map(|name| ("name", name.into())));
+        if let Some(peer) = &exchange.peer {
+            of_call.extend(peer.address.map(|address| ("ip", address.ip().to_string().into())));
+            of_call.extend(peer.tls.as_ref().map(|tls| ("tls_version", format!("tls{}", tls.version).into())));
+        }
+        let own: Vec<_> = call.tags.iter().map(|(name, value)| (name.as_str(), Cow::from(value.as_str()))).collect();
+        let tag = vu.tag_of(&of_call, &own);
         let times = Timings::of(exchange);
         let mut own = |name: &str, value: f64| worker.record_own(&mut recorder, name, value, &tag);
         own("http_reqs", 1.0);

@@ -1,10 +1,14 @@
 //! The response of a request, as the script receives it. `http.ts` builds the object.
 
+use std::ffi::CStr;
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use loadstone_metrics::Phases;
 use loadstone_protocol::http::{Exchange, Hops, Request, Response};
 use rquickjs::class::Trace;
-use rquickjs::{ArrayBuffer, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
+use rquickjs::function::IntoArgs;
+use rquickjs::{Array, ArrayBuffer, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value, qjs};
 
 use super::error_code::error_code;
 
@@ -37,9 +41,38 @@ pub(super) struct CompletedRequest {
     pub(super) url: Option<String>,
 }
 
-/// The function of `http.ts` that builds a response.
-pub(super) fn respond<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
-    ctx.globals().get::<_, Object<'js>>("__k6")?.get("respond")
+/// Builds a response with the function of `http.ts`.
+pub(super) fn respond<'js>(ctx: &Ctx<'js>, members: impl IntoArgs<'js>) -> rquickjs::Result<Value<'js>> {
+    let native: Object<'js> = ctx.globals().get("__k6")?;
+    let respond: Function<'js> = native.get("respond")?;
+    let response: Object<'js> = respond.call(members)?;
+    let accessors: Array<'js> = native.get("lazyMembers")?;
+    for (index, name) in [c"headers", c"timings", c"request"].into_iter().enumerate() {
+        let (getter, setter): (Value<'js>, Value<'js>) = (accessors.get(2 * index)?, accessors.get(2 * index + 1)?);
+        define(ctx, &response, name, (&getter, &setter))?;
+    }
+    Ok(response.into_value())
+}
+
+/// An accessor that is listed and may be replaced.
+fn define<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &CStr, accessor: (&Value<'js>, &Value<'js>)) -> rquickjs::Result<()> {
+    const FLAGS: u32 = qjs::JS_PROP_HAS_GET
+        | qjs::JS_PROP_HAS_SET
+        | qjs::JS_PROP_HAS_ENUMERABLE
+        | qjs::JS_PROP_HAS_CONFIGURABLE
+        | qjs::JS_PROP_ENUMERABLE
+        | qjs::JS_PROP_CONFIGURABLE;
+    let (getter, setter) = accessor;
+    let context = ctx.as_raw().as_ptr();
+    // SAFETY: the context is alive and entered, and so are the values, which QuickJS does not take over. The atom is freed.
+    let defined = unsafe {
+        let atom = qjs::JS_NewAtom(context, name.as_ptr());
+        let defined =
+            qjs::JS_DefineProperty(context, object.as_raw(), atom, qjs::JS_UNDEFINED, getter.as_raw(), setter.as_raw(), FLAGS as i32);
+        qjs::JS_FreeAtom(context, atom);
+        defined
+    };
+    if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(()) }
 }
 
 /// `res.timings`. Milliseconds.
@@ -104,7 +137,7 @@ impl CompletedRequest {
             Err(_) => (0, Value::new_null(ctx.clone())),
         };
         let sent = Class::instance(ctx.clone(), AnsweredRequest { hops })?;
-        respond(ctx)?.call((status, body, error, error_code, url, proto, sent))
+        respond(ctx, (status, body, error, error_code, url, proto, sent))
     }
 }
 
@@ -121,6 +154,11 @@ impl AnsweredRequest {
     fn response(&self) -> Option<&Response> {
         self.hops.last.exchange.result.as_ref().ok()
     }
+
+    /// Address and port of the server, or of the proxy before it.
+    fn remote(&self) -> Option<SocketAddr> {
+        self.hops.last.exchange.peer.as_ref()?.address
+    }
 }
 
 #[rquickjs::methods]
@@ -135,6 +173,23 @@ impl AnsweredRequest {
     fn cookies(&self) -> Vec<String> {
         let response = self.response().filter(|response| response.headers.sets_cookies());
         response.map(|response| response.headers.all("set-cookie").map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    fn remote_ip(&self) -> Option<String> {
+        self.remote().map(|address| address.ip().to_string())
+    }
+
+    fn remote_port(&self) -> Option<u16> {
+        self.remote().map(|address| address.port())
+    }
+
+    /// Version and cipher suite, by k6's names.
+    fn tls(&self) -> Option<Vec<String>> {
+        let tls = self.hops.last.exchange.peer.as_ref()?.tls.as_ref()?;
+        // k6 omits the hash in the names of these three suites of TLS 1.2.
+        let is_short = tls.version == "1.2" && tls.cipher_suite.contains("CHACHA20");
+        let suite = if is_short { tls.cipher_suite.trim_end_matches("_SHA256") } else { &tls.cipher_suite };
+        Some(vec![format!("tls{}", tls.version), suite.to_owned()])
     }
 
     fn timings<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {

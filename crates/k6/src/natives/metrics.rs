@@ -6,7 +6,7 @@ use loadstone_plan::{DeclaredMetric, MetricKind};
 use rquickjs::{Coerced, Ctx, Exception, Function, Object, Value};
 
 use crate::realm_inputs::RealmInputs;
-use crate::turn::Turn;
+use crate::turn::{CallTag, Turn};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     let (planned, declared) = (world.metrics.clone(), Rc::clone(&world.declared));
@@ -59,10 +59,15 @@ fn is_valid(name: &str) -> bool {
 fn add<'js>(ctx: Ctx<'js>, number: usize, value: f64, tags: Option<Object<'js>>) -> rquickjs::Result<()> {
     let turn = Turn::running(&ctx, "the `add` of a metric")?;
     let tags = tags_of(tags)?;
-    let of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-    let tag = turn.vu().tag_of(&of_call);
+    let of_call = call_tags(&tags);
+    let tag = turn.vu().tag_of(&[], &of_call);
     turn.vu().worker.record(&mut turn.recorder(), number, value, &tag);
     Ok(())
+}
+
+/// The same tags, in the form that [`crate::turn::VuState::tag_of`] takes.
+pub(super) fn call_tags(tags: &[(String, String)]) -> Vec<CallTag<'_>> {
+    tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect()
 }
 
 /// Tags of a call. Values are converted to strings, as in k6.

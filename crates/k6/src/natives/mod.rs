@@ -1,5 +1,6 @@
 //! The Rust half of k6's modules: functions on the hidden object `__k6`, which the TypeScript in `js` uses.
 
+mod client_tls;
 mod crypto;
 mod data;
 mod error_code;
@@ -12,8 +13,10 @@ mod html;
 mod http;
 mod http_response;
 mod in_flight;
+mod jar;
 mod metrics;
 mod redis;
+mod redis_servers;
 mod secrets;
 mod steps;
 mod subtle;
@@ -33,7 +36,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, world: &RealmInputs) -> rquickjs::Result<()
     native.set("add", adder(ctx, world)?)?;
     crypto::install(ctx, &native)?;
     data::install(ctx, &native, world)?;
-    execution::install(ctx, &native, world)?;
+    native.set("vu", world.id as f64)?;
     files::install(ctx, &native, world)?;
     http::install(ctx, &native)?;
     steps::install(ctx, &native)?;
@@ -51,8 +54,12 @@ fn adder<'js>(ctx: &Ctx<'js>, world: &RealmInputs) -> rquickjs::Result<Function<
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, part: String| {
         let native: Object<'js> = ctx.globals().get("__k6")?;
         match part.as_str() {
+            "data" => data::install_arrays(&ctx, &native, &world),
+            "digests" => crypto::install_digests(&ctx, &native),
+            "execution" => execution::install(&ctx, &native, &world),
             "grpc" => grpc::install(&ctx, &native, &world),
             "html" => html::install(&ctx, &native),
+            "http-parts" => http::install_parts(&ctx, &native),
             "metrics" => metrics::install(&ctx, &native, &world),
             "redis" => redis::install(&ctx, &native),
             "secrets" => secrets::install(&ctx, &native, &world),

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use loadstone_metrics::{ErrorText, Nanos, Outcome, Sample, SeriesId, SeriesKind};
-use loadstone_protocol::Failure;
 use loadstone_protocol::raw::{RawTarget, RawTimes};
-use loadstone_protocol::redis::{
-    RedisAddress, RedisClient, RedisExchange, RedisPart, RedisReplies, error_code, write_argument, write_command,
-};
+use loadstone_protocol::redis::{RedisAddress, RedisExchange, RedisPart, RedisReplies, error_code};
+use loadstone_protocol::{ClientTls, Failure};
 use loadstone_script::{redis_text, redis_value};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
+use super::client_tls::{client_tls, network_with};
 use super::in_flight::InFlight;
+use super::redis_servers::{ClusterCommand, ScriptRedisServers};
 use super::trace::{ShownCommand, is_tracing, show_command};
 use crate::numbered::Numbered;
 use crate::operations::settlement;
@@ -21,9 +21,13 @@ use crate::turn::{Turn, VuState};
 
 /// A client of the script. It connects with its first command, and stays connected.
 struct ScriptRedis {
-    address: RedisAddress,
+    /// The server, or nodes of a cluster.
+    addresses: Vec<RedisAddress>,
+    /// How many redirections a command follows. `None`: this is no cluster.
+    redirects_max: Option<u32>,
+    tls: ClientTls,
     limit_ns: Nanos,
-    client: OnceCell<Rc<RedisClient>>,
+    servers: OnceCell<Rc<ScriptRedisServers>>,
 }
 
 type ScriptRedisClients = Rc<Numbered<ScriptRedis>>;
@@ -34,17 +38,25 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     let create = move |ctx: Ctx<'js>, options: Object<'js>| Ok::<_, rquickjs::Error>(all.add(Rc::new(client_of(&ctx, &options)?)));
     native.set("redisClient", Function::new(ctx.clone(), create)?)?;
     let all = Rc::clone(&clients);
-    let is_connected = move |number: u32| all.get(number).is_some_and(|client| client.client.get().is_some());
+    let is_connected = move |number: u32| all.get(number).is_some_and(|client| client.servers.get().is_some());
     native.set("redisConnected", Function::new(ctx.clone(), is_connected)?)?;
     let all = Rc::clone(&clients);
     let send = move |ctx: Ctx<'js>, id: u32, number: u32, arguments: Vec<String>| send(&ctx, &all, id, number, &arguments);
     native.set("redisSend", Function::new(ctx.clone(), send)?)
 }
 
-/// Reads a URL, or the parts of an address.
 fn client_of<'js>(ctx: &Ctx<'js>, options: &Object<'js>) -> rquickjs::Result<ScriptRedis> {
+    let nodes: Vec<Object<'js>> = options.get("nodes")?;
+    let addresses = nodes.iter().map(|node| address_of(ctx, node)).collect::<Result<_, _>>()?;
+    let tls = client_tls(nodes.first().map(|node| node.get("tlsOptions")).transpose()?.flatten())?;
+    let limit_ns = (options.get::<_, f64>("timeout")? * 1e6) as Nanos;
+    Ok(ScriptRedis { addresses, redirects_max: options.get("redirects")?, tls, limit_ns, servers: OnceCell::new() })
+}
+
+/// Reads a URL, or the parts of an address.
+fn address_of<'js>(ctx: &Ctx<'js>, options: &Object<'js>) -> rquickjs::Result<RedisAddress> {
     let url: Option<String> = options.get("url")?;
-    let address = match url {
+    Ok(match url {
         Some(url) => RedisAddress::parse(&url).map_err(|problem| {
             Exception::throw_message(ctx, &format!("invalid options; reason: the URL of the Redis server is not valid: {problem}"))
         })?,
@@ -55,29 +67,44 @@ fn client_of<'js>(ctx: &Ctx<'js>, options: &Object<'js>) -> rquickjs::Result<Scr
             database: options.get("database")?,
             resp3: false,
         },
-    };
-    let limit_ns = (options.get::<_, f64>("timeout")? * 1e6) as Nanos;
-    Ok(ScriptRedis { address, limit_ns, client: OnceCell::new() })
+    })
+}
+
+impl ScriptRedis {
+    /// The servers, from the first command on.
+    fn servers(&self, ctx: &Ctx<'_>, turn: &Turn) -> rquickjs::Result<Rc<ScriptRedisServers>> {
+        if let Some(servers) = self.servers.get() {
+            return Ok(Rc::clone(servers));
+        }
+        let worker = &turn.vu().worker;
+        self.addresses
+            .iter()
+            .filter_map(|address| address.password.as_ref())
+            .for_each(|password| worker.test.plan.secrets.learn_later(password));
+        let network = network_with(ctx, &worker.network, &self.tls)?;
+        let servers = ScriptRedisServers::new(network, self.addresses.clone(), self.redirects_max);
+        Ok(Rc::clone(self.servers.get_or_init(|| Rc::new(servers))))
+    }
 }
 
 /// Sends a command. `__k6.complete(id, { value } or { error })` settles its promise.
 fn send(ctx: &Ctx<'_>, clients: &ScriptRedisClients, id: u32, number: u32, arguments: &[String]) -> rquickjs::Result<()> {
     let turn = Turn::running(ctx, "a Redis client")?;
     let script_client = clients.get(number).ok_or_else(|| Exception::throw_message(ctx, "this is not a Redis client"))?;
-    let network = &turn.vu().worker.network;
-    let client = script_client.client.get_or_init(|| {
-        script_client.address.password.iter().for_each(|password| turn.vu().worker.test.plan.secrets.learn_later(password));
-        Rc::new(RedisClient::new(Rc::clone(network), script_client.address.clone()))
-    });
-    let mut wire = Vec::new();
-    write_command(&mut wire, arguments.len());
-    arguments.iter().for_each(|argument| write_argument(&mut wire, argument.as_bytes()));
+    let servers = script_client.servers(ctx, &turn)?;
     let name = format!("REDIS {}", arguments.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default());
     let (scenario, group) = (turn.scenario_id(), turn.group());
     let series = turn.vu().worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name);
     let shown = is_tracing(turn.vu()).then(|| shown(arguments));
-    let command =
-        RedisCommand { client: Rc::clone(client), wire, limit_ns: script_client.limit_ns, name, shown, series, due: turn.take_due() };
+    let command = RedisCommand {
+        servers,
+        command: ClusterCommand::of(arguments),
+        limit_ns: script_client.limit_ns,
+        name,
+        shown,
+        series,
+        due: turn.take_due(),
+    };
     let work = command.perform(turn.shared());
     turn.vu().operations().begin(async move {
         let answer = work.await;
@@ -88,8 +115,8 @@ fn send(ctx: &Ctx<'_>, clients: &ScriptRedisClients, id: u32, number: u32, argum
 
 /// A command, ready to be sent.
 struct RedisCommand {
-    client: Rc<RedisClient>,
-    wire: Vec<u8>,
+    servers: Rc<ScriptRedisServers>,
+    command: ClusterCommand,
     limit_ns: Nanos,
     /// The name that it is recorded under.
     name: String,
@@ -103,13 +130,13 @@ impl RedisCommand {
     async fn perform(self, vu: Rc<VuState>) -> Result<Bytes, Failure> {
         let flight = InFlight::begin(Rc::clone(&vu), self.series, self.due);
         let bytes_max = vu.worker.test.plan.options.body_bytes_max;
-        let RedisExchange { times, result } = self.client.exchange(&self.wire, 1, self.limit_ns, bytes_max).await;
+        let (server, RedisExchange { times, result }) = self.servers.exchange(&self.command, self.limit_ns, bytes_max).await;
         flight.end(times.ended);
-        self.record(&vu, &times, &result);
+        self.record(&vu, server.address(), &times, &result);
         result
     }
 
-    fn record(&self, vu: &VuState, times: &RawTimes, result: &Result<Bytes, Failure>) {
+    fn record(&self, vu: &VuState, address: &RedisAddress, times: &RawTimes, result: &Result<Bytes, Failure>) {
         let (outcome, error) = match result {
             Err(failure) => (failure.outcome, Some(failure.message.clone())),
             Ok(reply) => match refusal(reply) {
@@ -131,7 +158,7 @@ impl RedisCommand {
             trace: None,
         };
         if let Some(command) = &self.shown {
-            let (address, reply) = (self.client.address().shown(), result.as_ref().ok().map(|reply| redis_text(reply)));
+            let (address, reply) = (address.shown(), result.as_ref().ok().map(|reply| redis_text(reply)));
             let shown = ShownCommand { name: &self.name, address, command, reply, outcome, error: error.as_deref() };
             show_command(vu, shown, times);
         }
@@ -142,7 +169,7 @@ impl RedisCommand {
             vu.fail_groups();
             recorder.failed(self.series, &sample, ErrorText { message, cause: None });
         }
-        let tag = vu.tag_of(&[]);
+        let tag = vu.tag_of(&[], &[]);
         for (name, value) in [("data_sent", times.bytes_sent), ("data_received", times.bytes_received)] {
             vu.worker.record_own(&mut recorder, name, value as f64, &tag);
         }

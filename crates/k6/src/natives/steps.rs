@@ -4,7 +4,7 @@ use loadstone_metrics::{Outcome, SeriesKind};
 use loadstone_script::TracedCheck;
 use rquickjs::{Ctx, Function, Object};
 
-use super::metrics::tags_of;
+use super::metrics::{call_tags, tags_of};
 use crate::operations::nothing;
 use crate::turn::Turn;
 
@@ -50,11 +50,12 @@ fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js
     if !passed {
         recorder.error(series, Outcome::Expect, now, "the check failed");
     }
-    worker.count_steps(|steps| steps.check(&turn.group_path(), &name, passed));
+    if worker.test.settings.system_tags.contains("check") {
+        worker.count_steps(|steps| steps.check(&turn.group_path(), &name, passed));
+    }
     if let Some(metric) = worker.test.metric("checks") {
-        let mut of_call: Vec<_> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-        of_call.push(("check", name.as_str().into()));
-        worker.record(&mut recorder, metric, f64::from(u8::from(passed)), &turn.vu().tag_of(&of_call));
+        let (of_check, of_call) = ([("check", name.as_str().into())], call_tags(&tags));
+        worker.record(&mut recorder, metric, f64::from(u8::from(passed)), &turn.vu().tag_of(&of_check, &of_call));
     }
     Ok(())
 }

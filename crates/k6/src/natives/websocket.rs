@@ -1,12 +1,11 @@
 //! `k6/ws` and `k6/websockets`: opening, messages, and the end of a socket. The classes are in TypeScript.
 
-use std::borrow::Cow;
 use std::rc::Rc;
 
 use futures_util::future::{Either, select};
 use loadstone_metrics::{FailureSample, Nanos, Outcome, SeriesId, SeriesKind};
 use loadstone_protocol::Failure;
-use loadstone_protocol::http::Request;
+use loadstone_protocol::http::{CookieJar, Request};
 use loadstone_protocol::ws::{Payload, ReceivedItem, SocketOptions, WebSocketOpening};
 use loadstone_script::{MessageDirection, request_name};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Value};
@@ -16,7 +15,8 @@ use super::crypto::bytes_of;
 use super::http::sample;
 use super::http_response::headers;
 use super::in_flight::InFlight;
-use super::metrics::tags_of;
+use super::jar::jar_of;
+use super::metrics::{call_tags, tags_of};
 use super::trace::{is_tracing, show_message, show_request};
 use crate::open_connections::OpenSocket;
 use crate::operations::settlement;
@@ -44,6 +44,7 @@ type CallTags = Vec<(String, String)>;
 /// The opening of a socket, ready to be sent.
 struct SocketCall {
     request: Request,
+    jar: Rc<CookieJar>,
     options: SocketOptions,
     url: String,
     tags: CallTags,
@@ -105,17 +106,17 @@ impl SocketCall {
         };
         let (scenario, group) = (turn.scenario_id(), turn.group());
         let series = vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name);
-        Ok(Self { request, options, url: written, tags, series, due: turn.take_due(), name })
+        Ok(Self { request, jar: jar_of(turn, call)?, options, url: written, tags, series, due: turn.take_due(), name })
     }
 
     async fn perform(self, vu: Rc<VuState>) -> OpenedSocket {
-        let Self { request, options, url, tags, series, due, name } = self;
+        let Self { request, jar, options, url, tags, series, due, name } = self;
         if vu.worker.network.limits_connections() {
             vu.worker.network.admit().await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
         let shown = is_tracing(&vu).then(|| request.clone());
-        let mut opening = vu.session.open_socket(request, &options).await;
+        let mut opening = vu.session.open_socket_with_jar(request, &options, &jar).await;
         let exchange = &opening.exchange;
         flight.end(exchange.ended);
         let failure = match (&opening.socket, &exchange.result) {
@@ -142,7 +143,7 @@ impl SocketCall {
             }
         }
         drop(recorder);
-        let tags = with_own(tags, &url, &opening);
+        let tags = (of_opening(&url, &opening), tags);
         let (began, connecting) = (exchange.started, exchange.ended.saturating_sub(exchange.started));
         record(&vu, &tags, &[("ws_sessions", 1.0), ("ws_connecting", connecting as f64 / 1e6)]);
         record(&vu, &tags, &[("data_sent", exchange.bytes_sent as f64), ("data_received", exchange.bytes_received as f64)]);
@@ -158,17 +159,17 @@ impl SocketCall {
     }
 }
 
-/// The call's tags, and those that k6 adds.
-fn with_own(tags: CallTags, url: &str, opening: &WebSocketOpening) -> CallTags {
+/// The tags that k6 adds to those of the call.
+fn of_opening(url: &str, opening: &WebSocketOpening) -> CallTags {
     let status = opening.exchange.response().map_or(0, |response| response.status);
     let protocol = opening.socket.as_ref().and_then(|socket| socket.protocol()).unwrap_or_default();
     let own = [("url", url.to_owned()), ("status", status.to_string()), ("subproto", protocol.to_owned())];
-    own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(tags).collect()
+    own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn record(vu: &VuState, tags: &CallTags, values: &[(&str, f64)]) {
-    let of_call: Vec<(&str, Cow<'_, str>)> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())).collect();
-    let tag = vu.tag_of(&of_call);
+fn record(vu: &VuState, (of_opening, of_call): &(CallTags, CallTags), values: &[(&str, f64)]) {
+    let (of_opening, of_call) = (call_tags(of_opening), call_tags(of_call));
+    let tag = vu.tag_of(&of_opening, &of_call);
     let mut recorder = vu.worker.recorder_at_end();
     for (name, value) in values {
         vu.worker.record_own(&mut recorder, name, *value, &tag);
@@ -252,7 +253,7 @@ fn received_value<'js>(ctx: &Ctx<'js>, vu: &Rc<VuState>, number: u32, received: 
                 Payload::Text(text) => text.as_bytes(),
                 Payload::Binary(bytes) => bytes,
             };
-            record(vu, &Vec::new(), &[("ws_msgs_received", 1.0), ("data_received", bytes.len() as f64)]);
+            record(vu, &Default::default(), &[("ws_msgs_received", 1.0), ("data_received", bytes.len() as f64)]);
             if let Some(open) = vu.connections.sockets.get(number) {
                 show_message(vu, &open.name, MessageDirection::Received, bytes);
             }
@@ -264,7 +265,7 @@ fn received_value<'js>(ctx: &Ctx<'js>, vu: &Rc<VuState>, number: u32, received: 
         Ok(ReceivedItem::Pong(pong)) => {
             let sent = vu.connections.sockets.get(number).and_then(|open| open.pings.borrow_mut().remove(&pong.payload));
             if let Some(sent) = sent {
-                record(vu, &Vec::new(), &[("ws_ping", pong.at.saturating_sub(sent) as f64 / 1e6)]);
+                record(vu, &Default::default(), &[("ws_ping", pong.at.saturating_sub(sent) as f64 / 1e6)]);
             }
             kind("pong", String::from_utf8_lossy(&pong.payload).into_owned().into_js(ctx)?)?;
         }
@@ -305,7 +306,7 @@ fn send<'js>(ctx: Ctx<'js>, number: u32, data: Value<'js>) -> rquickjs::Result<O
     };
     match sent {
         Ok(times) => {
-            record(turn.vu(), &Vec::new(), &[("ws_msgs_sent", 1.0), ("data_sent", times.bytes as f64)]);
+            record(turn.vu(), &Default::default(), &[("ws_msgs_sent", 1.0), ("data_sent", times.bytes as f64)]);
             Ok(None)
         }
         Err(failure) => Ok(Some(failure.message)),

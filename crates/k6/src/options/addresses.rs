@@ -1,11 +1,51 @@
-//! Options that select or block addresses: `hosts`, `blockHostnames`, `blacklistIPs` and `localIPs`.
+//! Options that select or block addresses: `dns`, `hosts`, `blockHostnames`, `blacklistIPs` and `localIPs`.
 
 use std::net::{IpAddr, SocketAddr};
 
-use loadstone_protocol::{AddressRules, HostPattern, ReplacedHost, SourceRange};
-use serde_json::Value;
+use loadstone_protocol::{AddressPolicy, AddressRules, AddressSelection, HostPattern, NameResolution, ReplacedHost, SourceRange};
+use serde_json::{Map, Value};
 
+use super::duration::duration;
 use super::option_error::{OptionError, wrong};
+
+/// How long k6 uses the addresses of a name by default. Nanoseconds.
+const TTL_NS: u64 = 300_000_000_000;
+
+/// `dns`: an object, or as in a variable, `ttl=5m,select=random,policy=preferIPv4`.
+pub(super) fn dns(value: &Value) -> Result<NameResolution, OptionError> {
+    let refuse = |problem: String| {
+        let help = "write dns: { ttl: \"5m\", select: \"random\", policy: \"preferIPv4\" }";
+        wrong("dns", format!("dns: {problem}"), help)
+    };
+    let fields: Map<String, Value> = match value {
+        Value::Object(fields) => fields.clone(),
+        Value::String(text) => {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            let field = |part: &str| part.split_once('=').map(|(name, value)| (name.to_owned(), value.into()));
+            parts.map(|part| field(part).ok_or_else(|| refuse(format!("\"{part}\" is not NAME=VALUE")))).collect::<Result<_, _>>()?
+        }
+        _ => return Err(refuse("expected an object".to_owned())),
+    };
+    let mut resolution = NameResolution { ttl_ns: TTL_NS, select: AddressSelection::Random, policy: AddressPolicy::PreferIpv4 };
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        let unknown = || refuse(format!("{name}: {value} is unknown"));
+        match (name.as_str(), value.as_str().unwrap_or_default()) {
+            ("ttl", "inf") => resolution.ttl_ns = u64::MAX,
+            ("ttl", _) => resolution.ttl_ns = duration("dns", value)?,
+            ("select", "first") => resolution.select = AddressSelection::First,
+            ("select", "random") => resolution.select = AddressSelection::Random,
+            ("select", "roundRobin") => resolution.select = AddressSelection::RoundRobin,
+            ("policy", "any") => resolution.policy = AddressPolicy::Any,
+            ("policy", "preferIPv4") => resolution.policy = AddressPolicy::PreferIpv4,
+            ("policy", "preferIPv6") => resolution.policy = AddressPolicy::PreferIpv6,
+            ("policy", "onlyIPv4") => resolution.policy = AddressPolicy::OnlyIpv4,
+            ("policy", "onlyIPv6") => resolution.policy = AddressPolicy::OnlyIpv6,
+            ("select" | "policy", _) => return Err(unknown()),
+            _ => return Err(refuse(format!("there is no `{name}`"))),
+        }
+    }
+    Ok(resolution)
+}
 
 /// `hosts`: an address, or an address and a port, for each pattern of hosts.
 pub(super) fn hosts(value: &Value, rules: &mut AddressRules) -> Result<(), OptionError> {
@@ -82,5 +122,21 @@ mod tests {
         assert!(list::<AddressBlock>("blacklistIPs", &json!([1])).is_err() && list::<AddressBlock>("blacklistIPs", &json!(1)).is_err());
         assert_eq!(local_ips(&json!("127.0.0.2,127.0.0.4-127.0.0.5")).unwrap().len(), 3);
         assert!(local_ips(&json!("shop.test")).is_err() && local_ips(&json!(["127.0.0.1"])).is_err());
+    }
+
+    #[test]
+    fn a_name_is_resolved_as_the_option_says() {
+        let default = NameResolution { ttl_ns: TTL_NS, select: AddressSelection::Random, policy: AddressPolicy::PreferIpv4 };
+        let chosen = NameResolution { ttl_ns: 1_000_000_000, select: AddressSelection::RoundRobin, policy: AddressPolicy::OnlyIpv6 };
+        assert_eq!(dns(&json!({})), Ok(default));
+        assert_eq!(dns(&json!({ "ttl": "1s", "select": "roundRobin", "policy": "onlyIPv6" })), Ok(chosen));
+        assert_eq!(dns(&json!("ttl=1s, select=roundRobin,policy=onlyIPv6")), Ok(chosen));
+        assert_eq!(dns(&json!({ "ttl": "inf", "select": null })), Ok(NameResolution { ttl_ns: u64::MAX, ..default }));
+        assert_eq!(dns(&json!({ "ttl": 0 })), Ok(NameResolution { ttl_ns: 0, ..default }));
+        for wrong in
+            [json!(5), json!("ttl"), json!({ "select": "best" }), json!({ "policy": 4 }), json!({ "ttl": "soon" }), json!({ "time": 1 })]
+        {
+            assert!(dns(&wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -169,9 +169,11 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         return Err(fields.wrong("browser", "browsers are not supported", "run this scenario with k6, and the others with Loadstone"));
     }
     let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+    let (graceful_ramp_down_ns, graceful_stop_ns) = graces(&fields, &executor)?;
     let run = ScenarioRun {
         users_max,
-        graceful_stop_ns: Some(fields.duration("gracefulStop", "30s")?),
+        graceful_stop_ns: Some(graceful_stop_ns),
+        graceful_ramp_down_ns,
         start_after_ns: fields.duration("startTime", "0s")?,
         ..ScenarioRun::new(ScenarioId(index), profile)
     };
@@ -188,6 +190,18 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         has_work: true,
         notes,
     })
+}
+
+/// How long running iterations may go on: after a ramp has removed their VU, and after the end of the scenario. Nanoseconds.
+fn graces(fields: &Fields<'_>, executor: &str) -> Result<(Option<u64>, u64), OptionError> {
+    let graceful_stop = fields.duration("gracefulStop", "30s")?;
+    if executor != "ramping-vus" {
+        return Ok((None, graceful_stop));
+    }
+    let ramp_down = fields.duration("gracefulRampDown", "30s")?;
+    // A jump to zero at the end, which is no stage of the profile, removes all VUs.
+    let ends_with_jump = fields.stages()?.last().is_some_and(|(duration_ns, target)| *duration_ns == 0 && target.round() == 0.0);
+    Ok((Some(ramp_down), if ends_with_jump { graceful_stop.min(ramp_down) } else { graceful_stop }))
 }
 
 /// The profile, the maximum of VUs of open load, and the VUs to create before it.
@@ -216,12 +230,6 @@ fn profile(fields: &Fields<'_>, executor: &str, notes: &mut Vec<String>) -> Resu
         "ramping-vus" => {
             fields.only(&["startVUs", "stages", "gracefulRampDown"])?;
             let stages = closed(fields.count("startVUs", 1)?, &fields.stages()?);
-            if fields.duration("gracefulRampDown", "30s")? < 30 * SECOND_NS && stages.iter().any(|stage| stage.to < stage.from) {
-                notes.push(format!(
-                    "scenario {}: `gracefulRampDown` has no effect: when VUs are removed, their running iterations finish",
-                    fields.name
-                ));
-            }
             let users = stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0);
             if stages.is_empty() || users == 0 {
                 return Err(fields.wrong("stages", "the stages run no VU, so there is no load", "set a `target` above 0 and a `duration`"));
@@ -377,6 +385,22 @@ mod tests {
             (Some(5), 2, 3 * S, Some(0))
         );
         assert_eq!((read.exec.as_str(), read.env["A"].as_str(), read.tags["t"].as_str()), ("buy", "1", "x"));
+    }
+
+    #[test]
+    fn iterations_of_removed_vus_have_the_grace_of_the_ramp() {
+        let graces = |scenario: Value| {
+            let mut scenario = scenario;
+            scenario["executor"] = json!("ramping-vus");
+            let run = &read(json!({ "scenarios": { "a": scenario } })).unwrap()[0].run;
+            (run.graceful_ramp_down_ns, run.graceful_stop_ns)
+        };
+        let ramp = json!([{ "duration": "2s", "target": 3 }, { "duration": "2s", "target": 0 }]);
+        assert_eq!(graces(json!({ "stages": ramp })), (Some(30 * S), Some(30 * S)));
+        assert_eq!(graces(json!({ "stages": ramp, "gracefulRampDown": "1s", "gracefulStop": "5s" })), (Some(S), Some(5 * S)));
+        let jump = json!([{ "duration": "2s", "target": 3 }, { "duration": "0s", "target": 0 }]);
+        assert_eq!(graces(json!({ "stages": jump, "gracefulRampDown": "0s" })), (Some(0), Some(0)));
+        assert_eq!(read(json!({ "vus": 3, "duration": "2s" })).unwrap()[0].run.graceful_ramp_down_ns, None);
     }
 
     #[test]

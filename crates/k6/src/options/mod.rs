@@ -3,19 +3,22 @@
 //! Read [`K6Settings`]. `executors` reads the load, `thresholds` the objectives.
 
 mod addresses;
+mod duration;
 mod executors;
 mod option_error;
 mod segment;
 mod segmented;
+mod system_tags;
 mod thresholds;
 mod tls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use loadstone_protocol::{AddressRules, ClientIdentity, TlsOffer};
+use loadstone_protocol::{AddressRules, ClientIdentity, NameResolution, TlsOffer};
 use serde_json::{Map, Value};
 
+pub(crate) use duration::duration;
 pub(crate) use executors::{K6Scenario, scenarios};
 pub(crate) use option_error::{OptionError, wrong};
 pub(crate) use segment::{Segment, Stripe};
@@ -25,6 +28,8 @@ pub(crate) use thresholds::{Planned, PlannedMetric, SubMetric, thresholds};
 #[derive(Debug, Clone)]
 pub(crate) struct K6Settings {
     pub(crate) tags: BTreeMap<String, String>,
+    /// Names of the tags that are added without the script.
+    pub(crate) system_tags: BTreeSet<String>,
     pub(crate) user_agent: Option<String>,
     pub(crate) insecure: bool,
     pub(crate) reuses_connections: bool,
@@ -39,6 +44,8 @@ pub(crate) struct K6Settings {
     /// Requests per second of all VUs together. 0: no limit.
     pub(crate) rps: f64,
     pub(crate) address_rules: AddressRules,
+    /// `None`: by the TTL of names, and with all of their addresses in turn.
+    pub(crate) resolution: Option<NameResolution>,
     pub(crate) tls: TlsOffer,
     /// `tlsAuth`.
     pub(crate) identities: Vec<ClientIdentity>,
@@ -60,11 +67,9 @@ pub(crate) struct K6Settings {
 const OF_LOAD: [&str; 8] =
     ["vus", "duration", "iterations", "stages", "scenarios", "thresholds", "executionSegment", "executionSegmentSequence"];
 /// Options that configure outputs or services of k6, and change neither load nor verdict.
-const WITHOUT_EFFECT: [(&str, &str); 9] = [
-    ("dns", "Loadstone resolves names by their TTL, and tries all addresses of a name, IPv6 and IPv4"),
+const WITHOUT_EFFECT: [(&str, &str); 7] = [
     ("ext", "settings of k6 extensions and of Grafana Cloud"),
     ("cloud", "settings of Grafana Cloud"),
-    ("systemTags", "Loadstone records the tags that thresholds refer to"),
     ("noUsageReport", "Loadstone sends no usage report"),
     ("httpDebug", "`loadstone try` shows requests and responses"),
     ("paused", "Loadstone starts at once"),
@@ -83,25 +88,6 @@ pub(crate) fn merged(script: Map<String, Value>, tiers: &[Map<String, Value>]) -
         options.extend(tier.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
     options
-}
-
-/// A duration as k6 writes it: `"1m30s"`, or a number of milliseconds. Nanoseconds.
-pub(crate) fn duration(option: &str, value: &Value) -> Result<u64, OptionError> {
-    let help = "write a duration such as \"30s\" or \"1m30s\", or a number of milliseconds";
-    match value {
-        Value::Number(ms) => match ms.as_f64() {
-            Some(ms) if ms >= 0.0 => Ok((ms * 1e6) as u64),
-            _ => Err(wrong(option, format!("{option}: {ms} is not a duration"), help)),
-        },
-        Value::String(text) if text == "0" => Ok(0),
-        Value::String(text) => {
-            if let Ok(ms) = text.parse::<f64>() {
-                return duration(option, &serde_json::json!(ms));
-            }
-            loadstone_units::duration::parse(text).map_err(|problem| wrong(option, format!("{option}: {problem}"), help))
-        }
-        other => Err(wrong(option, format!("{option}: {other} is not a duration"), help)),
-    }
 }
 
 /// A whole number that is not negative.
@@ -146,6 +132,7 @@ impl K6Settings {
     pub(crate) fn read(options: &Map<String, Value>) -> Result<Self, OptionError> {
         let mut settings = Self {
             tags: BTreeMap::new(),
+            system_tags: system_tags::default(),
             user_agent: None,
             insecure: false,
             reuses_connections: true,
@@ -159,6 +146,7 @@ impl K6Settings {
             min_iteration_ns: 0,
             rps: 0.0,
             address_rules: AddressRules::default(),
+            resolution: None,
             tls: TlsOffer::default(),
             identities: Vec::new(),
             sources: Vec::new(),
@@ -180,6 +168,12 @@ impl K6Settings {
     fn set(&mut self, name: &str, value: &Value) -> Result<(), OptionError> {
         match name {
             "tags" => self.tags = strings(name, value)?,
+            "systemTags" => {
+                let (tags, note) = system_tags::read(value)?;
+                self.system_tags = tags;
+                self.notes.extend(note);
+            }
+            "dns" => self.resolution = Some(addresses::dns(value)?),
             "userAgent" => self.user_agent = value.as_str().map(str::to_owned),
             "insecureSkipTLSVerify" => self.insecure = boolean(name, value)?,
             "noConnectionReuse" => self.reuses_connections = !boolean(name, value)?,
@@ -241,14 +235,6 @@ mod tests {
         let script = map(json!({ "scenarios": { "a": {} }, "vus": 5, "userAgent": "x" }));
         let merged = merged(script, &[map(json!({ "duration": "3s" }))]);
         assert_eq!(Value::Object(merged), json!({ "vus": 5, "userAgent": "x", "duration": "3s" }));
-    }
-
-    #[test]
-    fn durations_are_strings_or_milliseconds() {
-        for (written, ns) in [(json!("1m30s"), 90_000_000_000), (json!(500), 500_000_000), (json!("0s"), 0), (json!("250"), 250_000_000)] {
-            assert_eq!(duration("d", &written), Ok(ns), "{written}");
-        }
-        assert!(duration("d", &json!("soon")).is_err() && duration("d", &json!(null)).is_err());
     }
 
     #[test]

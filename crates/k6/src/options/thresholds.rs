@@ -90,8 +90,8 @@ pub(crate) fn thresholds(options: &Map<String, Value>, declared: &[DeclaredMetri
 }
 
 impl Planned {
-    /// Adds k6's own metrics, for the end-of-test summary.
-    pub(crate) fn add_summary_metrics(&mut self) {
+    /// Adds k6's own metrics, for the end-of-test summary. `expects`: requests have the tag `expected_response`.
+    pub(crate) fn add_summary_metrics(&mut self, expects: bool) {
         for (name, kind, unit) in OWN.iter().filter(|(name, ..)| !UNRECORDED.contains(name)) {
             if !self.metrics.iter().any(|metric| metric.declared.name == *name) {
                 let declared = DeclaredMetric { name: (*name).to_owned(), kind: *kind, unit: (*unit).to_owned() };
@@ -100,6 +100,7 @@ impl Planned {
         }
         let key = "http_req_duration{expected_response:true}";
         if let Some(durations) = self.metrics.iter().position(|metric| metric.declared.name == "http_req_duration")
+            && expects
             && !self.sub_metrics.iter().any(|part| part.key == key)
         {
             self.select(durations, key, &[("expected_response".to_owned(), "true".to_owned())].into());

@@ -1,4 +1,4 @@
-//! `tlsAuth` against nginx, which demands certificates of one authority on one port and of another on the other.
+//! `tlsAuth`, and `tls` of a gRPC client, against nginx, which demands certificates of one authority on one port and of another on the other.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -40,7 +40,8 @@ impl Nginx {
         let place = files.path();
         openssl(
             place,
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout own.key -out own.pem -days 2 -subj /CN=localhost",
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout own.key -out own.pem -days 2 -subj /CN=localhost \
+             -addext subjectAltName=DNS:shop.test -addext basicConstraints=CA:FALSE",
         );
         for name in ["one", "two"] {
             openssl(
@@ -59,8 +60,10 @@ impl Nginx {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {name};")).join(" ");
         let server = |port: u16, rest: &str| {
             format!(
-                "server {{ listen 127.0.0.1:{port} ssl; ssl_certificate own.pem; ssl_certificate_key own.key; {rest}\n\
-                 location / {{ return 200 \"$ssl_client_s_dn\"; }} }}\n"
+                "server {{ listen 127.0.0.1:{port} ssl http2; ssl_certificate own.pem; ssl_certificate_key own.key; {rest}\n\
+                 location / {{ return 200 \"$ssl_client_s_dn\"; }}\n\
+                 location /talk.v1.Talk {{ default_type application/grpc; add_header grpc-status 5; \
+                 add_header grpc-message \"$host|$ssl_client_s_dn\"; return 200; }} }}\n"
             )
         };
         let demands = |port, name: &str| server(port, &format!("ssl_client_certificate ca-{name}.pem; ssl_verify_client on;"));
@@ -109,6 +112,45 @@ fn a_server_gets_the_certificate_that_it_accepts() {
     assert_eq!(nginx.answers(&format!("[{one}, {two}]")), ["200 CN=one", "200 CN=two", "200 "]);
     assert_eq!(nginx.answers(&format!("[{two}]")), ["400 ", "200 CN=two", "200 "]);
     assert_eq!(nginx.answers("[]"), ["400 ", "400 ", "200 "]);
+}
+
+#[test]
+fn a_grpc_client_has_its_own_certificates_and_authority() {
+    let nginx = Nginx::start();
+    let script = format!(
+        "import {{ Client }} from 'k6/net/grpc';
+         const client = new Client();
+         client.load([], 'talk.proto');
+         const [cacerts, cert, key] = ['own.pem', 'one.pem', 'one.key'].map((name) => open(name));
+         export default function () {{
+           for (const params of [{{}}, {{ tls: {{ cacerts }} }}, {{ tls: {{ cacerts: [cacerts], cert, key }}, authority: 'shop.test:7' }},
+             {{ tls: {{ cacerts: [cacerts] }}, authority: 'shop.test' }}, {{ tls: {{ cacerts, cert, key: 'none' }} }}, {{ tls: {{ cacerts: 'none' }} }}]) {{
+             try {{
+               client.connect('127.0.0.1:{}', params);
+               const {{ status, error }} = client.invoke('talk.v1.Talk/Say', {{}});
+               console.log(status, error.message);
+             }} catch (error) {{ console.log(error.message); }}
+           }}
+         }}",
+        nginx.ports[0]
+    );
+    let texts = ["own.pem", "one.pem", "one.key"].map(|name| (name, std::fs::read_to_string(nginx.files.path().join(name)).unwrap()));
+    let mut files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let proto = "syntax = \"proto3\"; package talk.v1; message Line {} service Talk { rpc Say(Line) returns (Line); }";
+    files.extend([("script.js", script.as_str()), ("talk.proto", proto)]);
+    let printed = run_with(&files).printed;
+    let expected = [
+        "cannot be verified",
+        "for another host name (shop.test)",
+        "5 shop.test|CN=one",
+        "400",
+        "tls.key: contains no PEM private key",
+        "tls: authority [0]: contains no PEM",
+    ];
+    assert_eq!(printed.len(), expected.len(), "{printed:?}");
+    for (line, part) in printed.iter().zip(expected) {
+        assert!(line.contains(part), "{part}: {printed:?}");
+    }
 }
 
 #[test]

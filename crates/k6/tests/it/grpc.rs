@@ -180,7 +180,7 @@ fn wrong_use_is_an_exception_that_names_the_remedy() {
         "const thrown = (act) => { try { act(); return 'nothing'; } catch (error) { return error.message; } };
         console.log(thrown(() => client.invoke('talk.v1.Talk/Say', {})));
         console.log(thrown(() => client.connect('127.0.0.1:1', { plaintext: true })));
-        console.log(thrown(() => client.connect(A, { plaintext: true, tls: {} })));
+        console.log(thrown(() => client.connect(A, { tls: 5 })));
         console.log(thrown(() => client.load([], 'x.proto')));
         client.connect(A, { plaintext: true });
         console.log(thrown(() => client.invoke('talk.v1.Talk/Nothing', {})));
@@ -192,7 +192,7 @@ fn wrong_use_is_an_exception_that_names_the_remedy() {
     for (printed, expected) in ran.printed.iter().zip([
         "you must call connect first",
         "connect(\"127.0.0.1:1\"): ",
-        "the parameter `tls` of connect",
+        "invalid tls value: '5', expected (optional) keys: cert, key, password, and cacerts",
         "init context",
         "talk.v1.Talk has no call \"Nothing\"",
         "not found",

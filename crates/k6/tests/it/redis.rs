@@ -1,6 +1,6 @@
 //! `k6/experimental/redis` against a Redis server.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use loadstone_engine::IterationEnd;
@@ -8,6 +8,7 @@ use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Outcome, SeriesKind};
 use tempfile::TempDir;
 
+use crate::free_port::free_port;
 use crate::harness::folder;
 use crate::real_time::{Ran, run};
 
@@ -21,9 +22,28 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let (files, port) = (folder(&[]), TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let port = free_port("127.0.0.1");
+        Self::start_with(folder(&[]), port, &["--port", &port.to_string(), "--requirepass", "hidden"])
+    }
+
+    /// A node of a cluster, in which it serves these slots.
+    fn start_node(first: u16, last: u16) -> Self {
+        let [port, bus] = [free_port("127.0.0.1"), free_port("127.0.0.1")];
+        let (own, of_bus) = (port.to_string(), bus.to_string());
+        let server = Self::start_with(folder(&[]), port, &["--port", &own, "--cluster-enabled", "yes", "--cluster-port", &of_bus]);
+        server.command(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
+        server
+    }
+
+    /// What `redis-cli` prints.
+    fn command(&self, words: &[&str]) -> String {
+        let output = Command::new("redis-cli").args(["-h", "127.0.0.1", "-p", &self.port.to_string()]).args(words).output();
+        String::from_utf8(output.expect("redis-cli is missing: `cargo xtask setup` installs it").stdout).unwrap()
+    }
+
+    fn start_with(files: TempDir, port: u16, options: &[&str]) -> Self {
         let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--requirepass", "hidden", "--dir"]);
+        command.args(["--bind", "127.0.0.1", "--save", ""]).args(options).arg("--dir");
         let process = command.arg(files.path()).stdout(Stdio::null()).spawn();
         let server = Self { process: process.expect("redis-server is missing: `cargo xtask setup` installs it"), port, _files: files };
         let clock = Monotonic::start();
@@ -112,7 +132,8 @@ fn promises_are_rejected_as_in_k6() {
         row((await refused(other.get('a'))).includes('refused'));
         const denied = new redis.Client({ socket: { host: '127.0.0.1', port: PORT }, password: 'wrong' });
         row((await refused(denied.get('a'))).includes('WRONGPASS'));
-        for (const wrong of [{}, { cluster: { nodes: [] } }, { masterName: 'm' }, { socket: { host: 'h', hots: 1 } }, 7, 'http://h'])
+        for (const wrong of [{}, { cluster: { nodes: [] } }, { cluster: { nodes: ['redis://h'], readOnly: true } },
+          { masterName: 'm' }, { socket: { host: 'h', hots: 1 } }, 7, 'http://h'])
           try { new redis.Client(wrong); } catch (error) { console.log(error.message.split(':')[0]); }"
             .replace("PORT", &server.port.to_string()),
     );
@@ -124,9 +145,46 @@ fn promises_are_rejected_as_in_k6() {
     }
     assert!(lines[2].starts_with("\"ERR value is not an integer or out of range\" \"ERR unknown command"), "{}", lines[2]);
     assert_eq!(lines[3..5], ["true", "true"]);
-    assert_eq!(lines[5..].len(), 6, "{lines:?}");
-    assert!(lines[6].contains("the option `cluster`") && lines[9].contains("invalid options type"), "{lines:?}");
+    assert_eq!(lines[5..].len(), 7, "{lines:?}");
+    assert!(lines[7].contains("the option `readOnly`") && lines[10].contains("invalid options type"), "{lines:?}");
     assert!(ran.exchanges.iter().any(|shown| shown.starts_with("REDIS AUTH | AUTH *** | ")), "{:?}", ran.exchanges);
     let failed = ran.snapshot.errors.iter().find(|error| error.message.contains("error ERR"));
     assert!(failed.is_some(), "{:?}", ran.snapshot.errors);
+}
+
+#[test]
+fn a_cluster_gets_each_command_at_the_node_of_its_key() {
+    let (one, two) = (Server::start_node(0, 8191), Server::start_node(8192, 16383));
+    let bus = two.command(&["CONFIG", "GET", "cluster-port"]);
+    one.command(&["CLUSTER", "MEET", "127.0.0.1", &two.port.to_string(), bus.lines().nth(1).unwrap()]);
+    let clock = Monotonic::start();
+    while ![&one, &two].iter().all(|node| node.command(&["CLUSTER", "INFO"]).contains("cluster_state:ok")) {
+        assert!(clock.now() < START_NS_MAX, "the nodes do not join");
+        std::thread::yield_now();
+    }
+    // The keys `foo` and `{foo}x` are in slot 12182, and `bar` in 5061.
+    let ran = run(&format!(
+        "import redis from 'k6/experimental/redis';
+         const [a, b] = [{}, {}].map((port) => new redis.Client({{ socket: {{ host: '127.0.0.1', port }} }}));
+         const cluster = new redis.Client({{ cluster: {{ nodes: ['redis://127.0.0.1:{}'] }} }});
+         const strict = new redis.Client({{ cluster: {{ nodes: [{{ socket: {{ host: '127.0.0.1', port: {} }} }}], maxRedirects: 0 }} }});
+         const refused = async (promise) => {{ try {{ return `kept ${{await promise}}`; }} catch (error) {{ return String(error); }} }};
+         export default async function () {{
+           console.log(await cluster.set('foo', 1), await cluster.set('bar', 2), await a.get('bar'), await b.get('foo'), await cluster.get('foo'));
+           console.log(await strict.get('foo'), await strict.get('bar'), (await refused(a.get('foo'))).split(' ')[0], await cluster.sendCommand('PING'));
+           console.log(await refused(cluster.del('foo', 'bar')), await cluster.del('foo'));
+           const [idA, idB] = [await a.sendCommand('CLUSTER', 'MYID'), await b.sendCommand('CLUSTER', 'MYID')];
+           await a.sendCommand('CLUSTER', 'SETSLOT', 12182, 'IMPORTING', idB);
+           await b.sendCommand('CLUSTER', 'SETSLOT', 12182, 'MIGRATING', idA);
+           console.log(await cluster.set('{{foo}}x', 'asked'), (await refused(strict.get('{{foo}}x'))).split(' ')[0], await cluster.get('{{foo}}x'));
+           for (const node of [a, b]) await node.sendCommand('CLUSTER', 'SETSLOT', 12182, 'NODE', idA);
+           console.log(await cluster.get('{{foo}}x'), (await refused(strict.get('{{foo}}x'))).split(' ')[0], await a.get('{{foo}}x'));
+         }}",
+        one.port, two.port, one.port, two.port
+    ));
+    assert_eq!(ran.ended, IterationEnd::Ended(Outcome::Passed), "{:?}", ran.printed);
+    assert_eq!(
+        ran.printed,
+        ["OK OK 2 1 1", "1 2 MOVED PONG", "CROSSSLOT Keys in request don't hash to the same slot 1", "OK ASK asked", "asked MOVED asked"]
+    );
 }

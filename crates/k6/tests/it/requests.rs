@@ -320,3 +320,63 @@ fn forms_and_links_of_pages_are_followed() {
     assert!(ran.received[1].ends_with("\r\n\r\ngo=Go&q=a+b&user=bob"), "{}", ran.received[1]);
     assert!(ran.printed[0] == "next" && ran.printed[1].starts_with("no element found for selector 'b'"), "{:?}", ran.printed);
 }
+
+#[test]
+fn a_separate_jar_is_used_by_the_requests_that_name_it() {
+    let ran = run(
+        "const jar = new http.CookieJar();
+         export default function () {
+           http.cookieJar().set(B, 'of', 'vu');
+           jar.set(B, 'of', 'jar');
+           http.get(B + '/redirect', { jar });
+           http.batch([['GET', B + '/batch', null, { jar }]]);
+           http.get(B + '/vu', { jar: http.cookieJar() });
+           http.get(B + '/no-jar', { jar: {} });
+           console.log(JSON.stringify(jar.cookiesForURL(B)), JSON.stringify(new http.CookieJar().cookiesForURL(B)));
+         }",
+        1,
+        None,
+    )
+    .passed();
+    let cookies = |request: &String| {
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let cookie = request.lines().find_map(|line| line.strip_prefix("Cookie: ")).unwrap_or_default();
+        format!("{path} {cookie}")
+    };
+    let sent: Vec<String> = ran.received.iter().map(cookies).collect();
+    // The responses set `sid`, each in the jar of its request.
+    assert_eq!(sent, ["/redirect of=jar", "/target of=jar", "/batch of=jar; sid=abc", "/vu of=vu", "/no-jar of=vu; sid=abc"]);
+    assert_eq!(ran.printed, [r#"{"of":["jar"],"sid":["abc"]} {}"#]);
+}
+
+#[test]
+fn a_response_names_the_other_end_of_its_connection() {
+    let ran = run(
+        "export default function () {
+           const [there, nowhere] = [http.get(B + '/x'), http.get('http://127.0.0.1:1/')];
+           console.log(B === `http://${there.remote_ip}:${there.remote_port}`, there.tls_version, JSON.stringify(there.ocsp.status));
+           console.log(JSON.stringify([nowhere.remote_ip, nowhere.remote_port]));
+         }",
+        1,
+        None,
+    )
+    .passed();
+    assert_eq!(ran.printed, ["true  \"\"", r#"["",0]"#]);
+}
+
+#[test]
+fn system_tags_are_those_of_the_option() {
+    let counted = |options: &str| {
+        let script = format!(
+            "export const options = {{ {options} thresholds: {{ 'http_reqs{{status:200}}': ['count>0'], 'http_reqs{{ip:127.0.0.1}}': ['count>0'],
+               'http_reqs{{vu:1}}': ['count>0'], 'http_reqs{{kind:x}}': ['count>0'] }} }};
+             export default function () {{ http.get(B + '/x', {{ tags: {{ kind: 'x' }} }}); }}"
+        );
+        let parts = run(&script, 1, None).passed().snapshot.metrics;
+        let tags = parts.iter().filter(|metric| &*metric.name == "http_reqs").flat_map(|metric| metric.tags.iter());
+        tags.map(|(name, _)| name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(""), ["kind", "status"]);
+    assert_eq!(counted("systemTags: ['ip', 'vu'],"), ["ip", "kind"]);
+    assert_eq!(counted("systemTags: [],"), ["kind"]);
+}

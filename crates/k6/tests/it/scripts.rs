@@ -179,13 +179,13 @@ fn files_are_opened_next_to_the_module_that_opens_them() {
 #[test]
 fn missing_names_link_and_fail_when_they_are_used() {
     let printed = printed_by(
-        "import browser, { devices } from 'k6/browser'; import { ReadableStream } from 'k6/experimental/streams'; import { nothing } from 'k6/http';",
+        "import browser, { devices } from 'k6/browser'; import { Tracer } from 'k6/experimental/tracing'; import { nothing } from 'k6/http';",
         "for (const use of
-           [() => new ReadableStream(), () => browser.newPage(), () => nothing(), () => devices.x]) try { use(); } catch (e) { console.log(e.message); }",
+           [() => new Tracer(), () => browser.newPage(), () => nothing(), () => devices.x]) try { use(); } catch (e) { console.log(e.message); }",
     );
     assert_eq!(printed.len(), 4);
     for (line, name) in printed.iter().zip([
-        "`ReadableStream` of \"k6/experimental/streams\"",
+        "`Tracer` of \"k6/experimental/tracing\"",
         "`default` of \"k6/browser\"",
         "`nothing` of \"k6/http\"",
         "`devices`",
@@ -214,4 +214,71 @@ fn what_is_not_supported_refuses_to_start_with_its_place() {
         let error = refused(script);
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
+}
+
+#[test]
+fn an_instance_counts_vus_and_iterations() {
+    let bench = Bench::new(
+        "import { sleep } from 'k6'; import exec from 'k6/execution';
+         export default function () {
+           if (__ITER === 1) sleep(1);
+           const { iterationsCompleted, iterationsInterrupted, vusActive, vusInitialized } = exec.instance;
+           console.log(iterationsCompleted, iterationsInterrupted, vusActive, vusInitialized);
+         }",
+    );
+    let (mut one, mut two) = (bench.user(), bench.user());
+    bench.run(&mut one, 0);
+    bench.interrupt_after(&mut one, 0);
+    bench.run(&mut two, 1);
+    // Its second iteration sleeps.
+    bench.interrupt_after(&mut one, 1);
+    bench.run(&mut one, 3);
+    drop(two);
+    bench.run(&mut one, 4);
+    assert_eq!(bench.printed(), ["0 0 1 2", "1 0 1 2", "2 1 1 2", "3 1 1 2"]);
+}
+
+#[test]
+fn streams_follow_their_standard() {
+    let bench = Bench::new(
+        "import { ReadableStream, CountQueuingStrategy } from 'k6/experimental/streams';
+         export default async function () {
+         const show = (...values) => console.log(JSON.stringify(values));
+         const failed = async (call) => { try { await call(); return 'no error'; } catch (error) { return error.message ?? error; } };
+         let next = 0;
+         const pulled = new ReadableStream(
+           { pull(controller) { controller.enqueue(next++); if (next === 3) controller.close(); } }, new CountQueuingStrategy({ highWaterMark: 2 }));
+         const reader = pulled.getReader(), read = [];
+         for (let part; !(part = await reader.read()).done;) read.push(part.value);
+         show(read, pulled.locked, await failed(() => pulled.cancel()), await reader.closed);
+         const filled = new ReadableStream({ start(c) { c.enqueue('abc'); show(c.desiredSize); c.close(); show(await_free(c)); } },
+           { highWaterMark: 10, size: (text) => text.length });
+         function await_free(c) { try { c.enqueue('x'); } catch (error) { return error.message; } }
+         show(await filled.getReader().read());
+         const late = new ReadableStream({ start(c) { setTimeout(() => { c.enqueue('late'); c.close(); }, 20); } }).getReader();
+         show(await Promise.all([late.read(), late.read()]));
+         show(await failed(() => new ReadableStream({ start(c) { c.error('bad'); } }).getReader().read()),
+           await failed(() => new ReadableStream({ pull() { throw new Error('pull'); } }).getReader().read()),
+           await failed(() => new ReadableStream({ type: 'bytes' })));
+         const cancelled = new ReadableStream({ cancel(reason) { show('cancelled', reason); } }).getReader();
+         const waiting = cancelled.read();
+         await cancelled.cancel('why');
+         show(await waiting);
+         late.releaseLock();
+         show(await failed(() => late.read()));
+         }",
+    );
+    bench.run(&mut bench.user(), 0);
+    let expected = [
+        r#"[[0,1,2],true,"cannot cancel a locked stream",null]"#,
+        "[7]",
+        r#"["cannot close or enqueue"]"#,
+        r#"[{"done":false,"value":"abc"}]"#,
+        r#"[[{"done":false,"value":"late"},{"done":true}]]"#,
+        r#"["bad","pull","NotSupportedError: 'bytes' stream is not supported yet"]"#,
+        r#"["cancelled","why"]"#,
+        r#"[{"done":true}]"#,
+        r#"["stream is undefined"]"#,
+    ];
+    assert_eq!(bench.printed(), expected);
 }

@@ -291,8 +291,7 @@ impl Client {
                     return exchange;
                 }
             };
-            let kept = if exchange.retried == 0 { permit.take_idle(&self.network) } else { None };
-            let mut connection = match kept {
+            let mut connection = match (exchange.retried == 0).then(|| permit.take_idle(&self.network)).flatten() {
                 Some(connection) => {
                     connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
                     connection
@@ -312,6 +311,7 @@ impl Client {
                 continue;
             }
             let (times, reusable, reader) = (in_flight.times, in_flight.is_reusable(), in_flight.response);
+            exchange.peer = Some(connection.counted.peer());
             if result.is_ok() && reusable && self.options.keep_alive && !form.closes() {
                 permit.keep(connection);
             }

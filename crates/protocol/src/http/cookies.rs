@@ -1,4 +1,4 @@
-//! One user's cookies. An empty jar costs a pointer.
+//! The cookies of one user, or of one jar of a script. An empty jar costs a pointer.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,8 +17,9 @@ const COOKIES_MAX: usize = 200;
 /// Longest cookie in bytes, including name and attributes. The same section requires at least 4096.
 const COOKIE_BYTES_MAX: usize = 8192;
 
+/// Cookies, and which requests carry them.
 #[derive(Debug, Default)]
-pub(crate) struct CookieJar {
+pub struct CookieJar {
     kept: RefCell<Option<Box<KeptCookies>>>,
 }
 
@@ -99,6 +100,16 @@ impl CookieJar {
 
     pub(crate) fn clear(&self) {
         *self.kept.borrow_mut() = None;
+    }
+
+    /// The `Cookie` value of a request to `url` without cookies from its caller. `None`: it carries none.
+    pub fn cookies(&self, url: &Url) -> Option<String> {
+        self.value_for(url, None)
+    }
+
+    /// Stores a cookie as if a server at `url` had sent this `Set-Cookie` value.
+    pub fn take_cookie(&self, url: &Url, set_cookie: &str) {
+        self.take_from(&[("set-cookie", set_cookie)].into_iter().collect(), url);
     }
 
     pub(crate) fn take_from(&self, headers: &Headers, url: &Url) {

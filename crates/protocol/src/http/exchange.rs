@@ -72,6 +72,7 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
         connected: false,
         retried: 0,
         trace: None,
+        peer: None,
     }
 }
 

@@ -108,6 +108,7 @@ pub(crate) async fn send(
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
+        exchange.peer = Some(multiplex.counted.peer());
         let streamed = stream(&multiplex, outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);

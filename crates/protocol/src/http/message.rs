@@ -12,6 +12,7 @@ use super::headers::Headers;
 use super::request_trailers::RequestTrailers;
 use super::trace::TraceParent;
 use crate::failure::Failure;
+use crate::peer::ConnectionPeer;
 
 /// Scheme, host and port of a URL: the destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -107,6 +108,8 @@ pub struct Exchange {
     pub retried: u32,
     /// Its `traceparent` header, if the network sends one. Boxed, since every exchange is moved a few times and few carry one.
     pub trace: Option<Box<TraceParent>>,
+    /// The other end of the connection that it used last. `None`: it got no connection, or another protocol took it over.
+    pub peer: Option<Rc<ConnectionPeer>>,
 }
 
 impl Exchange {

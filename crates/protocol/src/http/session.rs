@@ -60,15 +60,15 @@ impl Default for SessionOptions {
 pub struct HttpSession {
     client: Client,
     options: SessionOptions,
-    jar: CookieJar,
+    jar: Rc<CookieJar>,
     origins: RefCell<Vec<Rc<Origin>>>,
 }
 
 /// Which cookies a request carries, in addition to those in its own headers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CookieUse {
-    /// Those of the session. The session stores those of the responses.
-    Jar,
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CookieUse<'a> {
+    /// Those of this jar, which stores those of the responses.
+    Jar(&'a CookieJar),
     Nothing,
 }
 
@@ -111,7 +111,7 @@ impl Hops {
 
 impl HttpSession {
     pub fn new(client: Client, options: SessionOptions) -> Self {
-        Self { client, options, jar: CookieJar::default(), origins: RefCell::default() }
+        Self { client, options, jar: Rc::default(), origins: RefCell::default() }
     }
 
     pub fn client(&self) -> &Client {
@@ -140,12 +140,17 @@ impl HttpSession {
     ///
     /// Redirects beyond the limit, or to a URL that is not http, are a failure of the last hop.
     pub async fn send(&self, request: Request, redirects_max: u8) -> Hops {
-        self.send_as(request, redirects_max, CookieUse::Jar, self.client.now()).await
+        self.send_as(request, redirects_max, CookieUse::Jar(&self.jar), self.client.now()).await
     }
 
     /// Like [`HttpSession::send`], for a caller that has just read the clock. The first exchange starts at that instant.
     pub async fn send_at(&self, request: Request, redirects_max: u8, now: Nanos) -> Hops {
-        self.send_as(request, redirects_max, CookieUse::Jar, now).await
+        self.send_as(request, redirects_max, CookieUse::Jar(&self.jar), now).await
+    }
+
+    /// Like [`HttpSession::send_at`], with the cookies of another jar instead of the session's.
+    pub async fn send_with_jar_at(&self, request: Request, redirects_max: u8, jar: &CookieJar, now: Nanos) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Jar(jar), now).await
     }
 
     /// Like [`HttpSession::send_at`], but the session's cookies are not sent, and those of the responses are not stored.
@@ -153,7 +158,7 @@ impl HttpSession {
         self.send_as(request, redirects_max, CookieUse::Nothing, now).await
     }
 
-    async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse, now: Nanos) -> Hops {
+    async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse<'_>, now: Nanos) -> Hops {
         let original_cookie = self.complete(&mut request, cookie_use);
         let exchange = self.client.send_at(&request, now).await;
         if self.is_last(&exchange, redirects_max) {
@@ -190,7 +195,7 @@ impl HttpSession {
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
         let request = prepared.request().clone();
         let original_cookie = own_cookie(&request).map(|position| request.headers[position].1.clone());
-        self.follow(request, original_cookie, first, redirects_max, CookieUse::Jar).await
+        self.follow(request, original_cookie, first, redirects_max, CookieUse::Jar(&self.jar)).await
     }
 
     /// Continues from a first response: stores its cookies, and follows its redirects.
@@ -200,7 +205,7 @@ impl HttpSession {
         mut original_cookie: Option<String>,
         mut exchange: Exchange,
         redirects_max: u8,
-        cookie_use: CookieUse,
+        cookie_use: CookieUse<'_>,
     ) -> Hops {
         let mut before = Vec::new();
         loop {
@@ -227,11 +232,11 @@ impl HttpSession {
         original_cookie: Option<String>,
         exchange: &Exchange,
         (followed, redirects_max): (usize, u8),
-        cookie_use: CookieUse,
+        cookie_use: CookieUse<'_>,
     ) -> Option<Result<NextHop, Failure>> {
         let response = exchange.result.as_ref().ok()?;
-        if cookie_use == CookieUse::Jar {
-            self.take_cookies(request, response);
+        if let CookieUse::Jar(jar) = cookie_use {
+            self.take_cookies(jar, request, response);
         }
         if redirects_max == 0 {
             return None;
@@ -279,14 +284,9 @@ impl HttpSession {
         self.jar.get(url, name)
     }
 
-    /// The `Cookie` value of a request to `url` without cookies from its caller. `None`: it carries none.
-    pub fn cookies(&self, url: &Url) -> Option<String> {
-        self.jar.value_for(url, None)
-    }
-
-    /// Stores a cookie as if a server at `url` had sent this `Set-Cookie` value.
-    pub fn take_cookie(&self, url: &Url, set_cookie: &str) {
-        self.jar.take_from(&[("set-cookie", set_cookie)].into_iter().collect(), url);
+    /// The session's cookies.
+    pub fn jar(&self) -> Rc<CookieJar> {
+        Rc::clone(&self.jar)
     }
 
     /// Sets a cookie for all paths of `url`'s host.
@@ -312,7 +312,7 @@ impl HttpSession {
     }
 
     /// Adds the session's header lines and cookies, and returns the cookies that the request had before.
-    pub(crate) fn complete(&self, request: &mut Request, cookie_use: CookieUse) -> Option<String> {
+    pub(crate) fn complete(&self, request: &mut Request, cookie_use: CookieUse<'_>) -> Option<String> {
         self.add_headers(request);
         self.add_cookies(request, cookie_use)
     }
@@ -326,13 +326,14 @@ impl HttpSession {
     }
 
     /// Adds the jar's cookies and returns the previous value.
-    fn add_cookies(&self, request: &mut Request, cookie_use: CookieUse) -> Option<String> {
+    fn add_cookies(&self, request: &mut Request, cookie_use: CookieUse<'_>) -> Option<String> {
         let position = own_cookie(request);
         let original = position.map(|position| request.headers[position].1.clone());
-        if self.jar.is_empty() || cookie_use == CookieUse::Nothing {
+        let CookieUse::Jar(jar) = cookie_use else { return original };
+        if jar.is_empty() {
             return original;
         }
-        if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, original.as_deref())) {
+        if let Some(value) = request.url().and_then(|url| jar.value_for(&url, original.as_deref())) {
             match position {
                 Some(position) => request.headers[position].1 = value,
                 None => request.headers.push(("Cookie".to_owned(), value)),
@@ -341,12 +342,12 @@ impl HttpSession {
         original
     }
 
-    pub(crate) fn take_cookies(&self, request: &Request, response: &Response) {
+    pub(crate) fn take_cookies(&self, jar: &CookieJar, request: &Request, response: &Response) {
         if self.options.cookies
             && response.headers.sets_cookies()
             && let Some(url) = request.url()
         {
-            self.jar.take_from(&response.headers, &url);
+            jar.take_from(&response.headers, &url);
         }
     }
 }

@@ -7,14 +7,14 @@ impl HttpSession {
     /// Opens an event stream with the session's header lines and cookies, starting after the event with this id. Empty: from now on. Redirects are
     /// followed as in [`HttpSession::send`].
     pub async fn open_events(&self, mut request: Request, last_id: &str, redirects_max: u8) -> (Hops, Option<EventStream>) {
-        let mut original_cookie = self.complete(&mut request, CookieUse::Jar);
+        let mut original_cookie = self.complete(&mut request, CookieUse::Jar(&self.jar()));
         if !last_id.is_empty() {
             request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
         }
         let mut before = Vec::new();
         loop {
             let EventStreamOpening { mut exchange, stream } = open(self.client().network(), request.clone()).await;
-            match self.next(&request, original_cookie, &exchange, (before.len(), redirects_max), CookieUse::Jar) {
+            match self.next(&request, original_cookie, &exchange, (before.len(), redirects_max), CookieUse::Jar(&self.jar())) {
                 None => return (Hops { last: Hop { request, exchange }, before }, stream),
                 Some(Err(failure)) => {
                     exchange.fail_answered(failure);
