@@ -1,7 +1,7 @@
 //! Verdicts on another tool's measurement, from constructed records.
 
 use loadstone_analysis::{Grade, Summary, ValidityCheck, conclude};
-use loadstone_metrics::{CommandEnd, GeneratorSlice, Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
+use loadstone_metrics::{CommandEnd, GeneratorSlice, Outcome, ProxyDelays, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
 use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
 
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
@@ -242,6 +242,42 @@ fn without_a_measured_delay_no_time_is_called_certain() {
 }
 
 /// The record of a closed-loop tool has neither arrivals nor phases: no rule that needs them reports, and the table says what is missing.
+/// Requests of 10 ms through Loadstone's proxy, ten seconds of 100, to which it adds so much.
+fn proxied(added: u64) -> Summary {
+    let mut plan = recorded(LoadModel::Arrivals, false);
+    plan.recorded.as_mut().unwrap().format = "proxy".to_owned();
+    let second = |number: u32| {
+        let slice = (0..100).fold(Slice::new(number), |slice, _| slice.request("A", added, 10 * MS, Outcome::Passed));
+        let mut delays = ProxyDelays::default();
+        delays.of_requests.record_n(added / 4, 100);
+        delays.of_responses.record_n(added / 4 * 3, 100);
+        delays.of_both.record_n(added, 100);
+        let record = RecordSlice { entries: 100, proxy: Some(Box::new(delays)), ..RecordSlice::default() };
+        Snapshot { record: Some(record), ..slice.arrivals(100).done() }
+    };
+    conclude(&run_of(plan, (0..10).map(second).collect()))
+}
+
+#[test]
+fn what_the_proxy_adds_is_stated_and_makes_times_uncertain_if_it_is_much() {
+    let little = proxied(80_000);
+    let delay = check(&little, "proxy-delay");
+    assert!(delay.advice.is_empty() && delay.grade.is_none(), "{delay:?}");
+    assert!(delay.evidence.starts_with("it held a request for 20.0 µs (p50) and 20.0 µs (p99), and a response for 60.0 µs and 60.0 µs"));
+    let certain = check(&little, "uncertainty");
+    assert_eq!(certain.grade, Some(Grade::Valid), "{certain:?}");
+    assert!(certain.evidence.starts_with("the proxy added less than 5 %"), "{certain:?}");
+    // 1 ms of 11 ms, then 30 ms of 40 ms, of each percentile.
+    for (added, grade) in [(MS, Grade::Suspect), (30 * MS, Grade::Invalid)] {
+        let much = proxied(added);
+        let (delay, uncertain) = (check(&much, "proxy-delay"), check(&much, "uncertainty"));
+        assert!(delay.advice.starts_with("The times contain this delay"), "{delay:?}");
+        assert_eq!((uncertain.grade, uncertain.advice), (Some(grade), delay.advice), "{added}");
+        assert!(uncertain.evidence.contains("of which the proxy may have added up to"), "{}", uncertain.evidence);
+    }
+    assert_eq!(check(&late(recorded(LoadModel::Arrivals, false), 0), "proxy-delay").grade, None);
+}
+
 #[test]
 fn what_the_record_lacks_is_stated_and_no_rule_concludes_from_it() {
     let slices = (0..30).map(|number| Slice::new(number).requests("A", 100, 30 * MS).leaf(|leaf| leaf.started = 100).done()).collect();
