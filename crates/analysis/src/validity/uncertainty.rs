@@ -129,8 +129,11 @@ fn advice(input: &CheckInput<'_>) -> String {
     if schedule_lag::is_of_scenario(input) {
         return schedule_lag::SCENARIO_ADVICE.to_owned();
     }
+    if recorded::proxy::is_record(input) {
+        return recorded::proxy::ADVICE.to_owned();
+    }
     if input.plan.recorded.is_some() {
-        let reasons = [recorded::proxy::check, recorded::tool_wait::check, recorded::tool_cpu::check];
+        let reasons = [recorded::tool_wait::check, recorded::tool_cpu::check];
         let advice = reasons.into_iter().map(|check| check(input).advice).find(|advice| !advice.is_empty());
         return advice.unwrap_or_else(|| recorded::tool_cpu::ADVICE.to_owned());
     }

@@ -13,7 +13,7 @@ const INFO: CheckInfo = CheckInfo {
      proxy recorded connections only",
 };
 
-const ADVICE: &str = "The times contain this delay: the proxy waited for a core, or one core was too little for it. Free a core for it, lower the load, \
+pub(in super::super) const ADVICE: &str = "The times contain this delay: the proxy waited for a core, or one core was too little for it. Free a core for it, lower the load, \
                       or use the record of the tool or an access log in its place.";
 
 /// Whether the requests passed through Loadstone's proxy.
