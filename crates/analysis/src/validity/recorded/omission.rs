@@ -39,7 +39,7 @@ struct SendingStall {
 }
 
 /// The load that waits for responses: that of one scenario, or of all together.
-struct ClosedLoad<'a> {
+struct PacedLoad<'a> {
     /// `None`: the run has one scenario, or they are judged together.
     scenario: Option<&'a str>,
     seconds: &'a [SliceTotals],
@@ -100,24 +100,24 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.graded(if worst.factor() > P99_FACTOR_MIN { Grade::Suspect } else { Grade::Valid }, evidence, advice)
 }
 
-fn of_scenario<'a>(input: &CheckInput<'a>, number: u32) -> Option<ClosedLoad<'a>> {
+fn of_scenario<'a>(input: &CheckInput<'a>, number: u32) -> Option<PacedLoad<'a>> {
     let leaf = input.tally.leaves().iter().find(|leaf| leaf.leaf == number)?;
     let leaves = input.plan.load.leaves();
     let scenario = &*input.plan.scenarios.get(leaves.get(number as usize)?.scenario.0 as usize)?.name;
     let mut recorded = Histogram::new();
     let series = input.tally.of_kind(SeriesKind::Request).filter(|series| *series.merged.key.scenario == *scenario);
     series.for_each(|series| recorded.merge(&series.merged.service));
-    Some(ClosedLoad { scenario: Some(scenario), seconds: leaf.seconds(), started: leaf.started, recorded })
+    Some(PacedLoad { scenario: Some(scenario), seconds: leaf.seconds(), started: leaf.started, recorded })
 }
 
-fn together<'a>(input: &CheckInput<'a>) -> ClosedLoad<'a> {
+fn together<'a>(input: &CheckInput<'a>) -> PacedLoad<'a> {
     let started = input.tally.leaves().iter().map(|leaf| leaf.started).sum();
     let recorded = input.tally.together(SeriesKind::Request).map(|all| all.service).unwrap_or_default();
-    ClosedLoad { scenario: None, seconds: input.tally.seconds(), started, recorded }
+    PacedLoad { scenario: None, seconds: input.tally.seconds(), started, recorded }
 }
 
 /// `None`: not enough is known.
-fn judge<'a>(load: &ClosedLoad<'a>) -> Option<Omission<'a>> {
+fn judge<'a>(load: &PacedLoad<'a>) -> Option<Omission<'a>> {
     let (usual, stalls) = stalls(load.seconds)?;
     let requests_of_each = load.recorded.count() as f64 / load.started.max(1) as f64;
     let missing: Vec<(f64, f64)> = stalls.iter().map(|stall| (usual * stall.length_s * requests_of_each, stall.length_s)).collect();
