@@ -13,8 +13,8 @@ const INFO: CheckInfo = CheckInfo {
      proxy recorded connections only",
 };
 
-pub(in super::super) const ADVICE: &str = "The times contain this delay: the proxy waited for a core, or one core was too little for it. Free a core for it, lower the load, or use the \
-     record of the tool or an access log in its place.";
+pub(in super::super) const ADVICE: &str = "The times contain this delay: the proxy waited for a core, or one core was too little for it. \
+     Free a core for it, lower the load, or use the record of the tool or an access log in its place.";
 
 /// Whether the requests passed through Loadstone's proxy.
 pub(in super::super) fn is_record(input: &CheckInput<'_>) -> bool {
