@@ -95,12 +95,14 @@ impl StartCounts {
         Some(if ahead_s > bin_s / 2.0 { ahead_s } else { 0.0 })
     }
 
-    /// How late a start is that came before the next arrival was due, if that is more than the error of its bin. Seconds.
-    fn late_within_gap(&self, scenario: &ToolScenario, at_s: f64) -> f64 {
+    /// How late a start is that came before the next arrival was due, if that is more than the error of its bin. Seconds. A tool that starts more than it
+    /// planned follows another plan.
+    fn late_within_gap(&self, scenario: &ToolScenario, at_s: f64, arrival: f64) -> f64 {
         let bin_s = BIN_NS as f64 / 1e9;
         let last = scenario.due_by(at_s).floor();
         let (due_s, next_s) = (scenario.due_at(last), scenario.due_at(last + 1.0));
-        let is_late = self.ahead_s.is_some() && last >= 1.0 && at_s - due_s > bin_s && next_s - at_s > bin_s;
+        let follows_plan = (0.0..=1.0).contains(&(last - arrival));
+        let is_late = self.ahead_s.is_some() && follows_plan && last >= 1.0 && at_s - due_s > bin_s && next_s - at_s > bin_s;
         if is_late { at_s - due_s } else { 0.0 }
     }
 
@@ -128,7 +130,7 @@ impl StartCounts {
                 let arrival = so_far as f64 + lasting + (from + 1).midpoint(to) as f64;
                 // Which of them were cut off is not known, so this may be the next one.
                 let late_s = at_s - scenario.due_at(arrival + 1.0);
-                let late_s = if late_s > bin_s { late_s } else { self.late_within_gap(scenario, at_s) };
+                let late_s = if late_s > bin_s { late_s } else { self.late_within_gap(scenario, at_s, arrival) };
                 late.record_n((late_s * 1e9) as u64, to - from);
             }
             so_far += bin.started + bin.dropped;
@@ -210,6 +212,13 @@ mod tests {
         // The first one was late, too, so all others seem to start before they are due.
         let found = late(&[(10.0, 10.0, 20.0)], 1.0, due.skip(1).map(|at| at - 35 * MS));
         assert!(found.count() - found.count_at_or_below(0) == 20 && found.max().abs_diff(60 * MS) <= BIN_NS + MS, "{}", found.max());
+    }
+
+    /// A tool that sends 50 a second follows no plan of 10 a second.
+    #[test]
+    fn starts_of_another_plan_are_not_late() {
+        let found = late(&[(10.0, 10.0, 20.0)], 1.0, (0..1_000).map(|number| (5_000 + number * 20) * MS));
+        assert_eq!((found.count(), found.max()), (1_000, 0));
     }
 
     /// Iterations that were cut off are in no record. The others started in time.
