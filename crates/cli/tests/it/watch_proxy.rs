@@ -32,17 +32,18 @@ fn own_requests(folder: &Folder) -> Value {
 fn each_request_through_the_proxy_is_one_of_the_record() {
     let (target, folder, port) = (stub(), Folder::new(), server::free_port("127.0.0.1"));
     let (record, url) = (format!("proxy:{port}={}", target.url("")), format!("http://127.0.0.1:{port}/orders/7"));
-    let ended = folder.run(&[&["watch", "--record", &record][..], &tool(&url, &["--users", "4", "--for", "2s"])].concat());
+    let ended =
+        folder.run(&[&["watch", "--record", &record, "--load", "users"][..], &tool(&url, &["--users", "4", "--for", "2s"])].concat());
     let summary = ended.summary();
-    assert!(ended.says("Requests through the proxy are the record").status.code().is_some());
+    ended.says("Requests through the proxy are the record").says("at most 4 users");
     let (own, request) = (own_requests(&folder), &summary["requests"][0]);
     assert_eq!((&request["name"], &request["failed"]), (&"GET /orders/{id}".into(), &0.into()), "{summary:#}");
-    // The four that the end of the tool cut off count in neither.
-    assert_eq!(request["count"], own["requests"], "{summary:#}");
+    // Of the four that the end of the tool cut off, the proxy may have sent responses on that the tool did not read.
+    let (found, own) = (request["count"].as_u64().expect("a count"), own["requests"].as_u64().expect("a count"));
+    assert!(own >= 4 && (own..=own + 4).contains(&found), "{found} of {own}");
     assert!(request["response"]["min"].as_f64().is_some_and(|seconds| seconds >= WAIT_NS / 1e9), "{summary:#}");
     let delay = check(&summary, "proxy-delay");
     assert!(delay["evidence"].as_str().is_some_and(|text| text.starts_with("it held a request for ")), "{delay}");
-    assert_eq!(summary["totals"]["users_max"].as_u64().unwrap_or(4), 4, "{summary:#}");
 }
 
 #[test]
