@@ -27,9 +27,7 @@ pub struct RunTally {
     load_times: LoadTimes,
     /// All requests together.
     requests: RateSpan,
-    seconds: Vec<SliceTotals>,
-    /// Number of seconds per entry of `seconds`; 0 means one.
-    entry_seconds: u32,
+    seconds: SecondTotals,
     /// Number of recorded seconds, and the number after the last of them.
     recorded: u64,
     next_second: u64,
@@ -85,6 +83,8 @@ pub struct LeafTally {
     pub load_ended: Option<Nanos>,
     /// Changes of its scale during the run: `(time, factor)`.
     pub scales: Vec<(Nanos, f64)>,
+    /// Starts and users of each second, of a record with several scenarios.
+    pub(crate) seconds: SecondTotals,
 }
 
 /// One worker of the generator over the whole run.
@@ -129,13 +129,12 @@ pub struct SliceTotals {
 impl RunTally {
     /// Maximum number of distinct errors of a run.
     const ERRORS_MAX: usize = 1000;
-    /// Maximum number of entries in [`RunTally::seconds`]. Beyond it, neighbours are merged.
-    const SECONDS_MAX: usize = 9_000;
-
     pub fn push(&mut self, slice: &Snapshot) {
         self.load_times.push(slice);
-        let mut second =
+        let span =
             SliceTotals { slice: slice.slice, seconds: slice.seconds(), start: slice.start, end: slice.end, ..SliceTotals::default() };
+        let mut second = span;
+        let is_mixed_record = slice.record.is_some() && slice.leaves.len() > 1;
         for series in &slice.series {
             if series.key.kind == SeriesKind::Request {
                 second.requests += series.count;
@@ -151,7 +150,12 @@ impl RunTally {
             second.arrivals_due += leaf.arrivals_due;
             second.started += leaf.started;
             second.users_active += leaf.users_active;
-            self.leaf(leaf.leaf).push(leaf, (slice.start, slice.end));
+            let tally = self.leaf(leaf.leaf);
+            tally.push(leaf, (slice.start, slice.end));
+            if is_mixed_record {
+                let totals = SliceTotals { started: leaf.started, users_active: leaf.users_active, ..span };
+                tally.seconds.push(totals);
+            }
         }
         self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
@@ -179,7 +183,7 @@ impl RunTally {
         self.end = self.end.max(slice.end);
         self.recorded += u64::from(second.seconds);
         self.next_second = self.next_second.max(u64::from(slice.slice) + u64::from(second.seconds));
-        self.push_second(second);
+        self.seconds.push(second);
     }
 
     fn push_tagged(&mut self, slice: &Snapshot) {
@@ -195,20 +199,6 @@ impl RunTally {
             tally.merged.merge(series);
             tally.ended.push(span, series.count, load);
         }
-    }
-
-    fn push_second(&mut self, second: SliceTotals) {
-        if let Some(last) = self.seconds.last_mut()
-            && last.seconds < self.entry_seconds
-        {
-            *last = SliceTotals::merged(&[*last, second]);
-            return;
-        }
-        if self.seconds.len() == Self::SECONDS_MAX {
-            self.entry_seconds = 2 * self.entry_seconds.max(1);
-            self.seconds = self.seconds.chunks(2).map(SliceTotals::merged).collect();
-        }
-        self.seconds.push(second);
     }
 
     /// Adds all slices of a run.
@@ -314,12 +304,12 @@ impl RunTally {
 
     /// One entry per second. In a run of hours, an entry covers several seconds.
     pub fn seconds(&self) -> &[SliceTotals] {
-        &self.seconds
+        &self.seconds.entries
     }
 
     /// Number of seconds in which arrivals were due.
     pub(crate) fn seconds_with_arrivals(&self) -> f64 {
-        self.seconds.iter().filter(|second| second.arrivals_due > 0).map(|second| f64::from(second.seconds)).sum()
+        self.seconds.entries.iter().filter(|second| second.arrivals_due > 0).map(|second| f64::from(second.seconds)).sum()
     }
 
     /// Maximum number of users that had an iteration in progress at the end of a slice.
@@ -424,6 +414,33 @@ impl SeriesTally {
     }
 }
 
+/// The sums of the seconds of a run, or of a leaf. Its memory is bounded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SecondTotals {
+    entries: Vec<SliceTotals>,
+    /// Number of seconds in each entry. 0: one.
+    entry_seconds: u32,
+}
+
+impl SecondTotals {
+    /// Maximum number of entries. Beyond it, neighbours are merged.
+    const ENTRIES_MAX: usize = 9_000;
+
+    fn push(&mut self, second: SliceTotals) {
+        if let Some(last) = self.entries.last_mut()
+            && last.seconds < self.entry_seconds
+        {
+            *last = SliceTotals::merged(&[*last, second]);
+            return;
+        }
+        if self.entries.len() == Self::ENTRIES_MAX {
+            self.entry_seconds = 2 * self.entry_seconds.max(1);
+            self.entries = self.entries.chunks(2).map(SliceTotals::merged).collect();
+        }
+        self.entries.push(second);
+    }
+}
+
 impl SliceTotals {
     /// Merges neighbours; levels are those of the later entry.
     fn merged(neighbours: &[SliceTotals]) -> SliceTotals {
@@ -443,6 +460,11 @@ impl SliceTotals {
 }
 
 impl LeafTally {
+    /// Starts and users of each second. Empty unless the load is that of another tool with several scenarios.
+    pub(crate) fn seconds(&self) -> &[SliceTotals] {
+        &self.seconds.entries
+    }
+
     fn push(&mut self, slice: &loadstone_metrics::LeafSlice, (start, end): (Nanos, Nanos)) {
         self.arrivals_due += slice.arrivals_due;
         self.started += slice.started;

@@ -36,7 +36,7 @@ pub use histogram::Histogram;
 pub use histogram_columns::HistogramColumns;
 pub use outcome::Outcome;
 pub use own_metric::{GaugeValue, MetricId, MetricSlice, MetricValue};
-pub use record_slice::{CommandEnd, RecordSlice, StatedPercentile, StatedTimes};
+pub use record_slice::{CommandEnd, ProxyDelays, RecordSlice, StatedPercentile, StatedTimes};
 pub use recorder::Recorder;
 pub use sample::{Phases, Sample};
 pub use series::{SeriesId, SeriesKey, SeriesKind};

@@ -52,12 +52,24 @@ pub struct RecordSlice {
     /// CPU time of the tool's busiest thread. Nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub thread_busy_ns: u64,
+    /// How long Loadstone's proxy delayed the requests. `None`: they did not pass through it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Box<ProxyDelays>>,
     /// How the command ended, in its last second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_end: Option<CommandEnd>,
     /// What the tool stated about its requests at its end, in the last second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<StatedTimes>,
+}
+
+/// Time that Loadstone's proxy added: between the arrival of a message's last byte and sending it on. Nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyDelays {
+    pub of_requests: Histogram,
+    pub of_responses: Histogram,
+    /// The sum of both, for each request.
+    pub of_both: Histogram,
 }
 
 /// Percentiles of all requests as the tool states them, next to those of its record.
@@ -91,6 +103,14 @@ pub enum CommandEnd {
     Stopped,
 }
 
+impl ProxyDelays {
+    fn merge(&mut self, other: &ProxyDelays) {
+        self.of_requests.merge(&other.of_requests);
+        self.of_responses.merge(&other.of_responses);
+        self.of_both.merge(&other.of_both);
+    }
+}
+
 impl RecordSlice {
     pub(crate) fn merge(&mut self, other: RecordSlice) {
         self.entries += other.entries;
@@ -109,6 +129,10 @@ impl RecordSlice {
         self.rotated += other.rotated;
         self.clock_step_ns += other.clock_step_ns;
         self.thread_busy_ns += other.thread_busy_ns;
+        match (&mut self.proxy, other.proxy) {
+            (Some(mine), Some(theirs)) => mine.merge(&theirs),
+            (mine, theirs) => *mine = mine.take().or(theirs),
+        }
         self.command_end = self.command_end.or(other.command_end);
         self.stated = self.stated.take().or(other.stated);
     }

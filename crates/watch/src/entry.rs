@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use loadstone_metrics::{Outcome, Phases};
 
+use crate::proxy::record::ProxyDelay;
+
 /// A moment as the record gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordTime {
@@ -11,6 +13,8 @@ pub(crate) enum RecordTime {
     Wall(u64),
     /// Nanoseconds since the command was started.
     SinceStart(u64),
+    /// Nanoseconds by the clock of the run.
+    Run(u64),
 }
 
 impl RecordTime {
@@ -19,6 +23,7 @@ impl RecordTime {
         match self {
             Self::Wall(at) => Self::Wall(at.saturating_add(ns)),
             Self::SinceStart(at) => Self::SinceStart(at.saturating_add(ns)),
+            Self::Run(at) => Self::Run(at.saturating_add(ns)),
         }
     }
 }
@@ -48,6 +53,8 @@ pub(crate) struct Timed<'a> {
     pub(crate) late_ns: u64,
     /// Its time as the tool's own summary counts it, if that differs. Nanoseconds.
     pub(crate) stated_ns: Option<u64>,
+    /// Time that Loadstone's proxy added.
+    pub(crate) proxy_delay: Option<ProxyDelay>,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
 }
@@ -68,6 +75,7 @@ impl<'a> Timed<'a> {
             phases: Phases::default(),
             late_ns: 0,
             stated_ns: None,
+            proxy_delay: None,
             bytes_sent: 0,
             bytes_received: 0,
         }

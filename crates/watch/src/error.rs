@@ -4,6 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// How a proxy is named.
+pub(crate) const EXAMPLE: &str = "proxy:18080=http://127.0.0.1:8080";
+
 /// Found before anything is started, unless a message says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
@@ -15,8 +18,8 @@ pub enum WatchError {
     )]
     UnknownTool { program: String },
     #[error(
-        "{program} writes no record of its requests: follow the access log of the server with --follow access.log and --log-format, or receive its spans \
-         with --record otlp"
+        "{program} writes no record of its requests: put Loadstone's proxy in between with --record {EXAMPLE} and send its requests to that port, follow \
+         the access log of the server with --follow access.log and --log-format, or receive its spans with --record otlp"
     )]
     NoRecord { program: String },
     #[error("nothing to watch: add `-- COMMAND`, or follow a record with --follow FILE")]
@@ -35,6 +38,8 @@ pub enum WatchError {
         "--record otlp: cannot listen on {address}: {problem}; another program listens there, or `observe.traces()`: give a free port with --listen"
     )]
     Listen { address: SocketAddr, problem: io::Error },
+    #[error("--record proxy: cannot listen on {address}: {problem}; give the proxy a free port")]
+    Proxy { address: SocketAddr, problem: io::Error },
     #[error("cannot read {}: {problem}", path.display())]
     Read { path: PathBuf, problem: io::Error },
     #[error("cannot prepare the record of the tool: {0}")]

@@ -11,10 +11,12 @@ use crate::tool_scenarios::ToolScenario;
 
 /// Bins of one second.
 const BINS: usize = 50;
-/// Lateness is exact to one bin, and to the time between two arrivals. Nanoseconds.
+/// Lateness is exact to one bin. Nanoseconds.
 pub(crate) const BIN_NS: Nanos = 1_000_000_000 / BINS as Nanos;
 /// Starts of one bin whose lateness is computed. Each stands for as many of its neighbours.
 const STEPS_MAX: u64 = 64;
+/// Starts from which their usual distance to the due instants is known.
+const STARTS_MIN: usize = 10;
 /// Part of an arrival that is rounding.
 const ROUNDING: f64 = 1e-6;
 
@@ -31,6 +33,9 @@ pub(crate) struct StartCounts {
     before: u64,
     /// Of open seconds.
     open: VecDeque<[StartBin; BINS]>,
+    /// By how much most starts are before their due instants, because the first one, from which these count, was late. Seconds. `None`: too few
+    /// starts, so that no lateness below the time between two arrivals is seen.
+    ahead_s: Option<f64>,
 }
 
 impl StartCounts {
@@ -64,10 +69,41 @@ impl StartCounts {
     pub(crate) fn complete(&mut self, second: u32, scenario: &ToolScenario, began: Option<Nanos>, late: &mut Histogram) {
         let begin = u64::from(second) * BINS as u64 * BIN_NS;
         if let Some(began) = began.filter(|_| self.open.front().is_some_and(|bins| bins.iter().any(|bin| bin.started > 0))) {
-            self.add_late(scenario, (begin as f64 - began as f64) / 1e9, late);
+            let begin_s = (begin as f64 - began as f64) / 1e9;
+            self.ahead_s = self.ahead_s.or_else(|| self.ahead(scenario, begin_s));
+            self.add_late(scenario, begin_s + self.ahead_s.unwrap_or(0.0), late);
         }
         let completed = self.open.pop_front();
         self.before += completed.map_or(0, |bins| bins.iter().map(|bin| bin.started + bin.dropped).sum());
+    }
+
+    /// The median of what the starts of the open seconds are before the nearest due instants. `begin_s` as below.
+    fn ahead(&self, scenario: &ToolScenario, begin_s: f64) -> Option<f64> {
+        let bin_s = BIN_NS as f64 / 1e9;
+        let filled = self.open.iter().flatten().zip(0_u32..).filter(|(bin, _)| bin.started > 0);
+        let at = filled.map(|(_, number)| begin_s + (f64::from(number) + 0.5) * bin_s);
+        let mut after: Vec<f64> = at
+            .map(|at_s| {
+                let last = scenario.due_by(at_s).floor();
+                let (since_s, until_s) = (at_s - scenario.due_at(last), scenario.due_at(last + 1.0) - at_s);
+                if since_s <= until_s { since_s } else { -until_s }
+            })
+            .collect();
+        after.sort_by(f64::total_cmp);
+        let ahead_s = -*after.get(after.len() / 2).filter(|_| after.len() >= STARTS_MIN)?;
+        // Less is the error of a bin.
+        Some(if ahead_s > bin_s / 2.0 { ahead_s } else { 0.0 })
+    }
+
+    /// How late a start is that came before the next arrival was due, if that is more than the error of its bin. Seconds. A tool that starts more than it
+    /// planned follows another plan.
+    fn late_within_gap(&self, scenario: &ToolScenario, at_s: f64, arrival: f64) -> f64 {
+        let bin_s = BIN_NS as f64 / 1e9;
+        let last = scenario.due_by(at_s).floor();
+        let (due_s, next_s) = (scenario.due_at(last), scenario.due_at(last + 1.0));
+        let follows_plan = (0.0..=1.0).contains(&(last - arrival));
+        let is_late = self.ahead_s.is_some() && follows_plan && last >= 1.0 && at_s - due_s > bin_s && next_s - at_s > bin_s;
+        if is_late { at_s - due_s } else { 0.0 }
     }
 
     /// `begin_s`: the begin of the first open second, counted from the begin of the scenario.
@@ -92,9 +128,10 @@ impl StartCounts {
             for step in 0..steps {
                 let (from, to) = (bin.started * step / steps, bin.started * (step + 1) / steps);
                 let arrival = so_far as f64 + lasting + (from + 1).midpoint(to) as f64;
-                // In time until the next one is due: which of them were cut off is not known.
+                // Which of them were cut off is not known, so this may be the next one.
                 let late_s = at_s - scenario.due_at(arrival + 1.0);
-                late.record_n(if late_s > bin_s { (late_s * 1e9) as u64 } else { 0 }, to - from);
+                let late_s = if late_s > bin_s { late_s } else { self.late_within_gap(scenario, at_s, arrival) };
+                late.record_n((late_s * 1e9) as u64, to - from);
             }
             so_far += bin.started + bin.dropped;
         }
@@ -163,6 +200,25 @@ mod tests {
         let down = (1..4_000_u64).rev().map(|number| 45_000 * MS - ((number as f64 / 10.0).sqrt() * 1e9) as u64);
         let found = late(&[(0.0, 400.0, 20.0), (400.0, 0.0, 20.0)], 0.0, up.chain(down));
         assert_eq!(found.max(), 0);
+    }
+
+    /// 10 a second, of which every tenth starts 60 ms late, before the next one is due.
+    #[test]
+    fn starts_that_are_late_by_less_than_a_gap_are_late() {
+        let due = (0..200_u64).map(|number| (5_000 + number * 100) * MS + if number % 10 == 3 { 60 * MS } else { number % 3 * MS });
+        let found = late(&[(10.0, 10.0, 20.0)], 1.0, due.clone());
+        assert_eq!((found.count(), found.count_at_or_below(0)), (200, 180));
+        assert!(found.max().abs_diff(60 * MS) <= BIN_NS / 2 + MS, "{}", found.max());
+        // The first one was late, too, so all others seem to start before they are due.
+        let found = late(&[(10.0, 10.0, 20.0)], 1.0, due.skip(1).map(|at| at - 35 * MS));
+        assert!(found.count() - found.count_at_or_below(0) == 20 && found.max().abs_diff(60 * MS) <= BIN_NS + MS, "{}", found.max());
+    }
+
+    /// A tool that sends 50 a second follows no plan of 10 a second.
+    #[test]
+    fn starts_of_another_plan_are_not_late() {
+        let found = late(&[(10.0, 10.0, 20.0)], 1.0, (0..1_000).map(|number| (5_000 + number * 20) * MS));
+        assert_eq!((found.count(), found.max()), (1_000, 0));
     }
 
     /// Iterations that were cut off are in no record. The others started in time.

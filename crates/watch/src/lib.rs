@@ -4,8 +4,8 @@
 //! Read [`Watch`] first, then `seconds`, which turns entries of a record into seconds. `tools` has the tools that Loadstone knows and their arguments,
 //! `tool_scenarios` their scenarios and plans (`k6_options`: those of k6), `late_starts` how late a tool is against its plan,
 //! `plugins` the files that it adds to some of them, `formats` the formats, `summaries` what the tools state about all their requests, `line_source` pipes
-//! and files that grow, `record_source` these and messages that are sent, `wall_clock` the mapping of times, `tool_cpu` how late a tool without
-//! a core reads. Deliberately absent: findings and validity
+//! and files that grow, `proxy` Loadstone's own proxy, `record_source` all of these and messages that are sent, `wall_clock` the mapping of times,
+//! `tool_cpu` how late a tool without a core reads. Deliberately absent: findings and validity
 //! (`analysis`, which reads what `metrics::RecordSlice` and `plan::RecordedLoad` say about the record), and the observed system.
 
 mod entry;
@@ -14,6 +14,7 @@ mod formats;
 mod k6_options;
 mod late_starts;
 mod line_source;
+mod proxy;
 mod reading;
 mod record_format;
 mod record_source;
@@ -37,9 +38,9 @@ pub use seconds::HELD_SECONDS;
 pub use tools::{OTLP_ADDRESS, WatchChoices};
 pub use watch::{Watch, WatchEnd, WatchLimits};
 
-/// The names of all formats, for tests.
+/// The names of all formats that have a text, for tests.
 pub fn format_names() -> Vec<&'static str> {
-    formats::FORMATS.iter().map(|format| format.name).collect()
+    formats::FORMATS.iter().filter(|format| format.parts != RecordParts::Proxied).map(|format| format.name).collect()
 }
 
 /// The tool whose summary ends this output, and the percentiles that it states, `(quantile, nanoseconds)`. For tests.
@@ -78,7 +79,7 @@ pub fn read_all(
         RecordParts::Lines => record.split(|byte| *byte == b'\n').collect(),
         // Parts of a stream end anywhere.
         RecordParts::Stream => record.chunks(97).collect(),
-        RecordParts::Messages => vec![record],
+        RecordParts::Messages | RecordParts::Proxied => vec![record],
     };
     for (part, line) in parts.into_iter().zip(1..).filter(|(part, _)| !part.is_empty()) {
         let read = reader.line(part, &mut |entry| open.take(entry, READ_AT_NS, &mut |snapshot| complete.push(snapshot)));

@@ -57,6 +57,8 @@ pub(crate) enum RecordParts {
     Stream,
     /// Messages that are sent to Loadstone.
     Messages,
+    /// Requests through Loadstone's proxy.
+    Proxied,
 }
 
 /// One format.

@@ -7,6 +7,7 @@ use loadstone_observe::OtlpMessages;
 
 use crate::formats::otlp::PARENT_WAIT_NS;
 use crate::line_source::{LineSource, LineSourceState};
+use crate::proxy::HttpProxy;
 use crate::record_format::RecordPart;
 
 /// Messages that are read before the loop of the reader continues.
@@ -15,6 +16,8 @@ const MESSAGES_MAX: usize = 32;
 pub(crate) enum RecordSource {
     Lines(Box<LineSource>),
     Messages(OtlpMessages),
+    /// Its reader has the other end.
+    Proxy(Box<HttpProxy>),
 }
 
 impl RecordSource {
@@ -25,6 +28,7 @@ impl RecordSource {
     pub(crate) fn read(&mut self, part: &mut dyn FnMut(RecordPart<'_>)) -> io::Result<LineSourceState> {
         match self {
             Self::Lines(source) => source.read(part),
+            Self::Proxy(_) => Ok(LineSourceState::Nothing),
             Self::Messages(source) => {
                 let mut state = LineSourceState::Nothing;
                 for _ in 0..MESSAGES_MAX {
@@ -58,14 +62,14 @@ impl RecordSource {
     pub(crate) fn file(&self) -> Option<String> {
         match self {
             Self::Lines(source) => source.file(),
-            Self::Messages(_) => None,
+            Self::Messages(_) | Self::Proxy(_) => None,
         }
     }
 
     /// How long after the end of the run its last requests may arrive. 0: everything has been written, and the source ends. Nanoseconds.
     pub(crate) fn patience_ns(&self) -> Nanos {
         match self {
-            Self::Lines(_) => 0,
+            Self::Lines(_) | Self::Proxy(_) => 0,
             Self::Messages(_) => PARENT_WAIT_NS,
         }
     }

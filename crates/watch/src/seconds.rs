@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use loadstone_metrics::{
-    Histogram, LeafChange, LeafSlice, MarkKind, Nanos, Outcome, RecordSlice, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot,
-    StatedPercentile, StatedTimes,
+    Histogram, LeafChange, LeafSlice, MarkKind, Nanos, ProxyDelays, RecordSlice, Recorder, Sample, SeriesId, SeriesKey, SeriesKind,
+    Snapshot, StatedPercentile, StatedTimes,
 };
 use loadstone_plan::LoadModel;
 use loadstone_units::text;
@@ -88,6 +88,7 @@ struct OpenSecond {
     /// Of all requests.
     in_flight_ns: u64,
     users: BTreeMap<u32, u64>,
+    proxy: Option<Box<ProxyDelays>>,
 }
 
 /// One scenario in one second.
@@ -166,6 +167,7 @@ impl RecordedSeconds {
         let at = match at {
             RecordTime::Wall(wall_ns) => self.clock.instant(wall_ns),
             RecordTime::SinceStart(ns) => i128::from(self.started_at) + i128::from(ns),
+            RecordTime::Run(ns) => i128::from(ns),
         };
         // A time that was cut to whole seconds may lie before the start of the run, although the request ended after it.
         let at = if at < 0 && -at < i128::from(self.counting.resolution_ns) { 0 } else { at };
@@ -298,9 +300,11 @@ impl RecordedSeconds {
         let is_before = ended / S < u64::from(self.first);
         self.record.ended_early += u64::from(is_before && kind == SeriesKind::Request);
         let started = ended.saturating_sub(timed.duration_ns);
+        // What the proxy adds delays a request as a late generator does: the response time contains it, and the service time does not.
+        let proxy_ns = timed.proxy_delay.map_or(0, |delay| delay.of_request + delay.of_response);
         let sample = Sample {
             scheduled: started.saturating_sub(timed.late_ns),
-            started,
+            started: started + proxy_ns.min(timed.duration_ns),
             ended: started + timed.duration_ns,
             phases: timed.phases,
             outcome: timed.outcome,
@@ -313,6 +317,12 @@ impl RecordedSeconds {
         let second = self.second(ended);
         let id = second.id(number, &key);
         second.recorder.record(id, &sample);
+        if let Some(delay) = timed.proxy_delay {
+            let delays = second.proxy.get_or_insert_default();
+            delays.of_requests.record(delay.of_request);
+            delays.of_responses.record(delay.of_response);
+            delays.of_both.record(delay.of_request + delay.of_response);
+        }
         if let Some(part) = tags.and_then(|tags| second.recorder.tagged(id, &tags)) {
             second.recorder.record_tagged(part, &sample);
         }
@@ -338,7 +348,7 @@ impl RecordedSeconds {
         of_start.first_start = Some(of_start.first_start.map_or(started, |first| first.min(started)));
         let of_end = &mut self.second(ended).leaves[leaf];
         of_end.ended += 1;
-        of_end.failed += u64::from(timed.outcome != Outcome::Passed);
+        of_end.failed += u64::from(timed.outcome.is_failure());
     }
 
     fn add_in_flight(&mut self, leaf: Option<usize>, started: Nanos, ended: Nanos) {
@@ -360,7 +370,7 @@ impl RecordedSeconds {
         while self.open.len() <= index {
             let (recorder, ids) = self.pool.pop().unwrap_or_else(|| (Recorder::new(0, self.counting.series_max), Vec::new()));
             let leaves = vec![LeafSecond::default(); self.counting.scenarios.len()];
-            self.open.push_back(OpenSecond { recorder, ids, leaves, in_flight_ns: 0, users: BTreeMap::new() });
+            self.open.push_back(OpenSecond { recorder, ids, leaves, in_flight_ns: 0, users: BTreeMap::new(), proxy: None });
         }
         &mut self.open[index]
     }
@@ -399,6 +409,7 @@ impl RecordedSeconds {
             (generator.wall_ns, generator.in_flight_ns) = (end_ns - begin, second.in_flight_ns);
         }
         snapshot.tags_overflow += self.tags.take_overflow();
+        self.record.proxy = second.proxy;
         snapshot.record = Some(std::mem::take(&mut self.record));
         self.pool.push((second.recorder, second.ids));
         snapshot

@@ -13,6 +13,7 @@ use crate::error::WatchError;
 use crate::formats;
 use crate::k6_options;
 use crate::line_source::RecordPlace;
+use crate::proxy::spec::{ProxyChoice, TargetScheme};
 use crate::record_format::{RecordFormat, RecordParts};
 use crate::summaries::{self, SummaryPlace};
 use crate::tool_scenarios::ToolScenario;
@@ -36,6 +37,8 @@ pub struct WatchChoices {
     pub follow: Option<PathBuf>,
     /// Where to receive a record that is sent.
     pub listen: Option<SocketAddr>,
+    /// Where to write the certificate of the proxy's authority.
+    pub proxy_ca: Option<PathBuf>,
     /// The pattern of an access log.
     pub log_format: Option<String>,
     pub model: Option<LoadModel>,
@@ -49,6 +52,8 @@ pub(crate) struct PreparedTool {
     pub(crate) place: RecordPlace,
     /// Exporters send the record to this address, in place of `place`.
     pub(crate) listen: Option<SocketAddr>,
+    /// The proxy that records the requests, in place of `place`.
+    pub(crate) proxy: Option<ProxyChoice>,
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The command prints its record.
@@ -129,13 +134,19 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
             None => return Err(WatchError::Nothing),
         },
     };
-    let format = formats::find(name)?;
-    let mut prepared = PreparedTool::new(format, choices.model.unwrap_or(format.model), &choices.command);
-    let is_sent = format.parts == RecordParts::Messages;
-    if let Some((flag, problem)) = misplaced(choices, is_sent) {
+    let of_proxy = name.strip_prefix("proxy").filter(|rest| rest.is_empty() || rest.starts_with(':'));
+    let format = formats::find(of_proxy.map_or(name, |_| "proxy"))?;
+    if let Some((flag, problem)) = misplaced(choices, format.parts) {
         return Err(WatchError::Command { what: flag.to_owned(), problem: problem.to_owned() });
     }
+    let proxy = of_proxy.map(|rest| ProxyChoice::parse(rest, choices.proxy_ca.clone())).transpose()?;
+    // A proxy records the load of any tool.
+    let model = if proxy.is_some() { model_of(known, choices.command.first()) } else { format.model };
+    let mut prepared = PreparedTool::new(format, choices.model.unwrap_or(model), &choices.command);
+    prepared.proxy = proxy;
+    let is_sent = format.parts == RecordParts::Messages;
     match (&choices.follow, known.filter(|tool| tool.format == name)) {
+        (None, _) if prepared.proxy.is_some() => {}
         (None, _) if is_sent => prepared.listen = Some(choices.listen.unwrap_or(OTLP_ADDRESS)),
         (Some(path), _) => prepared.place = place_of(path, format),
         (None, Some(tool)) => {
@@ -164,13 +175,28 @@ pub(crate) fn prepare(choices: &WatchChoices) -> Result<PreparedTool, WatchError
     Ok(prepared)
 }
 
+/// How the load of a tool depends on the system. Without a tool, clients arrive by themselves.
+fn model_of(known: Option<&KnownTool>, program: Option<&String>) -> LoadModel {
+    let is_closed = |program: &String| WITHOUT_RECORD.iter().any(|name| *name != "wrk2" && Path::new(program).ends_with(name));
+    let of_known = known.and_then(|tool| formats::find(tool.format).ok()).map(|format| format.model);
+    of_known.unwrap_or(if program.is_some_and(is_closed) { LoadModel::Users } else { LoadModel::Arrivals })
+}
+
 /// A flag that the format does not use, and what to do.
-fn misplaced(choices: &WatchChoices, is_sent: bool) -> Option<(&'static str, &'static str)> {
-    match (is_sent, &choices.follow, choices.listen) {
-        (true, Some(_), _) => {
+fn misplaced(choices: &WatchChoices, parts: RecordParts) -> Option<(&'static str, &'static str)> {
+    match (parts, &choices.follow, choices.listen) {
+        (RecordParts::Proxied, Some(_), _) => Some(("--follow", "the proxy is the record: leave it out, or leave --record out")),
+        (RecordParts::Proxied, _, Some(_)) => {
+            Some(("--listen", "the address of the proxy is part of --record: `--record proxy:ADDRESS:PORT=URL`"))
+        }
+        (RecordParts::Proxied, ..) => None,
+        _ if choices.proxy_ca.is_some() => Some(("--proxy-ca", "it is for the proxy: add --record proxy:PORT=URL, or leave it out")),
+        (RecordParts::Messages, Some(_), _) => {
             Some(("--follow", "spans are sent to Loadstone, not read from a file: leave it out, or set the address with --listen"))
         }
-        (false, _, Some(_)) => Some(("--listen", "only --record otlp is sent to Loadstone: add it, or leave --listen out")),
+        (RecordParts::Lines | RecordParts::Stream, _, Some(_)) => {
+            Some(("--listen", "only --record otlp is sent to Loadstone: add it, or leave --listen out"))
+        }
         _ => None,
     }
 }
@@ -218,6 +244,18 @@ fn make_pipe(path: &Path) -> Result<(), WatchError> {
 }
 
 impl PreparedTool {
+    /// The tool that generates the load, as users name it.
+    pub(crate) fn name(&self) -> String {
+        let program = self.command.first().filter(|_| self.proxy.is_some()).map(Path::new);
+        program.and_then(Path::file_stem).map_or_else(|| self.format.tool.to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// What the record does not contain, apart from the schedule.
+    pub(crate) fn lacks(&self) -> &'static [&'static str] {
+        let is_opaque = self.proxy.as_ref().is_some_and(|proxy| proxy.target.scheme == TargetScheme::Tcp);
+        if is_opaque { formats::proxy::OPAQUE_LACKS } else { self.format.lacks }
+    }
+
     /// The command as the user wrote it.
     fn new(format: &'static RecordFormat, model: LoadModel, command: &[String]) -> Self {
         Self {
@@ -225,6 +263,7 @@ impl PreparedTool {
             scenarios: vec![ToolScenario::unplanned(format.tool, model)],
             place: RecordPlace::Pipe(PathBuf::new()),
             listen: None,
+            proxy: None,
             command: command.iter().map(OsString::from).collect(),
             environment: Vec::new(),
             stdout: None,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::TryRecvError;
 use std::sync::{Arc, Mutex};
@@ -15,7 +14,9 @@ use loadstone_observe::OtlpMessages;
 use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, ScenarioRun, TestPlan};
 
 use crate::error::WatchError;
+use crate::formats::proxy::ProxyReader;
 use crate::line_source::{LineSource, RecordPlace};
+use crate::proxy::{HttpProxy, raise_descriptor_limit};
 use crate::reading::{ReadSecond, RecordInput, RecordReading};
 use crate::record_format::{ReaderChoices, RecordParts, RecordReader};
 use crate::record_source::RecordSource;
@@ -72,8 +73,6 @@ impl Watch {
     /// [`WatchError`]
     pub fn prepare(choices: &WatchChoices, limits: WatchLimits) -> Result<Self, WatchError> {
         let mut tool = tools::prepare(choices)?;
-        let reader =
-            (tool.format.make)(ReaderChoices { log_format: choices.log_format.as_deref(), rate: tool.rate, ..ReaderChoices::default() })?;
         if let Some(pid) = limits.pid
             && ToolProcess::existing(pid).is_none()
         {
@@ -86,6 +85,13 @@ impl Watch {
             let problem = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no such file");
             return Err(WatchError::Read { path: path.clone(), problem });
         }
+        if let Some(spec) = tool.proxy.clone() {
+            let (proxy, records) = HttpProxy::listen(spec)?;
+            let reader = Box::new(ProxyReader::new(records, tool.scenarios[0].model));
+            return Ok(Self { tool, reader, source: RecordSource::Proxy(Box::new(proxy)), limits, quiet_stdout: false });
+        }
+        let reader =
+            (tool.format.make)(ReaderChoices { log_format: choices.log_format.as_deref(), rate: tool.rate, ..ReaderChoices::default() })?;
         let source = match tool.listen {
             Some(address) => {
                 RecordSource::Messages(OtlpMessages::listen(address).map_err(|problem| WatchError::Listen { address, problem })?)
@@ -107,14 +113,21 @@ impl Watch {
     }
 
     /// The tool, as users name it.
-    pub fn tool(&self) -> &'static str {
-        self.tool.format.tool
+    pub fn tool(&self) -> String {
+        self.tool.name()
     }
 
-    /// Where it listens for the record.
-    pub fn listens_on(&self) -> Option<SocketAddr> {
+    /// What the user is to do so that the record arrives. `None`: nothing.
+    pub fn hint(&self) -> Option<String> {
         match &self.source {
-            RecordSource::Messages(messages) => Some(messages.address()),
+            RecordSource::Messages(messages) => {
+                let address = messages.address();
+                Some(format!("Spans are requests: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{address}"))
+            }
+            RecordSource::Proxy(proxy) => {
+                let (own, target) = proxy.urls();
+                Some(format!("Requests through the proxy are the record: send them to {own}, in place of {target}"))
+            }
             RecordSource::Lines(_) => None,
         }
     }
@@ -126,7 +139,7 @@ impl Watch {
         let load = if leaves.len() == 1 { leaves.remove(0) } else { Load::Parallel(leaves) };
         TestPlan {
             recorded: Some(RecordedLoad {
-                tool: format.tool.to_owned(),
+                tool: self.tool.name(),
                 format: format.name.to_owned(),
                 command,
                 resolution_ns: self.reader.resolution_ns().unwrap_or(format.resolution_ns),
@@ -145,7 +158,7 @@ impl Watch {
             (false, true) => Some("when each request was due (starts of iterations are compared with the planned rate)"),
             (false, false) => Some("the schedule: when each request was due"),
         };
-        schedule.into_iter().chain(self.tool.format.lacks.iter().copied())
+        schedule.into_iter().chain(self.tool.lacks().iter().copied())
     }
 
     /// Starts the command, delivers the seconds of its record, and returns when both have ended.
@@ -228,7 +241,10 @@ struct ActiveWatch {
 
 impl ActiveWatch {
     fn start(watch: Watch, options: &RunOptions, zero: Monotonic) -> Result<Self, WatchError> {
-        let Watch { tool, reader, source, limits, quiet_stdout } = watch;
+        let Watch { tool, reader, mut source, limits, quiet_stdout } = watch;
+        if let RecordSource::Proxy(proxy) = &mut source {
+            proxy.begin(zero).map_err(WatchError::Prepare)?;
+        }
         let counting = Counting {
             tool: tool.format.tool.into(),
             scenarios: tool.scenarios,
@@ -258,6 +274,9 @@ impl ActiveWatch {
         let converter = start(&tool.converter, (Stdio::null(), Stdio::inherit()))?;
         let stderr = if tool.reads_output { Stdio::piped() } else { Stdio::inherit() };
         let mut process = start(&tool.command, (stdout, stderr))?;
+        if tool.proxy.is_some() {
+            raise_descriptor_limit();
+        }
         let outputs =
             process.as_mut().map_or(Ok(Vec::new()), |process| copies(process, quiet_stdout, tails)).map_err(WatchError::Prepare)?;
         Ok(Self {

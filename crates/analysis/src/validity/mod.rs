@@ -80,6 +80,7 @@ const RECORDED_CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Generator, recorded::late::check),
     (CheckedThing::Other, recorded::stated::check),
     (CheckedThing::Generator, uncertainty::check),
+    (CheckedThing::Evidence, recorded::proxy::check),
     (CheckedThing::Evidence, recorded::tool_cpu::check),
     (CheckedThing::Evidence, recorded::tool_wait::check),
     (CheckedThing::Other, recorded::complete::check),

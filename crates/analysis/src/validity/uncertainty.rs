@@ -29,7 +29,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if input.stage == RunStage::Running && input.plan.thresholds.iter().any(|threshold| is_of_times(&threshold.metric)) {
         return INFO.nothing("the thresholds are judged at the end");
     }
-    if input.plan.recorded.is_some() && input.tally.workers().iter().all(|worker| worker.read_lag.is_empty()) {
+    let is_measured = recorded::proxy::is_record(input);
+    if input.plan.recorded.is_some() && !is_measured && input.tally.workers().iter().all(|worker| worker.read_lag.is_empty()) {
         return INFO.nothing("not judged: how late the tool read responses was not measured, or is no part of the record's times");
     }
     let (grade, evidence, added) = match by_thresholds(input) {
@@ -86,14 +87,15 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String, Option<f64>)
                 None,
             ));
         }
-        let evidence = || "the generator added less than 5 % (or 0.5 ms) to the p50, p95 and p99 of every request".to_owned();
+        let evidence = || format!("{} added less than 5 % (or 0.5 ms) to the p50, p95 and p99 of every request", who(input));
         return (!input.judged.is_empty()).then(|| (Grade::Valid, evidence(), None));
     };
     let mut evidence = format!(
-        "{} of \"{}\" was {}, of which the generator may have added up to {}",
+        "{} of \"{}\" was {}, of which {} may have added up to {}",
         loadstone_units::percentile(worst.quantile),
         worst.request,
         loadstone_units::seconds(worst.value),
+        who(input),
         loadstone_units::seconds(worst.uncertainty)
     );
     if input.judged.len() > 1 {
@@ -112,6 +114,11 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String, Option<f64>)
     Some((grade, evidence, Some(worst.uncertainty)))
 }
 
+/// What may have added time.
+fn who(input: &CheckInput<'_>) -> &'static str {
+    if recorded::proxy::is_record(input) { "the proxy" } else { "the generator" }
+}
+
 fn closed_at_limit(input: &CheckInput<'_>) -> bool {
     let is_closed = input.plan.load.leaves().iter().any(|leaf| matches!(leaf.profile, LoadProfile::Closed { .. }));
     is_closed && input.tally.workers().iter().any(|worker| worker.wall_ns > 0 && worker.busiest_share > GENERATOR_BOUND_BUSY_SHARE_MIN)
@@ -121,6 +128,9 @@ fn closed_at_limit(input: &CheckInput<'_>) -> bool {
 fn advice(input: &CheckInput<'_>) -> String {
     if schedule_lag::is_of_scenario(input) {
         return schedule_lag::SCENARIO_ADVICE.to_owned();
+    }
+    if recorded::proxy::is_record(input) {
+        return recorded::proxy::ADVICE.to_owned();
     }
     if input.plan.recorded.is_some() {
         let reasons = [recorded::tool_wait::check, recorded::tool_cpu::check];

@@ -1,8 +1,10 @@
 //! Verdicts on another tool's measurement, from constructed records.
 
 use loadstone_analysis::{Grade, Summary, ValidityCheck, conclude};
-use loadstone_metrics::{CommandEnd, GeneratorSlice, Outcome, RecordSlice, Snapshot, StatedPercentile, StatedTimes};
-use loadstone_plan::{LoadModel, LoadProfile, RecordedLoad, TestPlan};
+use loadstone_metrics::{
+    CommandEnd, GeneratorSlice, LeafSlice, Outcome, ProxyDelays, RecordSlice, Snapshot, StatedPercentile, StatedTimes,
+};
+use loadstone_plan::{Load, LoadModel, LoadProfile, RecordedLoad, ScenarioId, ScenarioRun, TestPlan};
 
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
 
@@ -99,6 +101,39 @@ fn a_few_lines_without_a_request_do_not_matter_and_many_do() {
     assert!(few.evidence.starts_with("10 of 1,000 lines (1.00 %) are no request, such as \"<BADREQ>\""), "{}", few.evidence);
     assert_eq!(no_requests(11).grade, Some(Grade::Suspect));
     assert_eq!(no_requests(501).grade, Some(Grade::Invalid));
+}
+
+/// 30 s of k6 with three scenarios: users whose requests of 10 ms stall for 3 s, users that go on, and arrivals that keep their rate.
+fn mixed(stalls: bool) -> ValidityCheck {
+    let leaf = |scenario: u32, model| Load::Run(ScenarioRun::new(ScenarioId(scenario), LoadProfile::Recorded { model }));
+    let load = Load::Parallel(vec![leaf(0, LoadModel::Users), leaf(1, LoadModel::Users), leaf(2, LoadModel::Arrivals)]);
+    let plan = TestPlan {
+        recorded: recorded(LoadModel::Users, false).recorded,
+        ..TestPlan::new("mixed", ["buy", "browse", "search"].map(str::to_owned), load)
+    };
+    let second = |number: u32| {
+        let is_stalled = stalls && (10..13).contains(&number);
+        let started = [if is_stalled { 0 } else { 50 }, 100, 200];
+        let of_each = ["buy", "browse", "search"].into_iter().zip(started);
+        let slice = of_each.fold(Slice::new(number), |slice, (scenario, count)| slice.requests_of(scenario, "A", count, 10 * MS));
+        let mut slice = Snapshot { record: Some(RecordSlice { entries: 350, ..RecordSlice::default() }), ..slice.done() };
+        let leaf = |leaf: u32, started| LeafSlice { leaf, started, ended: started, users_active: 10, ..LeafSlice::default() };
+        slice.leaves = (0..).zip(started).map(|(number, started)| leaf(number, started)).collect();
+        slice
+    };
+    check(&conclude(&run_of(plan, (0..30).map(second).collect())), "coordinated-omission")
+}
+
+#[test]
+fn the_pace_of_each_scenario_that_waits_for_responses_is_judged() {
+    let steady = mixed(false);
+    let pace = "vegeta kept its pace of 50/s in \"buy\", 100/s in \"browse\"";
+    assert_eq!((steady.grade, steady.evidence.as_str()), (Some(Grade::Valid), pace));
+    let stalled = mixed(true);
+    assert_eq!(stalled.grade, Some(Grade::Suspect), "{}", stalled.evidence);
+    let stall =
+        "in scenario \"buy\", the system stalled for 3.00 s from 10.0 s on, and vegeta, which waits for responses, sent 150 requests fewer";
+    assert!(stalled.evidence.starts_with(stall), "{}", stalled.evidence);
 }
 
 /// A run of 800 planned requests with so many in its record.
@@ -242,6 +277,52 @@ fn without_a_measured_delay_no_time_is_called_certain() {
 }
 
 /// The record of a closed-loop tool has neither arrivals nor phases: no rule that needs them reports, and the table says what is missing.
+/// Requests of 10 ms through Loadstone's proxy, ten seconds of 100, to which it adds so much.
+fn proxied(added: u64) -> Summary {
+    proxied_with(added, 10 * MS)
+}
+
+/// The same, with two more requests a second that take this long.
+fn proxied_with(added: u64, long: u64) -> Summary {
+    let mut plan = recorded(LoadModel::Arrivals, false);
+    plan.recorded.as_mut().unwrap().format = "proxy".to_owned();
+    let second = |number: u32| {
+        let slice = (0..100).fold(Slice::new(number), |slice, _| slice.request("A", added, 10 * MS, Outcome::Passed));
+        let slice = slice.request("B", added, long, Outcome::Passed).request("B", added, long, Outcome::Passed);
+        let mut delays = ProxyDelays::default();
+        delays.of_requests.record_n(added / 4, 100);
+        delays.of_responses.record_n(added / 4 * 3, 100);
+        delays.of_both.record_n(added, 100);
+        let record = RecordSlice { entries: 100, proxy: Some(Box::new(delays)), ..RecordSlice::default() };
+        Snapshot { record: Some(record), ..slice.arrivals(100).done() }
+    };
+    conclude(&run_of(plan, (0..10).map(second).collect()))
+}
+
+#[test]
+fn what_the_proxy_adds_is_stated_and_makes_times_uncertain_if_it_is_much() {
+    let little = proxied(80_000);
+    let delay = check(&little, "proxy-delay");
+    assert!(delay.advice.is_empty() && delay.grade.is_none(), "{delay:?}");
+    assert!(delay.evidence.starts_with("it held a request for 20.0 µs (p50) and 20.0 µs (p99), and a response for 60.0 µs and 60.0 µs"));
+    let certain = check(&little, "uncertainty");
+    assert_eq!(certain.grade, Some(Grade::Valid), "{certain:?}");
+    assert!(certain.evidence.starts_with("the proxy added less than 5 %"), "{certain:?}");
+    // 1 ms of 11 ms, then 30 ms of 40 ms, of each percentile.
+    for (added, grade) in [(MS, Grade::Suspect), (30 * MS, Grade::Invalid)] {
+        let much = proxied(added);
+        let (delay, uncertain) = (check(&much, "proxy-delay"), check(&much, "uncertainty"));
+        assert!(delay.advice.starts_with("The times contain this delay"), "{delay:?}");
+        assert_eq!((uncertain.grade, uncertain.advice), (Some(grade), delay.advice), "{added}");
+        assert!(uncertain.evidence.contains("of which the proxy may have added up to"), "{}", uncertain.evidence);
+    }
+    // Next to long requests, the delay is a small part of the p99 of all, and a large one of the short requests.
+    let next_to_long = proxied_with(2 * MS, 900 * MS);
+    assert_eq!(check(&next_to_long, "proxy-delay").advice, "");
+    assert!(check(&next_to_long, "uncertainty").advice.starts_with("The times contain this delay"));
+    assert_eq!(check(&late(recorded(LoadModel::Arrivals, false), 0), "proxy-delay").grade, None);
+}
+
 #[test]
 fn what_the_record_lacks_is_stated_and_no_rule_concludes_from_it() {
     let slices = (0..30).map(|number| Slice::new(number).requests("A", 100, 30 * MS).leaf(|leaf| leaf.started = 100).done()).collect();

@@ -29,7 +29,8 @@ Examples:
   loadstone watch --process 8080 --postgres postgres://app@127.0.0.1/shop -- locust --headless -u 50 -r 10 -t 2m --host http://127.0.0.1:8080
   loadstone watch --process 8080 --follow access.log --for 5m \\
     --log-format '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time'
-  loadstone watch --process 8080 --record otlp --for 5m")]
+  loadstone watch --process 8080 --record otlp --for 5m
+  loadstone watch --process 8080 --record proxy:18080=http://127.0.0.1:8080 -- wrk -d 30 http://127.0.0.1:18080/")]
 pub(crate) struct WatchArgs {
     /// A file with observers and thresholds: `export default watch({ observe, thresholds })`.
     #[arg(value_name = "FILE")]
@@ -39,7 +40,8 @@ pub(crate) struct WatchArgs {
     command: Vec<String>,
     /// Format of the record, such as jtl or access-log.  [default: by the command or the file]
     ///
-    /// One of k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon, access-log and otlp.
+    /// One of k6-json, jtl, locust, vegeta-csv, gatling, hey-csv, oha-csv, artillery, autocannon, access-log and otlp. Or `proxy:[ADDRESS:]PORT=URL`:
+    /// Loadstone's own proxy, which forwards to the URL of the system and records each request. It listens on loopback unless ADDRESS is another one.
     #[arg(long, value_name = "FORMAT", help_heading = "Record")]
     record: Option<String>,
     /// Read the record from this file while it is written. A folder: Gatling's folder of results.
@@ -48,6 +50,9 @@ pub(crate) struct WatchArgs {
     /// With --record otlp: receive server spans over HTTP and gRPC on this address.  [default: 127.0.0.1:4318]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = argument::listen, help_heading = "Record")]
     listen: Option<SocketAddr>,
+    /// With --record proxy: accept TLS, by an authority whose certificate is written to this file for the tool to trust.
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    proxy_ca: Option<PathBuf>,
     /// log_format of nginx, LogFormat of Apache, or a name such as `envoy`.
     ///
     /// Names: `common`, `combined`, `envoy`, `istio`, `haproxy`, `alb`, `cloudfront`. A pattern needs a time of day, a request time, a status and a path.
@@ -91,11 +96,10 @@ enum LoadArgument {
 impl WatchArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<ProcessExit> {
         let watch = Watch::prepare(&self.choices(), self.limits()?)?.with_quiet_stdout(self.output.json);
-        if let Some(address) = watch.listens_on().filter(|_| !self.output.quiet) {
-            let what = "Spans are requests: start the services with OTEL_EXPORTER_OTLP_ENDPOINT";
-            let _ = writeln!(std::io::stderr(), "{what}=http://{address}");
+        if let Some(hint) = watch.hint().filter(|_| !self.output.quiet) {
+            let _ = writeln!(std::io::stderr(), "{hint}");
         }
-        let name = self.name.clone().unwrap_or_else(|| watch.tool().to_owned());
+        let name = self.name.clone().unwrap_or_else(|| watch.tool());
         let mut plan = watch.plan(&name, self.shown_command());
         self.observers.apply(&mut plan);
         for text in &self.thresholds {
@@ -132,6 +136,7 @@ impl WatchArgs {
             record: self.record.clone(),
             follow: self.follow.clone(),
             listen: self.listen,
+            proxy_ca: self.proxy_ca.clone(),
             log_format: self.log_format.clone(),
             model: self.load.map(|load| match load {
                 LoadArgument::Arrivals => LoadModel::Arrivals,

@@ -51,6 +51,7 @@ mod url;
 mod watch;
 mod watch_k6;
 mod watch_logs;
+mod watch_proxy;
 mod watch_spans;
 mod wire;
 mod workers;

@@ -8,7 +8,8 @@ mod k6;
 pub(crate) mod otlp;
 mod plugin_lines;
 mod printed_csv;
-mod request_name;
+pub(crate) mod proxy;
+pub(crate) mod request_name;
 mod vegeta;
 
 use crate::error::WatchError;
@@ -27,6 +28,7 @@ pub(crate) const FORMATS: &[RecordFormat] = &[
     plugin_lines::AUTOCANNON,
     access_log::FORMAT,
     otlp::FORMAT,
+    proxy::FORMAT,
 ];
 
 /// The format of this name.

@@ -65,6 +65,8 @@ fn absence(input: &CheckInput<'_>) -> &'static str {
     if input.plan.recorded.as_ref().is_some_and(|recorded| recorded.format == "otlp") {
         "No server span arrived. Start the services with OTEL_EXPORTER_OTLP_ENDPOINT set to the address that `loadstone watch` prints and \
          OTEL_TRACES_EXPORTER=otlp, or let your Collector export there, too. Spans of other kinds are no requests."
+    } else if super::proxy::is_record(input) {
+        "No request reached the proxy. Send the load to its address, which `loadstone watch` prints, in place of the system's own."
     } else {
         "Check that the tool writes the record that --record and --follow name, and that it sent requests."
     }

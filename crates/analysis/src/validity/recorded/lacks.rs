@@ -12,5 +12,6 @@ pub(in super::super) const INFO: CheckInfo = CheckInfo {
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let lacks = input.plan.recorded.iter().flat_map(|recorded| &recorded.lacks);
     let lacks: Vec<&str> = lacks.map(String::as_str).collect();
-    INFO.nothing(format!("{} does not record {}", super::tool(input), lacks.join("; ")))
+    let whose = if super::proxy::is_record(input) { "the proxy" } else { super::tool(input) };
+    INFO.nothing(format!("{} does not record {}", whose, lacks.join("; ")))
 }

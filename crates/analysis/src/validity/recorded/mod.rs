@@ -8,6 +8,7 @@ pub(super) mod late;
 pub(super) mod no_request;
 pub(super) mod omission;
 pub(super) mod planned;
+pub(super) mod proxy;
 pub(super) mod sampled;
 pub(super) mod stated;
 pub(super) mod tool_cpu;

@@ -38,44 +38,98 @@ struct SendingStall {
     length_s: f64,
 }
 
+/// The load that waits for responses: that of one scenario, or of all together.
+struct PacedLoad<'a> {
+    /// `None`: the run has one scenario, or they are judged together.
+    scenario: Option<&'a str>,
+    seconds: &'a [SliceTotals],
+    started: u64,
+    recorded: Histogram,
+}
+
+/// What a load that keeps its rate would have found.
+struct Omission<'a> {
+    scenario: Option<&'a str>,
+    usual: f64,
+    stalls: Vec<SendingStall>,
+    /// Requests that were not sent.
+    missing: f64,
+    /// Seconds.
+    p99: f64,
+    corrected: f64,
+}
+
 pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let open = input.plan.load.leaves().iter().filter(|leaf| leaf.profile.is_open()).count();
-    if open == input.plan.load.leaves().len() {
+    let leaves = input.plan.load.leaves();
+    debug_assert!(leaves.iter().all(|leaf| matches!(leaf.profile, LoadProfile::Recorded { .. })));
+    let closed: Vec<u32> = (0..).zip(&leaves).filter(|(_, leaf)| !leaf.profile.is_open()).map(|(number, _)| number).collect();
+    if closed.is_empty() {
         return INFO.nothing("not judged: the requests of this record do not wait for each other");
     }
-    if open > 0 {
-        return INFO.nothing("not judged: only a part of the scenarios waits for responses, and the record does not have the pace of each");
+    if input.tally.together(SeriesKind::Request).is_none_or(|all| all.service.is_empty()) {
+        return INFO.nothing("no request ended");
     }
-    debug_assert!(input.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Recorded { .. })));
-    let Some((usual, stalls)) = stalls(input.tally.seconds()) else {
+    let of_scenarios = closed.iter().filter(|_| leaves.len() > 1).filter_map(|leaf| of_scenario(input, *leaf));
+    let mut judged: Vec<Omission<'_>> = of_scenarios.filter_map(|load| judge(&load)).collect();
+    if judged.is_empty() && closed.len() == leaves.len() {
+        judged.extend(judge(&together(input)));
+    }
+    let Some(worst) = judged.iter().max_by(|a, b| a.factor().total_cmp(&b.factor())) else {
         return INFO.nothing("not judged: too few seconds with the same number of users, or too few requests");
     };
-    let all = input.tally.together(SeriesKind::Request);
-    let Some(recorded) = all.as_ref().map(|all| &all.service).filter(|times| !times.is_empty()) else {
-        return INFO.nothing("no request ended");
-    };
-    let started: u64 = input.tally.leaves().iter().map(|leaf| leaf.started).sum();
-    let requests_of_each = recorded.count() as f64 / started.max(1) as f64;
-    let missing: Vec<(f64, f64)> = stalls.iter().map(|stall| (usual * stall.length_s * requests_of_each, stall.length_s)).collect();
-    let p99 = recorded.quantile(0.99).unwrap_or(0) as f64 / 1e9;
-    let corrected = corrected_quantile(recorded, &missing, 0.99);
     let tool = super::tool(input);
-    let Some(longest) = stalls.iter().max_by(|a, b| a.length_s.total_cmp(&b.length_s)).filter(|stall| stall.length_s >= STALL_S_MIN) else {
-        return INFO.graded(Grade::Valid, format!("{tool} kept its pace of {}", loadstone_units::rate(usual)), "");
+    let Some(longest) = worst.stalls.iter().max_by(|a, b| a.length_s.total_cmp(&b.length_s)).filter(|stall| stall.length_s >= STALL_S_MIN)
+    else {
+        let kept = judged.iter().map(|one| format!("{} in \"{}\"", loadstone_units::rate(one.usual), one.scenario.unwrap_or_default()));
+        let kept: Vec<String> = if worst.scenario.is_some() { kept.collect() } else { vec![loadstone_units::rate(worst.usual)] };
+        return INFO.graded(Grade::Valid, format!("{tool} kept its pace of {}", kept.join(", ")), "");
     };
     let evidence = format!(
-        "the system stalled for {} from {} on, and {tool}, which waits for responses, sent {} requests fewer than its usual {}; p99 is {} in the record and \
+        "{}the system stalled for {} from {} on, and {tool}, which waits for responses, sent {} requests fewer than its usual {}; p99 is {} in the record and \
          would be {} for a load that keeps its rate",
+        worst.scenario.map_or_else(String::new, |scenario| format!("in scenario \"{scenario}\", ")),
         loadstone_units::seconds(longest.length_s),
         loadstone_units::seconds(longest.at_s),
-        loadstone_units::count(missing.iter().map(|(count, _)| *count).sum::<f64>().round() as u64),
-        loadstone_units::rate(usual),
-        loadstone_units::seconds(p99),
-        loadstone_units::seconds(corrected)
+        loadstone_units::count(worst.missing.round() as u64),
+        loadstone_units::rate(worst.usual),
+        loadstone_units::seconds(worst.p99),
+        loadstone_units::seconds(worst.corrected)
     );
     let advice = "Do not judge the tail by this tool's percentiles. Send at a rate (`constant-arrival-rate` in k6, `arrivals` in Loadstone), or judge the \
                   stall itself.";
-    INFO.graded(if corrected > P99_FACTOR_MIN * p99 { Grade::Suspect } else { Grade::Valid }, evidence, advice)
+    INFO.graded(if worst.factor() > P99_FACTOR_MIN { Grade::Suspect } else { Grade::Valid }, evidence, advice)
+}
+
+fn of_scenario<'a>(input: &CheckInput<'a>, number: u32) -> Option<PacedLoad<'a>> {
+    let leaf = input.tally.leaves().iter().find(|leaf| leaf.leaf == number)?;
+    let leaves = input.plan.load.leaves();
+    let scenario = &*input.plan.scenarios.get(leaves.get(number as usize)?.scenario.0 as usize)?.name;
+    let mut recorded = Histogram::new();
+    let series = input.tally.of_kind(SeriesKind::Request).filter(|series| *series.merged.key.scenario == *scenario);
+    series.for_each(|series| recorded.merge(&series.merged.service));
+    Some(PacedLoad { scenario: Some(scenario), seconds: leaf.seconds(), started: leaf.started, recorded })
+}
+
+fn together<'a>(input: &CheckInput<'a>) -> PacedLoad<'a> {
+    let started = input.tally.leaves().iter().map(|leaf| leaf.started).sum();
+    let recorded = input.tally.together(SeriesKind::Request).map(|all| all.service).unwrap_or_default();
+    PacedLoad { scenario: None, seconds: input.tally.seconds(), started, recorded }
+}
+
+/// `None`: not enough is known.
+fn judge<'a>(load: &PacedLoad<'a>) -> Option<Omission<'a>> {
+    let (usual, stalls) = stalls(load.seconds)?;
+    let requests_of_each = load.recorded.count() as f64 / load.started.max(1) as f64;
+    let missing: Vec<(f64, f64)> = stalls.iter().map(|stall| (usual * stall.length_s * requests_of_each, stall.length_s)).collect();
+    let p99 = load.recorded.quantile(0.99)? as f64 / 1e9;
+    let corrected = corrected_quantile(&load.recorded, &missing, 0.99);
+    Some(Omission { scenario: load.scenario, usual, stalls, missing: missing.iter().map(|(count, _)| *count).sum(), p99, corrected })
+}
+
+impl Omission<'_> {
+    fn factor(&self) -> f64 {
+        self.corrected / self.p99.max(1e-9)
+    }
 }
 
 /// The usual number of requests per second, and the stalls. `None`: not enough is known.

@@ -4,6 +4,7 @@ use loadstone_metrics::Histogram;
 
 use super::super::check::{CheckInfo, CheckInput};
 use super::super::lateness;
+use super::proxy;
 use crate::ValidityCheck;
 
 /// Share of the time that is notable.
@@ -24,8 +25,10 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let tool = super::tool(input);
     let evidence = format!("{tool}'s thread with the most work waited for a core for {} of the time", loadstone_units::share(waited));
     let lags = &worker.read_lag;
-    if lags.is_empty() {
-        return INFO.nothing(format!("{evidence}; the times of this record are those of the server, and do not contain it"));
+    let is_of_proxy = proxy::is_record(input);
+    if lags.is_empty() || is_of_proxy {
+        let whose = if is_of_proxy { "proxy" } else { "server" };
+        return INFO.nothing(format!("{evidence}; the times of this record are those of the {whose}, and do not contain it"));
     }
     let mean = loadstone_units::seconds(lags.mean().unwrap_or(0.0) / 1e9);
     let of_mean = format!("{evidence}; the delay by which it read a response was up to {mean} on average");

@@ -1,0 +1,273 @@
+//! The proxy between real sockets. What the client and the server of a test send and receive is written out, so nothing here parses HTTP.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Outcome};
+
+use super::HttpProxy;
+use super::record::{ProxiedRequest, ProxyRecord, ProxyRecords};
+use super::spec::ProxyChoice;
+
+/// A proxy in front of a server whose connections this function serves.
+struct Proxied {
+    proxy: HttpProxy,
+    records: ProxyRecords,
+    zero: Monotonic,
+}
+
+impl Proxied {
+    fn before(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serve = serve.clone();
+                thread::spawn(move || serve(stream));
+            }
+        });
+        Self::to("http", address, None)
+    }
+
+    fn to(scheme: &str, target: SocketAddr, authority: Option<&str>) -> Self {
+        let mut spec = ProxyChoice::parse(&format!(":0={scheme}://{target}"), None).unwrap();
+        spec.target.authority = authority.map(str::to_owned);
+        let (mut proxy, records) = HttpProxy::listen(spec).unwrap();
+        let zero = Monotonic::start();
+        proxy.begin(zero).unwrap();
+        Self { proxy, records, zero }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.proxy.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    fn record(&mut self) -> ProxyRecord {
+        self.records.records.blocking_recv().expect("the proxy runs")
+    }
+
+    fn request(&mut self) -> ProxiedRequest {
+        match self.record() {
+            ProxyRecord::Request(request) => *request,
+            ProxyRecord::NotRecorded(why) => panic!("not recorded: {why}"),
+        }
+    }
+}
+
+/// Reads exactly these bytes.
+fn expect(stream: &mut TcpStream, bytes: &[u8]) {
+    let mut found = vec![0; bytes.len()];
+    stream.read_exact(&mut found).unwrap();
+    assert_eq!(String::from_utf8_lossy(&found), String::from_utf8_lossy(bytes));
+}
+
+/// Waits for the end of the connection, planned or not.
+fn wait_for_end(mut stream: TcpStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    rest
+}
+
+const GET: &[u8] = b"GET /orders/4711?key=secret HTTP/1.1\r\nHost: shop\r\n\r\n";
+const HEAD: &[u8] = b"HEAD /products HTTP/1.1\r\nHost: shop\r\n\r\n";
+const POST: &[u8] =
+    b"POST /carts HTTP/1.1\r\nhost: shop\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const OF_HEAD: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 1000\r\n\r\n";
+const CREATED: &[u8] =
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nid\r\n0\r\nX-Sum: 1\r\n\r\n";
+
+#[test]
+fn pipelined_requests_pass_through_unchanged_and_are_recorded_in_order() {
+    let requests = [GET, HEAD, POST, GET].concat();
+    let until_close = b"HTTP/1.0 500 Oh\r\n\r\nno length";
+    let (wanted, responses) = (requests.clone(), [OK, OF_HEAD, CREATED, &until_close[..]].concat());
+    let sent = responses.clone();
+    let mut proxied = Proxied::before(move |mut stream| {
+        expect(&mut stream, &wanted);
+        stream.write_all(&sent).unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(&requests).unwrap();
+    assert_eq!(String::from_utf8_lossy(&wait_for_end(client)), String::from_utf8_lossy(&responses));
+    let expected = [
+        ("GET /orders/{id}", 200, Outcome::Passed, GET.len(), OK.len()),
+        ("HEAD /products", 404, Outcome::Status, HEAD.len(), OF_HEAD.len()),
+        ("POST /carts", 201, Outcome::Passed, POST.len(), CREATED.len()),
+        ("GET /orders/{id}", 500, Outcome::Status, GET.len(), until_close.len()),
+    ];
+    for (name, status, outcome, bytes_sent, bytes_received) in expected {
+        let request = proxied.request();
+        assert_eq!((request.name.as_str(), request.status, request.outcome), (name, status, outcome));
+        assert_eq!((request.bytes_sent, request.bytes_received), (bytes_sent as u64, bytes_received as u64), "{name}");
+        assert!(request.delay.is_some() && request.sent_at < request.ended_at && request.ended_at <= proxied.zero.now(), "{request:?}");
+    }
+}
+
+/// The server waits for 200 ms before it answers, which is its time and not the proxy's. A stall of the machine may delay some of the tries.
+#[test]
+fn the_time_of_the_target_is_not_the_delay_of_the_proxy() {
+    const WAIT_NS: Nanos = 200_000_000;
+    let mut proxied = Proxied::before(|mut stream| {
+        for _ in 0..20 {
+            expect(&mut stream, GET);
+            thread::sleep(Duration::from_nanos(WAIT_NS));
+            stream.write_all(OK).unwrap();
+        }
+    });
+    let mut client = proxied.connect();
+    let are_distinguished = (0..20).any(|_| {
+        client.write_all(GET).unwrap();
+        expect(&mut client, OK);
+        let request = proxied.request();
+        let delay = request.delay.expect("it was measured");
+        assert!(request.ended_at - request.sent_at >= WAIT_NS, "{request:?}");
+        delay.of_request + delay.of_response < WAIT_NS / 10 && request.phases.wait > WAIT_NS / 2
+    });
+    assert!(are_distinguished);
+}
+
+#[test]
+fn a_switch_of_protocols_opens_a_tunnel() {
+    const UPGRADE: &[u8] = b"GET /socket HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    const SWITCH: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, UPGRADE);
+        stream.write_all(&[SWITCH, b"hello"].concat()).unwrap();
+        expect(&mut stream, b"\x81\x05GET /");
+        stream.write_all(b"\x81\x02ok").unwrap();
+        wait_for_end(stream);
+    });
+    let mut client = proxied.connect();
+    client.write_all(UPGRADE).unwrap();
+    expect(&mut client, &[SWITCH, b"hello"].concat());
+    client.write_all(b"\x81\x05GET /").unwrap();
+    expect(&mut client, b"\x81\x02ok");
+    drop(client);
+    let request = proxied.request();
+    assert_eq!((request.name.as_str(), request.status, request.outcome), ("GET /socket", 101, Outcome::Passed));
+}
+
+#[test]
+fn a_request_that_the_client_gives_up_is_aborted() {
+    let mut proxied = Proxied::before(|stream| drop(wait_for_end(stream)));
+    let mut client = proxied.connect();
+    client.write_all(GET).unwrap();
+    // The rest of the response never comes.
+    client.shutdown(Shutdown::Both).unwrap();
+    let request = proxied.request();
+    assert!(request.is_aborted && request.outcome == Outcome::Timeout && request.delay.is_none(), "{request:?}");
+}
+
+#[test]
+fn a_target_that_fails_is_named_by_how_it_fails() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut refused = Proxied::to("http", closed, None);
+    let mut client = refused.connect();
+    client.write_all(GET).unwrap();
+    let answer = String::from_utf8(wait_for_end(client)).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("connection refused"), "{answer}");
+    let request = refused.request();
+    assert_eq!((request.outcome, request.status, request.name.as_str()), (Outcome::Refused, 0, "GET /orders/{id}"));
+    assert!(request.message.contains("connection refused"), "{request:?}");
+
+    for (answer, outcome, why) in [
+        (&b""[..], Outcome::Reset, "closed the connection"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", Outcome::Reset, "before the response was complete"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", Outcome::Protocol, "no HTTP/1.1 response"),
+    ] {
+        let mut proxied = Proxied::before(move |mut stream| {
+            expect(&mut stream, GET);
+            stream.write_all(answer).unwrap();
+        });
+        let mut client = proxied.connect();
+        client.write_all(GET).unwrap();
+        assert_eq!(wait_for_end(client), answer);
+        let request = proxied.request();
+        assert!(request.outcome == outcome && request.message.contains(why), "{request:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_http_pass_through_with_the_reason_in_the_record() {
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        stream.write_all(b"\0\0\0\x04").unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    expect(&mut client, b"\0\0\0\x04");
+    assert!(matches!(proxied.record(), ProxyRecord::NotRecorded(why) if why.contains("HTTP/2")));
+}
+
+#[test]
+fn a_name_of_the_target_replaces_that_of_the_proxy() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut proxied = Proxied::to("http", listener.local_addr().unwrap(), Some("shop.example:81"));
+    let mut client = proxied.connect();
+    client.write_all(&[GET, GET].concat()).unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let expected = String::from_utf8_lossy(GET).replace("Host: shop", "Host: shop.example:81");
+    expect(&mut stream, expected.repeat(2).as_bytes());
+    stream.write_all(&OK.repeat(2)).unwrap();
+    expect(&mut client, &OK.repeat(2));
+    assert_eq!(proxied.request().bytes_sent, GET.len() as u64);
+}
+
+/// A client that does not read stalls the server. What is between them are buffers of the kernel and one of the proxy.
+#[test]
+fn a_slow_reader_stalls_the_target_and_fills_no_memory() {
+    const BODY: u64 = 1 << 30;
+    let written = Arc::<AtomicU64>::default();
+    let count = Arc::clone(&written);
+    let proxied = Proxied::before(move |mut stream| {
+        expect(&mut stream, GET);
+        stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n").as_bytes()).unwrap();
+        let piece = vec![b'x'; 64 << 10];
+        while let Ok(bytes) = stream.write(&piece) {
+            count.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    });
+    let mut client = proxied.connect();
+    client.write_all(GET).unwrap();
+    let (mut last, mut same) = (u64::MAX, 0);
+    while same < 25 {
+        thread::sleep(Duration::from_millis(20));
+        let now = written.load(Ordering::Relaxed);
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    assert!(last < BODY / 4, "{last} bytes were taken from the server");
+    // The rest arrives when the client reads.
+    let mut buffer = vec![0; 1 << 20];
+    let mut read = 0;
+    while read <= last {
+        match client.read(&mut buffer) {
+            Ok(0) => panic!("the response ended after {read} bytes"),
+            Ok(bytes) => read += bytes as u64,
+            Err(problem) => assert_eq!(problem.kind(), ErrorKind::Interrupted),
+        }
+    }
+}
+
+#[test]
+fn connections_of_another_protocol_are_entries() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut proxied = Proxied::to("tcp", listener.local_addr().unwrap(), None);
+    let mut client = proxied.connect();
+    client.write_all(b"\x16\x03\x01").unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    expect(&mut stream, b"\x16\x03\x01");
+    stream.write_all(b"\x15\x03").unwrap();
+    expect(&mut client, b"\x15\x03");
+    drop((client, stream));
+    let connection = proxied.request();
+    assert_eq!((connection.name.as_str(), connection.bytes_sent, connection.bytes_received), ("connection", 3, 2));
+}
