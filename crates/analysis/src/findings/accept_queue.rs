@@ -1,7 +1,7 @@
 //! Connections wait until a process accepts them: all of its workers, or its only thread, are busy.
 //!
-//! The kernel queues connections until the process accepts them. `observe.process` reads the length of that queue (`accept_queue`). All of these must hold in the
-//! last third of the load:
+//! The kernel queues connections until the process accepts them. `observe.process` reads the length of that queue (`accept_queue`). All of these must hold
+//! in the last third of the load:
 //!
 //! - The queue has at least {accept_queue::QUEUED_MIN} connections on average.
 //! - It is not empty in {accept_queue::FILLED_SHARE_MIN:%} of the readings, or is {accept_queue::GROWN_FACTOR_MIN} times as long as in the first third.
