@@ -31,6 +31,9 @@ export default defineConfig({
     // A busy machine draws slowly. The bound prevents hanging, not slowness.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+    // Another program on the machine can take the CPU for seconds. Vitest reports a test that needed the retry.
+    retry: 1,
     // Two browsers at a time: each mostly waits, and a file starts its own servers.
     maxWorkers: 2,
   },

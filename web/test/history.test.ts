@@ -195,13 +195,13 @@ test("an experiment is started from its form, watched, and its result is shown",
   await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: {}, work }]]);
 
   server.queue[0]!.progress = { text: "Round 1: pool 5", done: 0.01, left_seconds: 200, answer: null };
-  await expect.poll(() => page.getByText("Round 1: pool 5; about 3 min 20 s left").count(), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => page.getByText("Round 1: pool 5; about 3 min 20 s left").count()).toBe(1);
   expect(await page.getByRole("link", { name: "So far" }).count(), "there is no result yet").toBe(0);
   server.queue[0]!.progress = { text: "Round 2: pool 10", done: 0.25, left_seconds: 90, answer: "experiments/x" };
   const said = { about: "pool: 5, 10", changed_ms: 1.8e12, word: "BETTER", tone: "good", headline: "p95 halves" } as const;
   server.answers = [{ id: "experiments/x", kind: "experiment", test: "Webhooks", ...said }];
   server.pages["/api/answers/experiments/x"] = { feed: "experiment", answer: EXPERIMENT };
-  await expect.poll(() => page.getByText("Round 2: pool 10; about 1 min 30 s left").count(), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => page.getByText("Round 2: pool 10; about 1 min 30 s left").count()).toBe(1);
   expect(await page.locator("progress").getAttribute("value")).toBe("0.25");
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-experiment.png", fullPage: true });
   await page.getByRole("link", { name: "So far" }).click();

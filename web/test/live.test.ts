@@ -213,7 +213,7 @@ test("the page recovers from a lost connection by itself", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   server.drop();
   server.send(after(45));
-  await expect.poll(() => requests().innerText(), { timeout: 10_000 }).toBe("4,500");
+  await expect.poll(() => requests().innerText()).toBe("4,500");
   await expect.poll(() => page.getByText("Connection lost").count()).toBe(0);
 });
 

@@ -235,12 +235,12 @@ test("a URL is loaded without a test, and an empty folder gets a first test", SL
   await form.getByLabel("Duration").fill("6s");
   await form.getByRole("button", { name: "Run" }).click();
   await page.waitForURL(/\/live\//, SLOW);
-  await expect.poll(() => keys.has(undefined), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => keys.has(undefined)).toBe(true);
   const signals = () => {
     const files = readdirSync(join(folder, "runs")).map((run) => join(folder, "runs", run, "signals.jsonl"));
     return files.filter((file) => existsSync(file)).map((file) => readFileSync(file, "utf8")).join("");
   };
-  await expect.poll(signals, { timeout: 20_000 }).toContain(`process:${new URL(address).port}/cpu`);
+  await expect.poll(signals).toContain(`process:${new URL(address).port}/cpu`);
   expect(signals()).toContain("host/runnable");
   await page.goBack();
   // Without tests, the same form creates one.

@@ -1,4 +1,4 @@
-//! How many tests passed and failed, read from the output of nextest, cargo and vitest.
+//! How many tests passed and which failed, read from the output of nextest, cargo and vitest.
 
 /// Tests that ran, and those that did not.
 #[derive(Default, PartialEq, Debug)]
@@ -7,6 +7,8 @@ pub(super) struct TestCounts {
     pub(super) failed: usize,
     /// Tests of Rust that say `#[ignore]`.
     pub(super) ignored: usize,
+    /// The names of failed tests, so that the end of a log is enough to know what failed.
+    pub(super) failures: Vec<String>,
 }
 
 impl TestCounts {
@@ -15,13 +17,19 @@ impl TestCounts {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.add(counts);
         }
+        // `test signal::time_series (line 24) ... FAILED`
+        self.add_failure(line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")));
     }
 
     /// `     Summary [ 201.371s] 2041 tests run: 2040 passed (3 slow, 1 flaky), 1 failed, 0 skipped`. A test that ran too long has failed; what a
     /// filter of the configuration leaves out (`skipped`) is not counted.
     pub(super) fn read_nextest(&mut self, line: &str) {
-        let Some((_, counts)) = line.trim_start().strip_prefix("Summary [").and_then(|rest| rest.split_once(" run: ")) else { return };
-        self.add(&counts.replace(" timed out", " failed"));
+        if let Some((_, counts)) = line.trim_start().strip_prefix("Summary [").and_then(|rest| rest.split_once(" run: ")) {
+            self.add(&counts.replace(" timed out", " failed"));
+        }
+        // `        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins`, repeated at the end. The line of a retry begins with `TRY 1 FAIL`.
+        let end = ["FAIL [", "TIMEOUT [", "SIGABRT [", "SIGSEGV ["].iter().find_map(|state| line.trim_start().strip_prefix(state));
+        self.add_failure(end.and_then(|rest| rest.rsplit_once(") ").or_else(|| rest.split_once("] "))).map(|(_, name)| name.trim()));
     }
 
     /// `      Tests  1 failed | 41 passed (42)`, after a line of the same form about files.
@@ -29,6 +37,16 @@ impl TestCounts {
         let line = without_colours(line);
         if let Some(counts) = line.trim_start().strip_prefix("Tests ") {
             self.add(counts);
+        }
+        // ` FAIL  test/hour.test.ts > the page remains responsive`
+        self.add_failure(line.strip_prefix(" FAIL  ").map(str::trim_end));
+    }
+
+    fn add_failure(&mut self, name: Option<&str>) {
+        if let Some(name) = name
+            && !self.failures.iter().any(|known| known == name)
+        {
+            self.failures.push(name.to_owned());
         }
     }
 
@@ -63,27 +81,50 @@ fn without_colours(line: &str) -> String {
 mod tests {
     use super::*;
 
+    /// What was read: passed, failed, ignored, names of failures.
+    fn read(reader: fn(&mut TestCounts, &str), lines: &[&str]) -> (usize, usize, usize, Vec<String>) {
+        let mut tests = TestCounts::default();
+        lines.iter().for_each(|line| reader(&mut tests, line));
+        (tests.passed, tests.failed, tests.ignored, tests.failures)
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
     #[test]
     fn counts_add_up_over_binaries() {
-        let mut tests = TestCounts::default();
-        tests.read_cargo("test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s");
-        tests.read_cargo("test passed_by ... ok");
-        tests.read_cargo("test result: FAILED. 3 passed; 2 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s");
-        assert_eq!(tests, TestCounts { passed: 15, failed: 2, ignored: 3 });
+        let lines = [
+            "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test passed_by ... ok",
+            "test src/lib.rs - rate (line 3) ... FAILED",
+            "test result: FAILED. 3 passed; 2 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ];
+        assert_eq!(read(TestCounts::read_cargo, &lines), (15, 2, 3, names(&["src/lib.rs - rate (line 3)"])));
     }
 
     #[test]
     fn nextest_counts_tests_that_ran_too_long_as_failed() {
-        let mut tests = TestCounts::default();
-        tests.read_nextest("     Summary [ 201.371s] 2041 tests run: 2035 passed (3 slow, 1 flaky), 4 failed, 2 timed out, 1 skipped");
-        assert_eq!(tests, TestCounts { passed: 2035, failed: 6, ignored: 0 });
+        let lines = [
+            "  TRY 1 FAIL [   2.000s] (  6/2041) loadstone::it fleet::leaves",
+            "        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins",
+            "     TIMEOUT [ 300.002s] (  9/2041) loadstone::it fleet::waits",
+            "     Summary [ 201.371s] 2041 tests run: 2035 passed (3 slow, 1 flaky), 4 failed, 2 timed out, 1 skipped",
+            "        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins",
+        ];
+        assert_eq!(
+            read(TestCounts::read_nextest, &lines),
+            (2035, 6, 0, names(&["loadstone::it fleet::joins", "loadstone::it fleet::waits"]))
+        );
     }
 
     #[test]
     fn vitest_counts_tests_and_not_files() {
-        let mut tests = TestCounts::default();
-        tests.read_vitest("\u{1b}[2m Test Files \u{1b}[22m \u{1b}[1m\u{1b}[32m3 passed\u{1b}[39m\u{1b}[22m\u{1b}[90m (3)\u{1b}[39m");
-        tests.read_vitest("\u{1b}[2m      Tests \u{1b}[22m \u{1b}[31m1 failed\u{1b}[39m | \u{1b}[32m41 passed\u{1b}[39m (42)");
-        assert_eq!(tests, TestCounts { passed: 41, failed: 1, ignored: 0 });
+        let lines = [
+            "\u{1b}[41m\u{1b}[1m FAIL \u{1b}[22m\u{1b}[49m test/hour.test.ts\u{1b}[2m > \u{1b}[22mthe page remains responsive",
+            "\u{1b}[2m Test Files \u{1b}[22m \u{1b}[1m\u{1b}[32m3 passed\u{1b}[39m\u{1b}[22m\u{1b}[90m (3)\u{1b}[39m",
+            "\u{1b}[2m      Tests \u{1b}[22m \u{1b}[31m1 failed\u{1b}[39m | \u{1b}[32m41 passed\u{1b}[39m (42)",
+        ];
+        assert_eq!(read(TestCounts::read_vitest, &lines), (41, 1, 0, names(&["test/hour.test.ts > the page remains responsive"])));
     }
 }

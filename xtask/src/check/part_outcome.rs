@@ -35,7 +35,7 @@ impl PartOutcome {
         };
         match result {
             Ok(true) if tests.failed == 0 => Self { error: None, passed: tests.passed, failed: 0 },
-            Ok(_) => Self { error: Some("see above".to_owned()), passed: tests.passed, failed: tests.failed.max(1) },
+            Ok(_) => Self { error: Some(failures(&tests.failures)), passed: tests.passed, failed: tests.failed.max(1) },
             Err(error) => Self { error: Some(format!("{error:#}")), passed: tests.passed, failed: tests.failed.max(1) },
         }
     }
@@ -52,13 +52,28 @@ impl PartOutcome {
     }
 }
 
+/// The names of failed tests, one per line.
+fn failures(names: &[String]) -> String {
+    if names.is_empty() {
+        return "see above".to_owned();
+    }
+    names.iter().map(|name| format!("\n          {name}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_crash_without_a_failed_test_is_a_failure() {
-        let outcome = PartOutcome::of_tests(Ok(false), TestCounts { passed: 4, failed: 0, ignored: 0 });
+        let outcome = PartOutcome::of_tests(Ok(false), TestCounts { passed: 4, ..TestCounts::default() });
         assert_eq!((outcome.passed, outcome.failed), (4, 1));
+    }
+
+    #[test]
+    fn the_closing_line_names_each_failed_test() {
+        let tests = TestCounts { passed: 4, failed: 1, failures: vec!["fleet::joins".to_owned()], ..TestCounts::default() };
+        let line = PartOutcome::of_tests(Ok(false), tests).closing_line("test", &Elapsed { wall_seconds: 2.0, cpu_seconds: 1.0 });
+        assert_eq!(line, "FAILED  test         2.0 s     1.0 s CPU  \n          fleet::joins");
     }
 }
