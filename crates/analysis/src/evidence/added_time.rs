@@ -11,6 +11,8 @@ use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits::SESSIONS_PER_ADDED_REQUEST;
 use crate::instant::clock;
 
+/// Part of the added sessions that must be in one statement for it to be named.
+const STATEMENT_PART_MIN: f64 = 0.7;
 /// Added sessions, on average, that sampling can distinguish from none.
 const ADDED_SESSIONS_MIN: f64 = 0.05;
 /// Part of the added sessions from which an event is named.
@@ -56,8 +58,14 @@ pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
         return None;
     }
     let (before, after, event) = (grown.before(), grown.after(), grown.names());
+    let statement = if grown.role == Role::SessionsOnCpu { statement(facts, first, end, more) } else { None };
+    let is_commit = statement.as_deref().is_some_and(is_commit);
     let claim = match grown.role {
-        Role::SessionsOnCpu => "the sessions of its database compute for that long".to_owned(),
+        Role::SessionsOnCpu if is_commit => "the sessions of its database take that long for COMMIT, without another wait".to_owned(),
+        Role::SessionsOnCpu => match &statement {
+            Some(statement) => format!("the sessions of its database compute for that long, in \"{statement}\""),
+            None => "the sessions of its database compute for that long".to_owned(),
+        },
         Role::SessionsWaitingForCommit => format!("the sessions of its database wait for that long at commit ({event})"),
         _ => format!("the sessions of its database wait for that long ({event})"),
     };
@@ -66,6 +74,10 @@ pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     );
     let when = clock(first.at);
     let next = match grown.role {
+        Role::SessionsOnCpu if is_commit => Some(format!(
+            "Find what made commits slow at {when}: settings of the database (`commit_delay`, synchronous replicas), triggers that run at commit, or its \
+             disk. Or commit less often: put related statements into one transaction."
+        )),
         Role::SessionsWaitingForCommit => Some(format!(
             "Find what made flushes of the database's log slow at {when}: its disk ({} reads its utilisation and latency), \
              another program that writes to it, a checkpoint or a backup. Put the log on a separate disk, or commit less often: put related \
@@ -79,6 +91,20 @@ pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
         _ => None,
     };
     Some(AddedTime { claim, evidence, next, series: grown.events.iter().map(|event| event.readings.name()).collect() })
+}
+
+/// A commit computes little: a session without a wait event that commits is delayed by something else, such as `commit_delay` of PostgreSQL.
+pub(crate) fn is_commit(statement: &str) -> bool {
+    statement.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("COMMIT"))
+}
+
+/// The statement in which most of the added sessions are; `None` where they are in several.
+fn statement(facts: &Facts<'_>, change: &Change, end: f64, more: f64) -> Option<String> {
+    let parts = facts.signals.parts_with(Role::SessionsByStatement);
+    let statements = parts.flat_map(|part| facts.signals.read_each(part, Role::SessionsByStatement));
+    let grown = statements.filter_map(|readings| EventGrowth::of(readings, change, end));
+    let most = grown.max_by(|a, b| a.more().total_cmp(&b.more())).filter(|most| most.more() >= STATEMENT_PART_MIN * more)?;
+    most.readings.label("statement").map(str::to_owned)
 }
 
 /// Average number of sessions in one wait event, before and after.

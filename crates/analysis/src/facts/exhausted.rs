@@ -76,7 +76,7 @@ pub(crate) enum ExhaustedResource<'a> {
         process: &'a str,
         limit: f64,
     },
-    /// `throttled`: share of the time in which the group was throttled.
+    /// `throttled`: seconds per second in which the group was throttled, summed over the cores.
     GroupCpu {
         group: &'a str,
         cores_max: f64,

@@ -30,6 +30,7 @@ use crate::Evidence;
 use crate::evidence::acquiring;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
+use crate::evidence::added_time::is_commit;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::session_waits::SessionWait;
@@ -115,6 +116,10 @@ fn claim(wait: &SessionWait<'_>) -> String {
         )
     });
     slower_commit.unwrap_or_else(|| match (wait.role, &wait.statement, wait.takes_time_of) {
+        (Role::SessionsOnCpu, Some((statement, running, _)), _) if is_commit(statement) => format!(
+            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, without another wait",
+            wait.active
+        ),
         (Role::SessionsOnCpu, Some((statement, running, _)), _) => format!(
             "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
             wait.active

@@ -12,7 +12,7 @@
 //! | crowded cores (`process`) | most of the cores that its mask or quota allows, while as many threads as cores wait for one |
 //! | one at a time (`process`) | about one core in all, of several processes of which no thread uses half, and none waits for a core |
 //! | core queue (`process`) | {core_queue::BUSY_PART_MIN:%} of the cores; requests slow down as such a queue predicts (Sakasegawa 1977) |
-//! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time |
+//! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time, summed over the cores |
 //! | heap (runtime metrics) | {exhausted::COLLECTING_SHARE_MIN:%} of the time in garbage collection; or full, then silent, and one thread busy |
 //! | disk (`host`) | {exhausted::DISK_BUSY_SHARE_MIN:%} busy, with {exhausted::DISK_QUEUE_MIN} requests queued |
 //! | link (`host`) | {exhausted::LINK_USED_PART_MIN:%} of its speed |
@@ -87,10 +87,13 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 loadstone_units::number(*cores_max),
                 most_of_it(top.as_ref())
             );
-            let text = format!("throttled for {} of the time while work waited", loadstone_units::share(*throttled));
+            let text = format!(
+                "its threads were held back for {} in each second while work waited, summed over the cores",
+                loadstone_units::seconds(*throttled)
+            );
             let found = begun(exhausted, "cpu", Confidence::High, claim, text)
                 .with(Quantity::new("cores_max", *cores_max, QuantityUnit::Cores))
-                .with(Quantity::share("throttled_share", *throttled));
+                .with(Quantity::seconds("throttled_per_second", *throttled));
             sampled(found, top, exhausted).try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
         ExhaustedResource::Heap { process, collecting, heap, filled, .. } => {

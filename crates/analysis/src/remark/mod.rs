@@ -195,15 +195,15 @@ fn unclear(facts: &Facts<'_>) -> Remark {
             &with_observations(facts, &next),
         );
     }
+    let times = users_time::sentence(facts).unwrap_or_default();
     if let Some((observer, threads)) = no_limit::waits_for_cores(facts) {
         let why = format!(
             "{} threads of \"{observer}\" waited for a core at any time, so that its times may be those of the machine",
             loadstone_units::number(threads)
         );
-        let next = "Stop other programs on the machine, or give the service more cores, and run again.";
-        return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &why, &with_observations(facts, next));
+        let next = format!("{times}Stop other programs on the machine, or give the service more cores, and run again.");
+        return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &why, &with_observations(facts, &next));
     }
-    let times = users_time::sentence(facts).unwrap_or_default();
     Remark::cannot_tell(
         MissingKnowledge::VariedLoad,
         "the load did not vary enough to see how the target responds to it",

@@ -72,3 +72,25 @@ fn a_commit_that_takes_longer_is_the_cause_and_not_the_number_of_commits() {
     assert!(position(&found, "commits").is_none(), "{}", shown(&found));
     assert!(found[0].claim.starts_with("Each commit takes 11.1 ms instead of 1.02 ms from 0:20 on"), "{}", shown(&found));
 }
+
+/// The sessions that the added time is spent in are named by their statement. A commit that is delayed has no wait event.
+#[test]
+fn sessions_without_a_wait_are_named_by_their_statement() {
+    let claims = |statement: &str| {
+        let mut run = slower(|_| 1.0);
+        let after = |second: u64| if second < 20 { 0.0 } else { 12.0 };
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, move |second| after(second) + 0.3);
+        gauge("postgres", "sessions").role(Role::SessionsOnCpu).label("wait", "CPU").each_second(&mut run, after);
+        let of_statement = gauge("postgres", "sessions_by_statement").role(Role::SessionsByStatement).label("statement", statement);
+        of_statement.each_second(&mut run, after);
+        let found = findings(&run);
+        let changed = &found[position(&found, "change").unwrap_or_else(|| panic!("{}", shown(&found)))];
+        (found[0].claim.clone(), changed.claim.clone())
+    };
+    let (first, changed) = claims("COMMIT");
+    assert!(first.ends_with("active sessions run `COMMIT`, without another wait"), "{first}");
+    assert!(changed.ends_with("the sessions of its database take that long for COMMIT, without another wait"), "{changed}");
+    let (first, changed) = claims("SELECT * FROM orders");
+    assert!(first.ends_with("active sessions run `SELECT * FROM orders`, which takes CPU time"), "{first}");
+    assert!(changed.ends_with("the sessions of its database compute for that long, in \"SELECT * FROM orders\""), "{changed}");
+}

@@ -64,6 +64,19 @@ pub(super) const FAMILIES: &[PoolFamily] = &[
             ("wait_duration_seconds_total", Role::PoolWaitTime),
         ],
     },
+    // HAProxy, by its own exporter and by haproxy_exporter. Requests beyond the sum of `maxconn` of a backend's servers wait in the queue of the backend.
+    PoolFamily {
+        prefixes: &["haproxy_server_"],
+        members: PoolMembers::Connections,
+        labels: &["proxy", "backend"],
+        metrics: &[("current_sessions", Role::PoolInUse), ("limit_sessions", Role::PoolSizeMax), ("current_queue", Role::PoolWaiting)],
+    },
+    PoolFamily {
+        prefixes: &["haproxy_backend_"],
+        members: PoolMembers::Connections,
+        labels: &["proxy", "backend"],
+        metrics: &[("current_queue", Role::PoolWaiting)],
+    },
     // Micrometer's binders for request threads and executors.
     PoolFamily {
         prefixes: &["tomcat_threads_"],

@@ -289,6 +289,36 @@ worker_pool_ratio{pool_name="vert.x-worker-thread",pool_type="worker"} 0.15
     );
 }
 
+/// HAProxy 2.6 with two servers of `maxconn 1`. Frontends and the backend's own sessions are no part of the pool.
+#[test]
+fn haproxy_servers_and_the_queue_of_their_backend() {
+    let exposition = r#"# TYPE haproxy_frontend_current_sessions gauge
+haproxy_frontend_current_sessions{proxy="f"} 20
+# TYPE haproxy_backend_current_queue gauge
+haproxy_backend_current_queue{proxy="b"} 18
+# TYPE haproxy_backend_current_sessions gauge
+haproxy_backend_current_sessions{proxy="b"} 20
+# TYPE haproxy_backend_limit_sessions gauge
+haproxy_backend_limit_sessions{proxy="b"} 200
+# TYPE haproxy_server_current_sessions gauge
+haproxy_server_current_sessions{proxy="b",server="s1"} 1
+haproxy_server_current_sessions{proxy="b",server="s2"} 1
+# TYPE haproxy_server_limit_sessions gauge
+haproxy_server_limit_sessions{proxy="b",server="s1"} 1
+haproxy_server_limit_sessions{proxy="b",server="s2"} 1
+"#;
+    assert_meanings(
+        exposition,
+        &[
+            (Role::PoolWaiting, "b", "haproxy_backend_current_queue"),
+            (Role::PoolInUse, "b", "haproxy_server_current_sessions"),
+            (Role::PoolInUse, "b", "haproxy_server_current_sessions"),
+            (Role::PoolSizeMax, "b", "haproxy_server_limit_sessions"),
+            (Role::PoolSizeMax, "b", "haproxy_server_limit_sessions"),
+        ],
+    );
+}
+
 /// A Go service that exports `sql.DBStats` under its own prefix, as gauges: open connections and those in use have different stems.
 #[test]
 fn database_sql_by_the_service_itself() {
