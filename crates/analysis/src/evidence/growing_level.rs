@@ -16,7 +16,9 @@ pub(crate) fn sentence(facts: &Facts<'_>, lead: &str) -> Option<String> {
     let (from, to) = facts.strain.loaded()?;
     let third = (to - from) / 3.0;
     let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-    if !is_open || !growing_level::is_same_load(&facts.strain, (from + third, from + 2.0 * third, to)) {
+    let parts = (from + third, from + 2.0 * third, to);
+    // Behind a limit, throughput stays the same while ever more requests are in the system, and each holds what it holds.
+    if !is_open || !growing_level::is_same_load(&facts.strain, parts) || growing_level::is_piling_up(&facts.strain, parts) {
         return None;
     }
     let level = |(kind, what): (ResourceKind, &str)| facts.path.of_kind(kind).find_map(|of| of_one(of, (lead, what), (from + third, to)));

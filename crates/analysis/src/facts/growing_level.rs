@@ -33,6 +33,12 @@ pub(crate) fn is_same_load(strain: &Strain, (from, between, to): (f64, f64, f64)
     a <= SAME_LOAD_FACTOR_MAX * b && b <= SAME_LOAD_FACTOR_MAX * a
 }
 
+/// Whether more requests were in the system in the second of two consecutive stretches.
+pub(crate) fn is_piling_up(strain: &Strain, (from, between, to): (f64, f64, f64)) -> bool {
+    let (a, b) = (strain.in_system(from, between), strain.in_system(between, to));
+    b.unwrap_or(0.0) >= GROWTH_MIN + SAME_LOAD_FACTOR_MAX * a.unwrap_or(0.0)
+}
+
 /// The growth over a stretch, if it is steady and never reversed.
 pub(crate) fn find(readings: &SignalReadings<'_>, places: f64, (from, to): (f64, f64)) -> Option<GrowingLevel> {
     let points: Vec<(f64, f64)> = readings.between(from, to).collect();

@@ -70,6 +70,7 @@ pub(crate) mod throughput;
 pub(crate) mod timeline;
 pub(crate) mod unanswered;
 pub(crate) mod unchanged_count;
+pub(crate) mod unserved_connections;
 pub(crate) mod waiting;
 
 use loadstone_run_directory::Run;
@@ -226,6 +227,10 @@ table::fact_table! {
 
         /// Requests that were no longer answered.
         unanswered: Vec<unanswered::Unanswered> = unanswered::find(run, tally);
+
+        /// New connections on which no request was answered.
+        unserved_connections: Option<unserved_connections::UnservedConnections> =
+            unserved_connections::find(run, &unanswered);
 
         /// Transactions that a database committed under load.
         commits: Option<commits::Commits> = commits::under_load(run, &signals, &strain);

@@ -11,6 +11,9 @@
 //! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is not
 //! released, and the claim lists both. The confidence is medium.
 //!
+//! If new connections were opened meanwhile and no request on them was answered, while requests on older connections were, all workers of the server are held
+//! by open connections. The claim then states how many connections were ever served: with workers that hold their connection, that is their number.
+//!
 //! The rule reports nothing if connections [wait to be accepted](accept-queue.md), since the requests then wait there.
 
 use crate::Confidence;
@@ -20,6 +23,7 @@ use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
+use crate::facts::unserved_connections::UnservedConnections;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::instant::{clock, named};
@@ -69,12 +73,22 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "something that they need is not released (leaked connections, a lock, workers that hang)"
     };
     let joint = if served { ", " } else { ": " };
-    let claim = format!(
-        "{} of {} got no response before the run ended, the first from about {} on{joint}{why}",
-        loadstone_units::counted(count, "request"),
-        named(&names),
-        clock(from)
-    );
+    let unserved = facts.unserved_connections.as_ref();
+    let claim = match unserved {
+        Some(unserved) => format!(
+            "No new connection was served from {} to {}, while requests on {} were: the server serves only so many connections at a time, and holds \
+             a worker for each open one",
+            clock(unserved.from),
+            clock(unserved.to),
+            loadstone_units::counted(unserved.served, "older connection")
+        ),
+        None => format!(
+            "{} of {} got no response before the run ended, the first from about {} on{joint}{why}",
+            loadstone_units::counted(count, "request"),
+            named(&names),
+            clock(from)
+        ),
+    };
     let end = facts.tally.duration_seconds();
     let found = RankedFinding::new(Standing::Cause, "unanswered", Subject::requests(names.iter().copied()), Confidence::Medium, claim)
         .with(Quantity::count("unanswered", count as f64))
@@ -94,10 +108,33 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             (from, end),
         ));
     let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
+    if let Some(unserved) = unserved {
+        return Some(of_unserved(facts, found, unserved));
+    }
     Some(found.weigh(long_queue(all)).weigh(examined::cpu(facts, from, end)).try_next(
         "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
                  dump of the target. Give every wait a time limit.",
     ))
+}
+
+/// With the numbers of connections. A long queue would let requests on new connections end, too.
+fn of_unserved(facts: &Facts<'_>, found: RankedFinding, unserved: &UnservedConnections) -> RankedFinding {
+    let span = (unserved.from, unserved.to);
+    let text = format!(
+        "{} were opened from {} to {}, and no request on them was answered meanwhile; {} on older ones were",
+        loadstone_units::counted(unserved.opened, "connection"),
+        clock(unserved.from),
+        clock(unserved.to),
+        loadstone_units::counted(unserved.answered, "request")
+    );
+    found
+        .with(Quantity::count("served", unserved.served as f64))
+        .rests_on(text, vec!["in_flight/connections".to_owned(), "rate/requests".to_owned()], span)
+        .weigh(examined::cpu(facts, span.0, span.1))
+        .try_next(
+            "Look up the number of workers or threads of the server, and raise it. If it keeps idle connections open, let it close them sooner \
+             (`KeepAliveTimeout`, `keepalive_timeout`).",
+        )
 }
 
 /// The slowest responses of the requests that ended, next to all that are open.

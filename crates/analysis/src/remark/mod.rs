@@ -58,6 +58,9 @@ const ACTIVE_SESSIONS_MIN: f64 = 0.5;
 const WAITING_THREADS_MIN: f64 = 1.0;
 /// Users that begin at once and can delay each other.
 const CROWD_USERS_MIN: u64 = 5;
+/// Part of the time in requests after their first bytes from which the remark mentions it, and the time of one request. Seconds.
+const RECEIVING_SHARE_MIN: f64 = 0.7;
+const RECEIVING_MIN_S: f64 = 0.1;
 /// Idle cores below which no core counts as idle.
 const IDLE_CORES_MIN: f64 = 0.05;
 
@@ -65,8 +68,14 @@ pub(crate) fn of(facts: &Facts<'_>) -> Remark {
     let totals = crate::summary::totals(facts.tally);
     let remark = without_warm_up(facts, &totals);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let further =
-        [warmed_up, full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the"), transactions::in_passing(facts)];
+    let further = [
+        warmed_up,
+        receiving(facts),
+        full_machine(facts),
+        growing_memory(facts),
+        growing_level::sentence(facts, "But the"),
+        transactions::in_passing(facts),
+    ];
     remark.and(further.into_iter().flatten())
 }
 
@@ -105,6 +114,23 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
         loadstone_units::number(cores),
         loadstone_units::number(used)
     ))
+}
+
+/// Requests that took most of their time after the first byte.
+fn receiving(facts: &Facts<'_>) -> Option<String> {
+    let requests = facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
+    let (count, whole, body) = requests.fold((0, 0.0, 0.0), |(count, whole, body), of| {
+        (count + of.count, whole + of.service.sum() as f64 / 1e9, body + of.phases.body.sum() as f64 / 1e9)
+    });
+    let each = body / count.max(1) as f64;
+    (body >= RECEIVING_SHARE_MIN * whole && each >= RECEIVING_MIN_S).then(|| {
+        format!(
+            "But {} of the time in requests passed after the first byte of the response, {} in each on average: look for a limit of bandwidth (a proxy, a \
+             network) or a body that is generated slowly.",
+            loadstone_units::share(body / whole),
+            loadstone_units::seconds(each)
+        )
+    })
 }
 
 /// Memory that grew until the end.

@@ -1,12 +1,12 @@
 //! Servers with a process or thread per connection, of which all are busy: the kernel queues further connections.
 
 use loadstone_analysis::{Confidence, Finding};
-use loadstone_metrics::Role;
+use loadstone_metrics::{Outcome, Role};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
-use crate::synthetic::{self, SECOND, Slice, counter, gauge};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge};
 
 fn is_reported(found: &[Finding]) -> bool {
     found.iter().any(|finding| finding.rule == "accept-queue")
@@ -68,4 +68,35 @@ fn connections_that_wait_for_a_moment_are_no_finding() {
 fn workers_that_compute_with_all_cores_are_not_too_few() {
     let found = findings(&prefork(2.0, growing));
     assert!(!is_reported(&found), "{}", shown(&found));
+}
+
+/// Nothing is observed. Three connections are served in the first seconds, and requests on them for the whole run. Those on new connections stay open, or
+/// `first_answers` of each second end.
+fn keep_alive(first_answers: u64) -> Run {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(20).requests("Home", 10, 260 * MS);
+        for _ in 0..if second < 3 { 1 } else { first_answers } {
+            slice = slice.request_connecting("Home", MS, 260 * MS);
+        }
+        for open in if second == 39 { 0..60 } else { 0..0 } {
+            slice = slice.request("Home", 0, (5 + open / 2) * SECOND, Outcome::Interrupted);
+        }
+        slice.generator(|generator| generator.connections_opened = 4).done()
+    };
+    synthetic::run_of(synthetic::plan(synthetic::open(20.0, 40)), (0..40).map(slice).collect())
+}
+
+#[test]
+fn new_connections_that_nobody_serves_show_workers_held_by_open_ones() {
+    let found = findings(&keep_alive(0));
+    let claim = "No new connection was served from 0:03 to 0:40, while requests on 3 older connections were";
+    assert!(found[0].rule == "unanswered" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert!(
+        found[0].evidence.iter().any(|evidence| evidence.text.starts_with("148 connections were opened from 0:03 to 0:40")),
+        "{}",
+        shown(&found)
+    );
+    // Where some new connections are served, something else is not released.
+    let found = findings(&keep_alive(1));
+    assert!(found[0].claim.starts_with("60 requests of \"Home\" got no response"), "{}", shown(&found));
 }

@@ -7,7 +7,7 @@ use loadstone_run_directory::{Run, RunEnd};
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;
 use crate::fluid::{Load, System};
-use crate::synthetic::{self, MS, SECOND, Slice, counter, open, plan};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 
 fn verdict(run: &Run) -> (Vec<Finding>, String) {
     let found = conclude(run).verdict.findings;
@@ -150,7 +150,7 @@ fn many_transactions_without_waiting_are_no_cause() {
 fn with_pool(rate: impl Fn(u32) -> u64, in_use: impl Fn(u64) -> f64) -> String {
     let slice = |second: u32| Slice::new(second).arrivals(rate(second)).requests("Buy", rate(second), 5 * MS).done();
     let mut run = synthetic::run_of(plan(open(20.0, 45)), (0..45).map(slice).collect());
-    let pool = |metric, role| synthetic::gauge("app", metric).role(role).part("shop");
+    let pool = |metric, role| gauge("app", metric).role(role).part("shop");
     pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 20.0);
     pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, in_use);
     let (found, remark) = verdict(&run);
@@ -177,7 +177,7 @@ fn leaked_connections_are_reported_before_the_pool_is_empty() {
 fn with_memory(bytes: impl Fn(u64) -> f64) -> String {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
     let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
-    synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, bytes);
+    gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, bytes);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
     remark
@@ -205,14 +205,14 @@ fn memory_that_grows_to_the_end_is_reported_next_to_a_healthy_result() {
 fn growing_memory_is_reported_next_to_findings_unless_waiting_work_explains_it() {
     let with = |service: fn(u32) -> (u64, u64)| {
         let mut run = crate::fluid::constant(40, 20, service);
-        synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+        gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
         verdict(&run)
     };
     let (found, remark) = with(|second| (5 * MS, if second < 20 { 0 } else { 4 }));
     assert_eq!(found[0].rule, "failures");
     assert!(remark.starts_with("The memory of \"shop\" grew steadily from 80.0 MB"), "{remark}");
     let mut run = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60)).run;
-    synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+    gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
     let (found, remark) = verdict(&run);
     assert!(!found.is_empty() && remark.is_empty(), "{remark}");
 }
@@ -221,8 +221,8 @@ fn growing_memory_is_reported_next_to_findings_unless_waiting_work_explains_it()
 fn a_machine_without_an_idle_core_is_reported_even_if_nothing_waits() {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
     let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
-    synthetic::gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
-    synthetic::gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 10 { 3.2 } else { 0.1 });
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 10 { 3.2 } else { 0.1 });
     counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
@@ -260,10 +260,10 @@ fn with_waits(sessions: f64, role: Role, events: &'static [&'static str]) -> Fin
     let buy = |second: u32, draws: &mut Draws| 0.01 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
     let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
     let waiting = |second: u64| if second >= 20 { sessions } else { 0.0 };
-    synthetic::gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
     let part = sessions / events.len() as f64;
     for event in events {
-        let waits = synthetic::gauge("postgres", "sessions").role(role).label("wait", event);
+        let waits = gauge("postgres", "sessions").role(role).label("wait", event);
         waits.each_second(&mut run, |second| if second >= 20 { part } else { 0.0 });
     }
     verdict(&run).0.into_iter().find(|finding| finding.rule == "change").unwrap()
@@ -284,4 +284,26 @@ fn the_additional_time_of_a_request_is_attributed_to_the_wait_of_as_many_session
         let claim = with_flush(sessions).claim;
         assert!(!claim.contains("database"), "{claim}");
     }
+}
+
+/// Behind a limit, each waiting request holds a descriptor.
+#[test]
+fn descriptors_of_waiting_requests_are_no_leak() {
+    let mut run = System { capacity: 20.0, base: 0.2, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60)).run;
+    let asked = |second: u64| 2.0 + 38.0 * second as f64 / 60.0;
+    let waiting = |second: u64| (0..second).map(|at| (asked(at) - 20.0).max(0.0)).sum::<f64>();
+    gauge("process:80", "descriptors").role(Role::ProcessDescriptors).each_second(&mut run, |second| 10.0 + waiting(second));
+    gauge("process:80", "descriptors_max").role(Role::ProcessDescriptorsMax).each_second(&mut run, |_| 1000.0);
+    let (found, remark) = verdict(&run);
+    assert!(!found.is_empty() && !remark.contains("leak"), "{remark}: {found:?}");
+}
+
+/// A proxy sends each response at 40 kB/s.
+#[test]
+fn time_after_the_first_byte_is_mentioned_even_if_no_limit_was_reached() {
+    let remark = |body_ms: u64| verdict(&with_body(move |index| (body_ms + index % 3) * MS)).1;
+    let slow = remark(950);
+    assert!(slow.contains("of the time in requests passed after the first byte of the response, 951 ms in each on average"), "{slow}");
+    let fast = remark(1);
+    assert!(!fast.contains("after the first byte"), "{fast}");
 }
