@@ -9,6 +9,8 @@ pub(super) struct TestCounts {
     pub(super) ignored: usize,
     /// The names of failed tests, so that the end of a log is enough to know what failed.
     pub(super) failures: Vec<String>,
+    /// Whether nextest's summary has begun, which lists what failed and what passed on a retry.
+    pub(super) is_summary: bool,
 }
 
 impl TestCounts {
@@ -24,12 +26,16 @@ impl TestCounts {
     /// `     Summary [ 201.371s] 2041 tests run: 2040 passed (3 slow, 1 flaky), 1 failed, 0 skipped`. A test that ran too long has failed; what a
     /// filter of the configuration leaves out (`skipped`) is not counted.
     pub(super) fn read_nextest(&mut self, line: &str) {
-        if let Some((_, counts)) = line.trim_start().strip_prefix("Summary [").and_then(|rest| rest.split_once(" run: ")) {
+        let line = line.trim_start();
+        if let Some((_, counts)) = line.strip_prefix("Summary [").and_then(|rest| rest.split_once(" run: ")) {
             self.add(&counts.replace(" timed out", " failed"));
+            self.is_summary = true;
+            return;
         }
-        // `        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins`, repeated at the end. The line of a retry begins with `TRY 1 FAIL`.
-        let end = ["FAIL [", "TIMEOUT [", "SIGABRT [", "SIGSEGV ["].iter().find_map(|state| line.trim_start().strip_prefix(state));
-        self.add_failure(end.and_then(|rest| rest.rsplit_once(") ").or_else(|| rest.split_once("] "))).map(|(_, name)| name.trim()));
+        // `  TRY 2 FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins`. A line before the summary may be followed by a retry that passes.
+        let passed = ["FLAKY", "LEAK ", "SLOW", "PASS"].iter().any(|state| line.starts_with(state));
+        let name = line.split_once("s] (").and_then(|(_, rest)| rest.split_once(") ")).map(|(_, name)| name.trim());
+        self.add_failure(name.filter(|_| self.is_summary && !passed));
     }
 
     /// `      Tests  1 failed | 41 passed (42)`, after a line of the same form about files.
@@ -107,10 +113,10 @@ mod tests {
     fn nextest_counts_tests_that_ran_too_long_as_failed() {
         let lines = [
             "  TRY 1 FAIL [   2.000s] (  6/2041) loadstone::it fleet::leaves",
-            "        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins",
-            "     TIMEOUT [ 300.002s] (  9/2041) loadstone::it fleet::waits",
             "     Summary [ 201.371s] 2041 tests run: 2035 passed (3 slow, 1 flaky), 4 failed, 2 timed out, 1 skipped",
+            "   FLAKY 2/2 [   1.000s] (  6/2041) loadstone::it fleet::leaves",
             "        FAIL [  61.250s] (  8/2041) loadstone::it fleet::joins",
+            "   TRY 2 TMT [ 300.007s] (  9/2041) loadstone::it fleet::waits",
         ];
         assert_eq!(
             read(TestCounts::read_nextest, &lines),
