@@ -265,4 +265,17 @@ impl<'a> Facts<'a> {
     pub(crate) fn used_up(&self) -> impl Iterator<Item = &exhausted::Exhausted<'a>> {
         self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())
     }
+
+    /// Whether something more specific than busy workers explains why requests waited in a stretch.
+    pub(crate) fn explain_waiting(&self, (from, to): (f64, f64)) -> bool {
+        self.used_up().next().is_some()
+            || !self.pools.is_empty()
+            || self.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
+            || self.thread_wait.is_some()
+            || self.runtime_queue.is_some()
+            || self.call_ceiling.is_some()
+            || self.busy_sessions.is_some()
+            || self.saturated_link.is_some()
+            || self.outages.iter().any(|outage| outage.from < to && from < outage.to)
+    }
 }

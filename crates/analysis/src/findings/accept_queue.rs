@@ -40,16 +40,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let queue = facts.accept_queue.as_ref()?;
-    let is_explained = facts.used_up().next().is_some()
-        || !facts.pools.is_empty()
-        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
-        || facts.thread_wait.is_some()
-        || facts.runtime_queue.is_some()
-        || facts.call_ceiling.is_some()
-        || facts.busy_sessions.is_some()
-        || facts.constant_connections.is_some()
-        || facts.saturated_link.is_some()
-        || facts.outages.iter().any(|outage| outage.from < queue.to && queue.from < outage.to);
+    let is_explained = facts.explain_waiting((queue.from, queue.to)) || facts.constant_connections.is_some();
     let cpu = examined::cpu(facts, queue.from, queue.to);
     (!is_explained && cpu.ruled_out).then(|| finding(facts, queue, cpu))
 }

@@ -42,17 +42,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let held = facts.constant_connections.as_ref()?;
-    let is_explained = facts.used_up().next().is_some()
-        || !facts.pools.is_empty()
-        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
-        || facts.thread_wait.is_some()
-        || facts.runtime_queue.is_some()
-        || facts.call_ceiling.is_some()
-        || facts.busy_sessions.is_some()
-        || facts.saturated_link.is_some()
-        || facts.slow_connects.is_some()
-        || facts.outages.iter().any(|outage| outage.from < held.to && held.from < outage.to);
-    if is_explained {
+    if facts.explain_waiting((held.from, held.to)) || facts.slow_connects.is_some() {
         return None;
     }
     Some(finding(facts, held))
