@@ -1,5 +1,7 @@
 //! One measured item: a request, a group or an iteration.
 
+use std::ops::AddAssign;
+
 use crate::clock::Nanos;
 use crate::outcome::Outcome;
 use crate::trace::TraceId;
@@ -16,6 +18,18 @@ pub struct Phases {
     pub wait: u64,
     /// From the response's first byte to its last.
     pub body: u64,
+}
+
+/// The phases of two attempts in a row, such as a redirect and its target: phase by phase.
+impl AddAssign for Phases {
+    fn add_assign(&mut self, next: Phases) {
+        self.queue += next.queue;
+        self.dns += next.dns;
+        self.connect += next.connect;
+        self.tls += next.tls;
+        self.wait += next.wait;
+        self.body += next.body;
+    }
 }
 
 /// One measured item. All instants are on the run's clock.

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use loadstone_metrics::{Nanos, Phases};
+use loadstone_metrics::Nanos;
 use loadstone_protocol::raw::RawTimes;
 use loadstone_protocol::redis::{RedisAddress, RedisClient, RedisExchange, RedisPart, RedisReplies, write_argument, write_command};
 use loadstone_protocol::{Failure, Network};
@@ -201,15 +201,8 @@ impl ScriptRedisServers {
 
 /// The cost of a command and of the redirection before it.
 fn together(before: &RawTimes, last: &RawTimes) -> RawTimes {
-    let (a, b) = (before.phases, last.phases);
-    let phases = Phases {
-        queue: a.queue + b.queue,
-        dns: a.dns + b.dns,
-        connect: a.connect + b.connect,
-        tls: a.tls + b.tls,
-        wait: a.wait + b.wait,
-        body: a.body + b.body,
-    };
+    let mut phases = before.phases;
+    phases += last.phases;
     RawTimes {
         started: before.started,
         phases,

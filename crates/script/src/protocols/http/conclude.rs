@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample};
 use loadstone_protocol::http::{Exchange, Hop, Hops, Response};
 use rquickjs::{Class, Ctx, Exception, Value};
 
@@ -152,22 +152,11 @@ pub(in crate::protocols) fn sample(last: &Exchange, before: &[Hop], due: Option<
         sample.started = first.exchange.started;
         sample.scheduled = due.unwrap_or(sample.started);
         for hop in before {
-            sample.phases = sum(sample.phases, hop.exchange.phases);
+            sample.phases += hop.exchange.phases;
             sample.bytes_sent += hop.exchange.bytes_sent;
             sample.retried += hop.exchange.retried;
             sample.bytes_received += hop.exchange.bytes_received;
         }
     }
     sample
-}
-
-fn sum(a: Phases, b: Phases) -> Phases {
-    Phases {
-        queue: a.queue + b.queue,
-        dns: a.dns + b.dns,
-        connect: a.connect + b.connect,
-        tls: a.tls + b.tls,
-        wait: a.wait + b.wait,
-        body: a.body + b.body,
-    }
 }
