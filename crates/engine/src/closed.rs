@@ -13,7 +13,7 @@ use loadstone_plan::{ClosedStage, IterationSplit};
 use crate::active_leaf::ActiveLeaf;
 use crate::handover::users_of;
 use crate::level::UserLevel;
-use crate::messages::{IterationNumbers, LeafShared};
+use crate::messages::LeafShared;
 use crate::tasks::{Spawner, Tasks};
 use crate::user::{UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
@@ -29,14 +29,14 @@ pub(crate) enum Quota {
 
 impl Quota {
     /// The number of the user's next iteration within the leaf. `None`: the user may run no more.
-    fn take(&mut self, numbers: &IterationNumbers) -> Option<u64> {
-        if let Quota::PerUser(left) = self {
-            *left = left.checked_sub(1)?;
-        }
-        let number = numbers.take()?;
+    fn take<C: UserFactory>(&mut self, loops: &UserLoops<C>) -> Option<u64> {
         match self {
-            Quota::Shared(count) if number >= *count => None,
-            _ => Some(number),
+            Quota::Shared(count) => loops.shared.numbers.take().filter(|number| number < count),
+            Quota::PerUser(left) => {
+                *left = left.checked_sub(1)?;
+                loops.next_number()
+            }
+            Quota::Unlimited => loops.next_number(),
         }
     }
 }
@@ -50,8 +50,11 @@ struct UserLoops<C: UserFactory> {
     removed: RefCell<VecDeque<Removal>>,
     level: Cell<usize>,
     present: Cell<u64>,
-    /// Numbers the leaf's iterations over all workers without gaps. This costs one atomic add per iteration of closed load.
+    /// Numbers the leaf's iterations over all workers without gaps. This costs one atomic add per iteration of closed load, to memory that all workers
+    /// write.
     shared: Arc<LeafShared>,
+    /// Numbers those of this worker, if its users do not need numbers that are unique over all workers.
+    own_numbers: Cell<u64>,
     spawner: Spawner,
 }
 
@@ -130,7 +133,14 @@ async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
 impl<C: UserFactory> UserLoops<C> {
     fn new(leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, tasks: &Tasks) -> Rc<Self> {
         let (users, removed, spawner) = (RefCell::default(), RefCell::default(), tasks.spawner());
-        Rc::new(Self { leaf, users, removed, level: Cell::new(0), present: Cell::new(0), shared, spawner })
+        Rc::new(Self { leaf, users, removed, level: Cell::new(0), present: Cell::new(0), shared, own_numbers: Cell::new(0), spawner })
+    }
+
+    fn next_number(&self) -> Option<u64> {
+        if self.leaf.factory.needs_iteration_numbers() {
+            return self.shared.numbers.take();
+        }
+        Some(self.own_numbers.replace(self.own_numbers.get() + 1))
     }
 
     /// Sets the level of all workers together to `users`. This worker runs its share of them, and its share of those of lost workers. Returns when
@@ -227,7 +237,7 @@ async fn iterate<C: UserFactory>(loops: &UserLoops<C>, slot: &LoopingUser, mut q
         if now >= leaf.load_end.get() {
             break;
         }
-        let Some(number) = quota.take(&loops.shared.numbers) else { break };
+        let Some(number) = quota.take(loops) else { break };
         match leaf.perform(&mut user, now, None, number).await {
             Some(ended) => now = ended,
             None => leaf.stop(),

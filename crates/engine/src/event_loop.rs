@@ -2,8 +2,8 @@
 //!
 //! The runtime's own timers have a granularity of one millisecond. The event loop arms a timerfd for the exact nanosecond instead. Arming it and
 //! being woken by it costs more than a request does. It is therefore armed only when nothing else is left to do, and not for timers that are due at
-//! once. If the users allow late reads of responses and a timer is due soon, the worker sleeps until then, even if responses arrive. One wake-up then
-//! serves both.
+//! once. As long as it is armed for the next one, as in closed load, each wait for sockets is a single system call. If the users allow late reads of
+//! responses and a timer is due soon, the worker sleeps until then, even if responses arrive. One wake-up then serves both.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -39,6 +39,7 @@ pub(crate) struct EventLoop<F> {
     /// See [`UserFactory::reads_can_wait`](crate::UserFactory::reads_can_wait).
     reads_can_wait: Box<dyn Fn() -> bool>,
     timer: AsyncFd<OwnedFd>,
+    /// When the timer fires, or fired.
     armed: Nanos,
     woken: Arc<Woken>,
     waker: Waker,
@@ -81,13 +82,15 @@ impl<F: Future> EventLoop<F> {
         let timer = unsafe { AsyncFd::register(timer)? };
         let woken = Arc::new(Woken { work: AtomicBool::new(true), event_loop: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&woken));
-        Ok(Self { clock, recorder, turns, reads_can_wait, timer, armed: Nanos::MAX, woken, waker, work: Box::pin(work) })
+        Ok(Self { clock, recorder, turns, reads_can_wait, timer, armed: 0, woken, waker, work: Box::pin(work) })
+    }
+
+    /// Whether the timer fires by this deadline.
+    fn is_armed_for(&self, deadline: Nanos, now: Nanos) -> bool {
+        self.armed > now && self.armed <= deadline
     }
 
     fn arm(&mut self, deadline: Nanos, now: Nanos) {
-        if self.armed > now && self.armed <= deadline {
-            return;
-        }
         let wait = deadline.saturating_sub(now).max(1);
         let value = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
@@ -96,11 +99,12 @@ impl<F: Future> EventLoop<F> {
         self.armed = now + wait;
     }
 
-    /// Fires the timers that are due and polls the woken work. Returns whether there was anything to do, or the output of the work.
-    fn turn(&mut self) -> ControlFlow<F::Output, bool> {
+    /// Fires the timers that are due at `now` and polls the woken work. Returns whether there was anything to do, and the time at the end; or the output
+    /// of the work.
+    fn turn(&mut self, mut now: Nanos) -> ControlFlow<F::Output, (bool, Nanos)> {
         let mut worked = false;
         for _ in 0..ROUNDS_PER_TURN_MAX {
-            let fired = self.clock.fire() > 0;
+            let fired = self.clock.fire_at(now) > 0;
             if !self.woken.work.swap(false, Ordering::AcqRel) && !fired {
                 break;
             }
@@ -108,17 +112,17 @@ impl<F: Future> EventLoop<F> {
             if let Poll::Ready(output) = self.work.as_mut().poll(&mut Context::from_waker(&self.waker)) {
                 return ControlFlow::Break(output);
             }
-            if self.clock.next_deadline().is_none_or(|deadline| deadline > self.clock.now()) {
+            now = self.clock.now();
+            if self.clock.next_deadline().is_none_or(|deadline| deadline > now) {
                 break;
             }
         }
-        ControlFlow::Continue(worked)
+        ControlFlow::Continue((worked, now))
     }
 
     /// Sleeps until the next deadline, if it is near and no socket must be read earlier. Returns whether it slept.
-    fn sleep_through(&self) -> bool {
+    fn sleep_through(&self, now: Nanos) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
-        let now = self.clock.now();
         if deadline <= now + SPIN_MAX_NS || deadline > now + LATE_READ_MAX_NS || self.woken.work.load(Ordering::Acquire) {
             return false;
         }
@@ -130,18 +134,25 @@ impl<F: Future> EventLoop<F> {
         true
     }
 
-    /// Spins until the next deadline if it is near; otherwise arms the timer for it. Returns whether the deadline has passed.
-    fn spin_until_due(&mut self) -> bool {
+    /// Prepares to wait for sockets until the next deadline. Returns whether the next turn begins without waiting: the deadline is near, or the timer
+    /// must be armed for it and more may have arrived while there was work. A timer that is armed already costs nothing.
+    fn must_continue(&mut self, worked: bool, now: Nanos) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
-        let now = self.clock.now();
-        if deadline > now + SPIN_MAX_NS {
-            self.arm(deadline, now);
+        let is_near = deadline <= now + SPIN_MAX_NS;
+        if !is_near && self.is_armed_for(deadline, now) {
             return false;
         }
-        while self.clock.now() < deadline {
-            std::hint::spin_loop();
+        if worked {
+            return true;
         }
-        true
+        if is_near {
+            while self.clock.now() < deadline {
+                std::hint::spin_loop();
+            }
+            return true;
+        }
+        self.arm(deadline, now);
+        false
     }
 }
 
@@ -150,23 +161,26 @@ impl<F: Future> Future for EventLoop<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         self.woken.event_loop.get_or_init(|| context.waker().clone());
-        self.turns.begin(self.clock.now());
-        let worked = match self.turn() {
+        let begun = self.clock.now();
+        self.turns.begin(begun);
+        let (worked, now) = match self.turn(begun) {
             ControlFlow::Break(output) => return Poll::Ready(output),
-            ControlFlow::Continue(worked) => worked,
+            ControlFlow::Continue(turned) => turned,
         };
-        let lasted = self.turns.end(self.clock.now());
+        let lasted = self.turns.end(now);
         if lasted > STALL_MIN_NS {
             self.recorder.borrow_mut().generator().stalls.record(lasted);
         }
-        while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
-            match ready {
-                Ok(mut guard) => guard.clear_ready(),
-                Err(_) => break,
+        // Before that, the timer cannot have fired, and this task is registered with it.
+        if self.armed <= now {
+            while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
+                match ready {
+                    Ok(mut guard) => guard.clear_ready(),
+                    Err(_) => break,
+                }
             }
         }
-        // While there was work, more may have arrived. The timer is armed only after the sockets were polled without result.
-        if self.turns.is_wanted() || self.sleep_through() || worked || self.spin_until_due() {
+        if self.turns.is_wanted() || self.sleep_through(now) || self.must_continue(worked, now) {
             context.waker().wake_by_ref();
         }
         Poll::Pending
@@ -221,9 +235,9 @@ mod tests {
         let recorder = Rc::new(RefCell::new(Recorder::new(0, 10)));
         let work = std::future::pending::<()>();
         let mut event_loop = EventLoop::new(clock, recorder, turns.clone(), Box::new(move || reads_can_wait), work).unwrap();
-        assert!(!event_loop.sleep_through(), "its work was never polled");
-        assert!(matches!(event_loop.turn(), ControlFlow::Continue(true)));
-        event_loop.sleep_through()
+        assert!(!event_loop.sleep_through(0), "its work was never polled");
+        assert!(matches!(event_loop.turn(0), ControlFlow::Continue((true, 0))));
+        event_loop.sleep_through(0)
     }
 
     #[test]

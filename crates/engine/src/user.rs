@@ -14,7 +14,8 @@ pub struct Arrival {
     pub scheduled: Nanos,
     pub scenario: ScenarioId,
     /// Number of the iteration within its leaf, from 0, over all workers. Closed load: in the order in which iterations start, without gaps. Open
-    /// load: the arrival's number; an arrival that never starts, since the load was stopped, leaves its number unused.
+    /// load: the arrival's number; an arrival that never starts, since the load was stopped, leaves its number unused. See also
+    /// [`UserFactory::needs_iteration_numbers`].
     pub sequence: u64,
 }
 
@@ -91,6 +92,12 @@ pub trait UserFactory: 'static {
     /// # Errors
     /// The user cannot be created, and the run ends.
     fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<Self::User, UserError>;
+
+    /// Whether its users use the numbers of iterations in closed load. If not, a number is only unique among the iterations of one worker, and workers
+    /// share no memory per iteration.
+    fn needs_iteration_numbers(&self) -> bool {
+        true
+    }
 
     /// Records the factory's own counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);

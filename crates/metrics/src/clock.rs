@@ -89,14 +89,22 @@ struct Timers {
     dead: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     generation: u32,
     /// The current deadline. The heap entry may be earlier; when it comes up, it is pushed again.
     deadline: Nanos,
-    queued: bool,
+    /// The deadline of its heap entry. `Nanos::MAX`: it has none. A free slot keeps its entry, for the next timer: most time limits are much longer
+    /// than what they limit, so that each is a little later than the one before.
+    queued_for: Nanos,
     fired: bool,
     waker: Option<Waker>,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self { generation: 0, deadline: Nanos::MAX, queued_for: Nanos::MAX, fired: false, waker: None }
+    }
 }
 
 /// One thread's clock: time and timers. Cheap to clone.
@@ -174,10 +182,6 @@ impl Clock {
             timers.slots.push(Slot::default());
             (timers.slots.len() - 1) as u32
         });
-        let entry = &mut timers.slots[slot as usize];
-        entry.deadline = Nanos::MAX;
-        entry.fired = false;
-        entry.queued = false;
         Timer { clock: self.clone(), slot }
     }
 
@@ -194,7 +198,11 @@ impl Clock {
 
     /// Wakes every timer that is due. Returns how many.
     pub fn fire(&self) -> usize {
-        let now = self.now();
+        self.fire_at(self.now())
+    }
+
+    /// Like [`Clock::fire`], for a caller that has just read the clock.
+    pub fn fire_at(&self, now: Nanos) -> usize {
         let mut fired = 0;
         loop {
             let mut timers = self.inner.timers.borrow_mut();
@@ -209,15 +217,14 @@ impl Clock {
                 continue;
             }
             if slot.deadline > now {
-                if slot.deadline == Nanos::MAX {
-                    slot.queued = false;
-                } else {
+                slot.queued_for = slot.deadline;
+                if slot.deadline != Nanos::MAX {
                     let entry = Reverse((slot.deadline, index, generation));
                     timers.heap.push(entry);
                 }
                 continue;
             }
-            slot.queued = false;
+            slot.queued_for = Nanos::MAX;
             slot.fired = true;
             let waker = slot.waker.take();
             drop(timers);
@@ -228,7 +235,7 @@ impl Clock {
         }
     }
 
-    /// Number of pending timers. For tests and bounds.
+    /// Number of queued deadlines, including those of dropped timers. For tests and bounds.
     pub fn pending(&self) -> usize {
         let timers = self.inner.timers.borrow();
         timers.heap.len() - timers.dead
@@ -249,17 +256,17 @@ impl Timer {
         let mut timers = inner.timers.borrow_mut();
         let timers = &mut *timers;
         let slot = &mut timers.slots[self.slot as usize];
-        let earlier = deadline < slot.deadline;
         slot.deadline = deadline;
         slot.fired = false;
-        if deadline == Nanos::MAX || (slot.queued && !earlier) {
+        // Its entry comes up in time.
+        if deadline >= slot.queued_for || deadline == Nanos::MAX {
             return;
         }
-        if slot.queued {
+        if slot.queued_for != Nanos::MAX {
             slot.generation = slot.generation.wrapping_add(1);
             timers.dead += 1;
         }
-        slot.queued = true;
+        slot.queued_for = deadline;
         let generation = slot.generation;
         let first = timers.heap.peek().is_none_or(|Reverse((earliest, ..))| deadline < *earliest);
         timers.heap.push(Reverse((deadline, self.slot, generation)));
@@ -311,14 +318,10 @@ impl Drop for Timer {
         let mut timers = self.clock.inner.timers.borrow_mut();
         let timers = &mut *timers;
         let slot = &mut timers.slots[self.slot as usize];
-        slot.generation = slot.generation.wrapping_add(1);
+        slot.deadline = Nanos::MAX;
+        slot.fired = false;
         slot.waker = None;
-        if slot.queued {
-            slot.queued = false;
-            timers.dead += 1;
-        }
         timers.free.push(self.slot);
-        timers.compact();
     }
 }
 
@@ -391,6 +394,32 @@ mod tests {
         }
         assert!(clock.inner.timers.borrow().heap.len() < 200);
         assert_eq!(clock.inner.timers.borrow().slots.len(), 1);
+    }
+
+    #[test]
+    fn a_new_timer_takes_over_the_queued_deadline_of_a_dropped_one() {
+        let clock = Clock::virtual_time();
+        drop(clock.sleep_until(1_000));
+        let count = Arc::new(Count(AtomicUsize::new(0)));
+        let mut later = clock.sleep_until(2_000);
+        assert!(!polled(&mut later, &count));
+        assert_eq!(clock.pending(), 1);
+        clock.advance_to(1_500);
+        assert!(!polled(&mut later, &count), "the dropped timer was due, this one is not");
+        assert_eq!(clock.next_deadline(), Some(2_000));
+        clock.advance_to(2_000);
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(polled(&mut later, &count));
+        drop(later);
+        let mut next = clock.sleep_until(5_000);
+        drop(clock.sleep_until(9_000));
+        let mut earlier = clock.sleep_until(4_000);
+        assert!(!polled(&mut next, &count) && !polled(&mut earlier, &count));
+        clock.advance_to(4_000);
+        assert!(polled(&mut earlier, &count) && !polled(&mut next, &count));
+        clock.advance_to(9_000);
+        assert!(polled(&mut next, &count));
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! CPU cost of one request in the generator, to compare with wrk: `cost URL CONNECTIONS SECONDS`. Add `built` for requests that are not prepared,
-//! `fresh` for one connection per request.
+//! `fresh` for one connection per request, `http2` for HTTP/2.
 //!
 //! Closed loop, no engine and no recording: the cost of this crate alone. Pin it and the server to different cores.
 
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadstone_metrics::clock::{Clock, Monotonic, thread_cpu_ns};
-use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Origin, PreparedRequest, Request};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Origin, PreparedRequest, Request, Versions};
 use loadstone_protocol::{Network, NetworkOptions};
 use tokio::task::LocalSet;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, url, connections, seconds, rest @ ..] = &arguments[..] else {
-        return Err("usage: cost URL CONNECTIONS SECONDS [built] [fresh]".into());
+        return Err("usage: cost URL CONNECTIONS SECONDS [built] [fresh] [http2]".into());
     };
     let url = url::Url::parse(url)?;
     let (connections, seconds): (usize, u64) = (connections.parse()?, seconds.parse()?);
@@ -41,12 +41,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let local = LocalSet::new();
     let says = |wanted| rest.iter().any(|word| word == wanted);
     let options = ClientOptions { keep_alive: !says("fresh"), ..ClientOptions::default() };
-    runtime.block_on(local.run_until(measure(request, options, connections, seconds, says("built"))))
+    let versions = if says("http2") { Versions::Http2Always } else { Versions::Http1 };
+    runtime.block_on(local.run_until(measure(request, (options, versions), connections, seconds, says("built"))))
 }
 
 async fn measure(
     request: Request,
-    options: ClientOptions,
+    (options, versions): (ClientOptions, Versions),
     connections: usize,
     seconds: u64,
     built: bool,
@@ -60,7 +61,7 @@ async fn measure(
     let cpu = thread_cpu_ns();
     let users: Vec<_> = (0..connections)
         .map(|_| {
-            let client = Client::new(Rc::clone(&network), options.clone());
+            let client = Client::new(Rc::clone(&network), options.clone()).with_versions(versions);
             let (request, prepared, done) = (Rc::clone(&request), Rc::clone(&prepared), Rc::clone(&done));
             tokio::task::spawn_local(async move {
                 loop {

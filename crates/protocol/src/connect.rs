@@ -182,8 +182,6 @@ fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(family, SockType::Stream, flags, SockProtocol::Tcp).map_err(failed)?;
-    // Without this option, small requests wait for the acknowledgement of the previous one.
-    setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(failed)?;
     if let Some(source) = source {
         // Lets the kernel choose the port in connect instead of bind, so that one local port can serve many targets (ip(7)).
         setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;

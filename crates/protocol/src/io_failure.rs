@@ -17,11 +17,7 @@ impl Failure {
                 "no local port is free for a new connection; widen net.ipv4.ip_local_port_range or connect from more source addresses",
             )
             .with(FailureDetail::ConnectErrno),
-            Some(libc::EMFILE | libc::ENFILE) => Self::new(
-                Outcome::DescriptorsExhausted,
-                "no file descriptor is free for a new connection; raise the limit on open files (ulimit -n)",
-            )
-            .with(FailureDetail::ConnectErrno),
+            Some(libc::EMFILE | libc::ENFILE) => no_descriptor("for a new connection").with(FailureDetail::ConnectErrno),
             Some(libc::ETIMEDOUT) => Self::timeout("connecting").with(FailureDetail::ConnectTimeout),
             Some(libc::EHOSTUNREACH) => Self::new(Outcome::Connect, "host unreachable").with(FailureDetail::ConnectErrno),
             Some(libc::ENETUNREACH) => Self::new(Outcome::Connect, "network unreachable").with(FailureDetail::ConnectErrno),
@@ -35,6 +31,9 @@ impl Failure {
         if let Some(failure) = complaint(error) {
             return failure;
         }
+        if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+            return no_descriptor("to wait until the connection accepts more bytes").with(FailureDetail::SocketErrno);
+        }
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
                 Self::new(Outcome::Reset, "connection reset").with(FailureDetail::ConnectionReset)
@@ -46,6 +45,11 @@ impl Failure {
             _ => Self::new(Outcome::Reset, format!("connection broke: {}", plain(error))).with(FailureDetail::SocketErrno),
         }
     }
+}
+
+fn no_descriptor(purpose: &str) -> Failure {
+    let message = format!("no file descriptor is free {purpose}; raise the limit on open files (ulimit -n)");
+    Failure::new(Outcome::DescriptorsExhausted, message)
 }
 
 /// The error's text without the "(os error 110)" that the standard library adds.

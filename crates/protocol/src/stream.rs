@@ -77,7 +77,7 @@ impl RawSocket {
     /// Reads the bytes that the kernel has reported, without waiting.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Tcp(tcp) => tcp.stream.try_read(into),
+            Self::Tcp(tcp) => tcp.try_read(into),
             Self::Unix(stream, _) => stream.try_read(into),
         }
     }
@@ -126,7 +126,7 @@ impl AsyncWrite for RawSocket {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_shutdown(context),
+            Self::Tcp(tcp) => Poll::Ready(tcp.shut_down()),
             Self::Unix(stream, _) => Pin::new(stream).poll_shutdown(context),
         }
     }

@@ -2,23 +2,26 @@
 //!
 //! The timestamp of a read is that of the packet with the last byte read (SO_TIMESTAMPNS, socket(7)). It is taken when the packet enters this
 //! machine's network stack, also on loopback, and is on CLOCK_REALTIME.
+//!
+//! A connection that serves one request makes few system calls: it is registered for reads alone, since a new socket is ready for writes, which the
+//! event loop would report at once. A write is tried before its readiness is known.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use loadstone_metrics::clock::{Clock, wall_ns};
-use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, connect, getpeername, recvmsg, sendmsg, setsockopt,
-    socket, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, getpeername, recvmsg, setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeValLike;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, Interest, ReadBuf};
 
 use crate::read_budget::ReadBudget;
 
@@ -45,10 +48,12 @@ const CLOCK_SET_NS_MIN: u64 = 100_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    pub(crate) stream: TcpStream,
+    /// Registered for reads.
+    socket: AsyncFd<OwnedFd>,
+    /// The same socket, registered for writes: while the kernel's send buffer is full.
+    full: Option<AsyncFd<OwnedFd>>,
     pub(crate) peer: SocketAddr,
-    /// The kernel has established the connection, but the runtime has not been notified yet: the first write asks the kernel.
-    fresh: bool,
+    writes: Writes,
     connect_lag_ns: Option<u64>,
     /// The socket option for timestamps has been set.
     timestamps_enabled: bool,
@@ -58,28 +63,46 @@ pub(crate) struct Tcp {
     pub(crate) budget: ReadBudget,
 }
 
+/// How much was written, as far as Nagle's algorithm matters. It holds back a small segment until an earlier small one is acknowledged (RFC 1122,
+/// section 4.2.3.4), so it cannot delay the first write of a connection. TCP_NODELAY is set before the second one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    None,
+    One,
+    /// The option is set.
+    Undelayed,
+}
+
 impl Tcp {
     /// Connects a non-blocking socket, without waiting for an event that the kernel already knows. On loopback the handshake is over when connect(2)
     /// returns, and the event loop may have hundreds of other connections to open before it is notified.
     pub(crate) async fn connect(clock: &Clock, socket: OwnedFd, to: SocketAddr) -> io::Result<Self> {
         let begun = clock.now();
-        match connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
-            Ok(()) | Err(Errno::EINPROGRESS) => {}
+        match rustix::net::connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
         // A connected socket has a peer (getpeername(2)).
-        let fresh = getpeername::<SockaddrStorage>(socket.as_raw_fd()).is_ok();
-        let stream = TcpStream::from_std(socket.into())?;
+        let is_established = getpeername::<SockaddrStorage>(socket.as_raw_fd()).is_ok();
+        let interest = if is_established { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+        let socket = register(socket, interest)?;
         let mut connect_lag_ns = None;
-        if !fresh {
-            stream.writable().await?;
-            if let Some(error) = stream.take_error()? {
-                return Err(error);
-            }
-            connect_lag_ns = handshake_ns(&stream).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
+        if !is_established {
+            drop(socket.writable().await?);
+            rustix::net::sockopt::socket_error(&socket)??;
+            connect_lag_ns = handshake_ns(&socket).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
         }
-        let budget = ReadBudget::default();
-        Ok(Self { stream, peer: to, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None, budget })
+        Ok(Self {
+            socket,
+            full: None,
+            peer: to,
+            writes: Writes::None,
+            connect_lag_ns,
+            timestamps_enabled: false,
+            stamped: false,
+            lag_ns: None,
+            budget: ReadBudget::default(),
+        })
     }
 
     /// How much longer the wait for its connect took than the handshake. Returned once. Nanoseconds. `None` if it did not wait, or the kernel has no
@@ -93,7 +116,7 @@ impl Tcp {
         // Set on demand: at a high rate few responses are stamped, and other connections do not need the option.
         if stamped && !self.timestamps_enabled {
             // Without the option no read has a timestamp. The same happens on machines without timestamps.
-            let _ = setsockopt(&self.stream, sockopt::ReceiveTimestampns, &true);
+            let _ = setsockopt(&self.socket, sockopt::ReceiveTimestampns, &true);
             self.timestamps_enabled = true;
         }
         self.stamped = stamped;
@@ -110,42 +133,83 @@ impl Tcp {
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the descriptor is open for the length of the call, which writes one c_int.
-        let result = unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
         if result == 0 { u64::try_from(bytes).ok() } else { None }
     }
 
     /// Writes the parts one after the other. The count may be short.
     pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        if std::mem::take(&mut self.fresh) {
-            match sendmsg::<()>(self.stream.as_raw_fd(), parts, &[], MsgFlags::MSG_NOSIGNAL, None) {
-                Ok(count) => return Poll::Ready(Ok(count)),
-                Err(Errno::EAGAIN | Errno::EINTR) => {}
+        match self.writes {
+            Writes::None => self.writes = Writes::One,
+            Writes::One => {
+                rustix::net::sockopt::set_tcp_nodelay(&self.socket, true)?;
+                self.writes = Writes::Undelayed;
+            }
+            Writes::Undelayed => {}
+        }
+        loop {
+            let sent = match parts {
+                [only] => rustix::net::send(&self.socket, only, SendFlags::NOSIGNAL),
+                _ => rustix::net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL),
+            };
+            match sent {
+                Ok(count) => {
+                    // The second descriptor is not kept for the next request.
+                    if self.full.is_some() && count == parts.iter().map(|part| part.len()).sum::<usize>() {
+                        self.full = None;
+                    }
+                    return Poll::Ready(Ok(count));
+                }
+                Err(Errno::AGAIN) => ready!(self.poll_room(context))?,
+                Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
-        match parts {
-            [only] => Pin::new(&mut self.stream).poll_write(context, only),
-            _ => Pin::new(&mut self.stream).poll_write_vectored(context, parts),
-        }
     }
 
-    fn poll_read_stamped(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    /// Ready when the send buffer may have room again. A second descriptor of the socket is registered for that, so that tasks that wait for its reads
+    /// remain registered.
+    #[cold]
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let full = match &mut self.full {
+            Some(full) => full,
+            none => none.insert(register(self.socket.as_fd().try_clone_to_owned()?, Interest::WRITABLE)?),
+        };
+        ready!(full.poll_write_ready(context))?.clear_ready();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends this side of the connection.
+    pub(crate) fn shut_down(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.socket, Shutdown::Write)?)
+    }
+
+    /// Reads the bytes that the kernel has reported, without waiting. Makes no system call unless it has reported some.
+    pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket.try_io(Interest::READABLE, |socket| Ok(rustix::net::recv(socket, into, RecvFlags::empty())?.0))
+    }
+
+    fn poll_read_with(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+        mut read: impl FnMut(&OwnedFd, &mut ReadBuf<'_>) -> Result<usize, Errno>,
+    ) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
         loop {
-            ready!(self.stream.poll_read_ready(context))?;
-            match self.stream.try_io(Interest::READABLE, || receive(&self.stream, buffer.initialize_unfilled())) {
-                Ok((count, lag_ns)) => {
-                    buffer.advance(count);
-                    self.lag_ns = lag_ns;
+            let mut readable = ready!(self.socket.poll_read_ready(context))?;
+            match read(readable.get_inner(), buffer) {
+                Ok(count) => {
+                    // A short read has emptied the socket, and the next bytes are a new event (epoll(7), edge-triggered). Clearing the readiness saves
+                    // a read that would return EAGAIN.
                     if (1..room).contains(&count) {
-                        // A short read has emptied the socket, and the next bytes are a new event (epoll(7), edge-triggered). Clearing the readiness
-                        // saves a read that would return EAGAIN, like tokio's own reads.
-                        let _ = self.stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+                        readable.clear_ready();
                     }
                     return Poll::Ready(Ok(()));
                 }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-                Err(error) => return Poll::Ready(Err(error)),
+                Err(Errno::AGAIN) => readable.clear_ready(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
     }
@@ -154,18 +218,36 @@ impl Tcp {
 impl AsyncRead for Tcp {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let tcp = self.get_mut();
-        if tcp.stamped { tcp.poll_read_stamped(context, buffer) } else { Pin::new(&mut tcp.stream).poll_read(context, buffer) }
+        if !tcp.stamped {
+            return tcp.poll_read_with(context, buffer, read);
+        }
+        let mut lag_ns = None;
+        let polled = tcp.poll_read_with(context, buffer, |socket, buffer| {
+            let count;
+            (count, lag_ns) = read_stamped(socket, buffer)?;
+            Ok(count)
+        });
+        if polled.is_ready() {
+            tcp.lag_ns = lag_ns;
+        }
+        polled
     }
+}
+
+/// Registers a descriptor with the event loop of the running runtime.
+fn register(socket: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the AsyncFd owns the descriptor from here on, and nothing else closes it.
+    Ok(unsafe { AsyncFd::register_with_interest(socket, interest)? })
 }
 
 /// How long the handshake of a new connection took, as the kernel measured it (`tcpi_rtt`, tcp(7)). Nanoseconds. `None` if a packet was
 /// retransmitted, which prevents the measurement.
-fn handshake_ns(stream: &TcpStream) -> Option<u64> {
+fn handshake_ns(socket: &impl AsRawFd) -> Option<u64> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the descriptor is open during the call, which writes at most `length` bytes.
     let result =
-        unsafe { libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length) };
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length) };
     // SAFETY: the type consists of plain numbers, for which zeros are valid.
     let info = unsafe { info.assume_init() };
     (result == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1_000)
@@ -181,14 +263,28 @@ pub(crate) fn is_possible(lag_ns: u64, call_ns: u64) -> bool {
 #[repr(align(8))]
 struct ControlBuffer([u8; 64]);
 
+/// Reads once. Returns the number of bytes.
+fn read(socket: &OwnedFd, into: &mut ReadBuf<'_>) -> Result<usize, Errno> {
+    // SAFETY: recv(2) only writes to the buffer, and what was initialised remains so.
+    let ((filled, _), count) = rustix::net::recv(socket, unsafe { into.unfilled_mut() }, RecvFlags::empty())?;
+    debug_assert_eq!(filled.len(), count);
+    // SAFETY: the kernel has written this many bytes.
+    unsafe { into.assume_init(count) };
+    into.advance(count);
+    Ok(count)
+}
+
 /// Reads once. Returns the number of bytes, and how long the last of them had been in the kernel.
-fn receive(stream: &TcpStream, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+fn read_stamped(socket: &OwnedFd, into: &mut ReadBuf<'_>) -> Result<(usize, Option<u64>), Errno> {
     let mut control = ControlBuffer([0; 64]);
-    let mut parts = [IoSliceMut::new(into)];
-    let received = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty())?;
-    let stamp = received.cmsgs()?.find_map(|message| match message {
+    let mut parts = [IoSliceMut::new(into.initialize_unfilled())];
+    let of_nix = |error: nix::errno::Errno| Errno::from_raw_os_error(error as i32);
+    let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty()).map_err(of_nix)?;
+    let stamp = received.cmsgs().map_err(of_nix)?.find_map(|message| match message {
         ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.num_nanoseconds() as u64),
         _ => None,
     });
-    Ok((received.bytes, stamp.and_then(|stamp| wall_ns().checked_sub(stamp))))
+    let count = received.bytes;
+    into.advance(count);
+    Ok((count, stamp.and_then(|stamp| wall_ns().checked_sub(stamp))))
 }

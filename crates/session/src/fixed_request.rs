@@ -119,6 +119,10 @@ impl UserFactory for FixedRequestUsers {
         Ok(FixedRequestUser { client, shared: Rc::clone(&self.shared), ended: None })
     }
 
+    fn needs_iteration_numbers(&self) -> bool {
+        false
+    }
+
     fn count_into(&self, slice: &mut GeneratorSlice) {
         self.shared.network.count_into(slice);
     }
@@ -151,7 +155,9 @@ impl VirtualUser for FixedRequestUser {
         // In closed load, reading this response starts the next request. The same holds for a request that waits for its connection.
         shared.network.allow_late_reads(iteration.open && !limits_connections);
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
-        let flight = RequestInFlight::begin(shared, scheduled);
+        // In closed load, the engine has just read the clock for the start of this iteration, and nothing has been awaited since.
+        let now = if iteration.open || limits_connections { shared.clock.now() } else { iteration.arrival.scheduled };
+        let flight = RequestInFlight::begin(shared, scheduled, now);
         let exchange = self.client.send_prepared_at(&shared.request, flight.began).await;
         self.ended = iteration.open.then_some(exchange.ended);
         IterationEnd::Ended(flight.end(&exchange))
@@ -171,8 +177,7 @@ struct RequestInFlight<'a> {
 }
 
 impl<'a> RequestInFlight<'a> {
-    fn begin(shared: &'a RequestContext, scheduled: Option<Nanos>) -> Self {
-        let began = shared.clock.now();
+    fn begin(shared: &'a RequestContext, scheduled: Option<Nanos>, began: Nanos) -> Self {
         shared.recorder.borrow_mut().request_began(began);
         Self { shared, scheduled, began, ended: false }
     }

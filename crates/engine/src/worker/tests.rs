@@ -3,6 +3,7 @@
 mod behind;
 mod late_reads;
 mod replacement;
+mod scaling;
 
 use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
@@ -33,6 +34,7 @@ struct Target {
     odd_ns: Option<u64>,
     turns: Turns,
     read_at_once: Rc<RefCell<Vec<bool>>>,
+    needs_numbers: bool,
 }
 
 /// The generator's own costs, which are zero by default.
@@ -88,6 +90,10 @@ impl UserFactory for Target {
         Ok(TestUser { target: self.clone(), response_ns: self.second_leaf_ns.filter(|_| leaf == 1) })
     }
 
+    fn needs_iteration_numbers(&self) -> bool {
+        self.needs_numbers
+    }
+
     fn count_into(&self, _: &mut GeneratorSlice) {}
 
     fn drive(&self) -> impl Future<Output = ()> + 'static {
@@ -117,6 +123,10 @@ struct LoadCase {
     commands: Vec<(Nanos, WorkerCommand)>,
     /// A worker that receives none of these commands, and may start nothing from an instant on.
     lost: Option<(u32, Nanos)>,
+    /// Whether users need numbers of iterations that are unique over all workers.
+    needs_numbers: bool,
+    /// Messages from the workers to the coordinator.
+    reports: Cell<usize>,
 }
 
 impl LoadCase {
@@ -137,6 +147,8 @@ impl LoadCase {
             second_leaf: None,
             commands: Vec::new(),
             lost: None,
+            needs_numbers: true,
+            reports: Cell::default(),
         }
     }
 }
@@ -173,6 +185,7 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             odd_ns: asked.odd_ns,
             turns: turns.clone(),
             read_at_once: Rc::clone(&asked.read_at_once),
+            needs_numbers: asked.needs_numbers,
             second_leaf_ns: asked.second_leaf.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports, index as usize);
@@ -204,6 +217,7 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let (mut all, mut slices): (Option<Snapshot>, _) = (None, Vec::new());
     for inputs in outputs {
         for input in inputs.try_iter() {
+            asked.reports.set(asked.reports.get() + 1);
             if let CoordinatorInput::Report { report: WorkerReport::Snapshot(snapshot), .. } = input {
                 slices.push((*snapshot).clone());
                 match &mut all {

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 
-use ::h2::client::{Builder, ResponseFuture};
+use ::h2::client::{Builder, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
@@ -46,6 +46,9 @@ const ALPN_ALONE: Alpn = &["h2"];
 /// Windows in bytes that let a body flow at the speed of a fast network.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// A body up to this length is passed to h2 at once, which holds it until the server's windows have room for it. Head and body are then one write. The
+/// wait for room begins only when the head has been written, and each of its ends would be another write. The smallest frame size that a server may set.
+const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
 /// Longest header list in bytes, counted as in RFC 9113, section 6.5.2.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
 
@@ -103,13 +106,13 @@ pub(crate) async fn send(
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let multiplex = match join(over, request, &traits, always, &mut exchange).await {
-            Joined::Connection(multiplex) => multiplex,
+        let (multiplex, sender) = match join(over, request, &traits, always, &mut exchange).await {
+            Joined::Connection(multiplex, sender) => (multiplex, sender),
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
         exchange.peer = Some(multiplex.counted.peer());
-        let streamed = stream(&multiplex, outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
+        let streamed = stream((&multiplex, sender), outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
         if unprocessed && retry_idle_close && exchange.retried == 0 {
@@ -123,11 +126,12 @@ pub(crate) async fn send(
 
 /// Opens a shared connection to the request's origin, unless there is one. The exchange has begun, and contains the reason of a failure.
 pub(crate) async fn connect(over: &SharedConnections<'_>, request: &Request, exchange: &mut Exchange) -> bool {
-    matches!(join(over, request, &Traits::of(request), true, exchange).await, Joined::Connection(_))
+    matches!(join(over, request, &Traits::of(request), true, exchange).await, Joined::Connection(..))
 }
 
 enum Joined {
-    Connection(Rc<Multiplex>),
+    /// With a handle that was ready for a request, if one was needed to choose the connection.
+    Connection(Rc<Multiplex>, Option<SendRequest<Bytes>>),
     /// The exchange contains the reason.
     Failed,
     Http1,
@@ -149,9 +153,16 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     match &mut *shared {
         SharedConnection::Http1 => return Joined::Http1,
         SharedConnection::Http2(open) => {
-            open.retain(|multiplex| multiplex.is_usable());
+            let mut ready = None;
+            open.retain(|multiplex| {
+                let sender = multiplex.ready_sender();
+                let is_usable = sender.is_some();
+                ready = sender.map(|sender| (Rc::as_ptr(multiplex), sender)).or(ready.take());
+                is_usable
+            });
             if let Some(multiplex) = Multiplex::least_used(open, most) {
-                return Joined::Connection(Rc::clone(multiplex));
+                let sender = ready.filter(|(of, _)| std::ptr::eq(*of, Rc::as_ptr(multiplex))).map(|(_, sender)| sender);
+                return Joined::Connection(Rc::clone(multiplex), sender);
             }
         }
         SharedConnection::Unknown => {}
@@ -187,7 +198,7 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
                 SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
                 other => *other = SharedConnection::Http2(vec![Rc::clone(&multiplex)]),
             }
-            Joined::Connection(multiplex)
+            Joined::Connection(multiplex, None)
         }
         Err(failure) => {
             fail(network, exchange, failure);
@@ -210,11 +221,14 @@ async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer, nee
     let shaken = within(timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(watched)).await?;
     let (sender, mut connection) = shaken.map_err(|error| peer.failure(&error))?;
     let (limit, limits) = watch::channel(STREAMS_UNKNOWN);
+    let mut known = STREAMS_UNKNOWN;
     // Errors of the connection reach every request on it. Nobody else needs them.
     tokio::spawn(poll_fn(move |context| {
         let polled = connection.poll_unpin(context);
         let most = connection.max_concurrent_send_streams();
-        limit.send_if_modified(|known| std::mem::replace(known, most) != most);
+        if std::mem::replace(&mut known, most) != most {
+            limit.send_replace(most);
+        }
         polled.map(drop)
     }));
     Ok(Rc::new(Multiplex::new(sender, counted, peer, limits)))
@@ -245,7 +259,7 @@ impl BrokenStream {
 
 /// Sends one request as one stream.
 async fn stream(
-    multiplex: &Rc<Multiplex>,
+    (multiplex, sender): (&Rc<Multiplex>, Option<SendRequest<Bytes>>),
     outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
     traits: &Traits,
@@ -256,7 +270,8 @@ async fn stream(
     let clock = network.clock();
     let trailers = outgoing.head()?.trailers();
     let ends = trailers.is_none() && outgoing.body.iter().all(Bytes::is_empty);
-    let OpenStream { response, upload, permit: _permit } = begin_stream(multiplex, outgoing, added, ends, timer, exchange).await?;
+    let OpenStream { response, upload, permit: _permit } =
+        begin_stream((multiplex, sender), outgoing, added, ends, timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
     let peer = &multiplex.peer;
@@ -305,7 +320,7 @@ pub(crate) struct OpenStream {
 
 /// Waits for a stream slot, and sends the request's head. `ends`: nothing follows the head.
 async fn begin_stream(
-    multiplex: &Rc<Multiplex>,
+    (multiplex, sender): (&Rc<Multiplex>, Option<SendRequest<Bytes>>),
     outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
     ends: bool,
@@ -313,14 +328,19 @@ async fn begin_stream(
     exchange: &mut Exchange,
 ) -> Result<OpenStream, BrokenStream> {
     let (head, head_bytes) = outgoing.head()?.to_send(added);
-    let permit = match multiplex.try_enter() {
-        Some(permit) => permit,
-        None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await?,
-    };
-    // Never waits: this handle has no pending request.
-    let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
     let peer = &multiplex.peer;
-    let mut sender = ready.map_err(|error| BrokenStream { failure: peer.failure(&error), unprocessed: true })?;
+    let (permit, mut sender) = match (multiplex.try_enter(), sender) {
+        (Some(permit), Some(sender)) => (permit, sender),
+        (permit, _) => {
+            let permit = match permit {
+                Some(permit) => permit,
+                None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await?,
+            };
+            // Never waits: this handle has no pending request.
+            let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
+            (permit, ready.map_err(|error| BrokenStream { failure: peer.failure(&error), unprocessed: true })?)
+        }
+    };
     exchange.bytes_sent += head_bytes;
     let (response, upload) = sender.send_request(head, ends).map_err(|error| BrokenStream::of(&error, peer))?;
     Ok(OpenStream { response, upload, permit })
@@ -340,8 +360,8 @@ pub(crate) async fn open(
     let timer = over.network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let Joined::Connection(multiplex) = join(over, request, &traits, true, exchange).await else { return None };
-        match begin_stream(&multiplex, outgoing, trace_choice.added(), false, &timer, exchange).await {
+        let Joined::Connection(multiplex, sender) = join(over, request, &traits, true, exchange).await else { return None };
+        match begin_stream((&multiplex, sender), outgoing, trace_choice.added(), false, &timer, exchange).await {
             Ok(stream) => return Some(stream),
             // The connection had ended before: no byte of the request was sent.
             Err(broken) if broken.unprocessed && exchange.retried == 0 => exchange.retried = 1,
@@ -359,9 +379,15 @@ async fn send_body(
     trailers: Option<&HeaderMap>,
     sent: &mut u64,
 ) -> Result<(), ::h2::Error> {
+    let is_small = pieces.iter().map(Bytes::len).sum::<usize>() <= SMALL_BODY_BYTES_MAX;
     let mut pieces = pieces.iter().filter(|piece| !piece.is_empty()).peekable();
     while let Some(piece) = pieces.next() {
         let (mut rest, is_last) = (piece.clone(), pieces.peek().is_none());
+        if is_small {
+            *sent += rest.len() as u64;
+            stream.send_data(rest, trailers.is_none() && is_last)?;
+            continue;
+        }
         while !rest.is_empty() {
             stream.reserve_capacity(rest.len());
             let granted = poll_fn(|context| stream.poll_capacity(context)).await;

@@ -63,8 +63,9 @@ impl Multiplex {
         (open.len() >= most || least.places.none_taken()).then_some(least)
     }
 
-    pub(super) fn is_usable(&self) -> bool {
-        !matches!(self.sender.clone().ready().now_or_never(), Some(Err(_)))
+    /// A handle for one request. `None`: the connection has ended. Never waits, since the handle has no pending request.
+    pub(super) fn ready_sender(&self) -> Option<SendRequest<Bytes>> {
+        self.sender.clone().ready().now_or_never()?.ok()
     }
 
     /// Takes a stream slot, if the server allows one more.
