@@ -6,7 +6,7 @@
 import { arrivals, observe, type Observer, param, scenario, test, users } from "loadstone";
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the shop" });
-const load = param.choice("load", ["constant", "ramp", "closed"], { default: "ramp", help: "how visitors come" });
+const load = param.choice("load", ["constant", "ramp", "closed", "users"], { default: "ramp", help: "how visitors come" });
 const watch = param.choice("watch", ["nothing", "process", "all"], { default: "all", help: "what is observed" });
 const stack = param.string("inside", { default: "", help: "the stack whose runtime is observed, too: node, redis, jvm, go or python" });
 const visits = param.number("visits", { default: 8, min: 1, help: "visits a second of the constant load" });
@@ -21,13 +21,14 @@ const visit = scenario("Visit", async (user) => {
   await user.post("/login", { name: "Login" });
   await user.post("/buy", { name: "Buy" });
   await user.get("/report", { name: "Report" });
-  if (load === "closed") await user.pause("1s");
+  if (load === "closed" || load === "users") await user.pause("1s");
 });
 
 const loads = {
   constant: arrivals(visits).for(length),
   ramp: arrivals.ramp(2, 40).for(length),
   closed: users.ramp(1, 40).for(length),
+  users: users(40).for(length),
 };
 
 const port = (address: string) => Number(new URL(address).port);

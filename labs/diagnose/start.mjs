@@ -12,11 +12,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { startDatabase } from "../../examples/database.mjs";
 import { Parts } from "../parts.mjs";
+import { startProxy } from "./delaying-proxy.mjs";
 import { startProgram } from "./program.mjs";
 import { flushFile, slowDisk } from "./preload.mjs";
 import { STACKS } from "./stacks.mjs";
 
 const here = import.meta.dirname;
+/** The role of the service, where its connections are limited. */
+const ROLE = "shop_service";
 const parts = new Parts();
 /** The database server, once a stack has needed it; it ends after the services. */
 let database;
@@ -56,8 +59,10 @@ async function start(name, settings, own) {
   rmSync(flushFile, { force: true });
   const environment = { FAULT: JSON.stringify(settings), FLUSH_FILE: flushFile };
   if (stack.database) {
-    environment.DATABASE_URL = await startTables(settings);
-    console.log(`database: ${environment.DATABASE_URL}`);
+    const url = await startTables(settings);
+    environment.DATABASE_URL = await serviceUrl(own, url, settings);
+    if (settings.tableLock) await lockRepeatedly(own, url, settings.tableLock);
+    console.log(`database: ${url}`);
   }
   const provider = await startProgram(own, ["node", join(here, "provider.mjs")], { environment });
   // A name, where it is to be looked up.
@@ -68,8 +73,34 @@ async function start(name, settings, own) {
   console.log(`settings: ${name} ${environment.FAULT}`);
 }
 
+/** How the service connects: as a role that may have few connections, or through a proxy that delays answers, if that is the fault. */
+async function serviceUrl(own, url, { roleConnections, path }) {
+  const service = new URL(url);
+  if (roleConnections) service.username = ROLE;
+  if (path) service.port = await startProxy(own, Number(service.port), path);
+  return service.href;
+}
+
+/** A session that locks the table of products for so many milliseconds, every so many seconds. */
+async function lockRepeatedly(own, url, { every, ms }) {
+  const { default: pg } = await import("./node/node_modules/pg/lib/index.js");
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const lock = async () => {
+    await client.query("begin");
+    await client.query("lock table products in access exclusive mode");
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    await client.query("commit");
+  };
+  const timer = setInterval(() => lock().catch((error) => console.error(`the lock: ${error.message}`)), every * 1000);
+  own.add(async () => {
+    clearInterval(timer);
+    await client.end();
+  });
+}
+
 /** A database with the shop's tables; without the index that item looks up products by, and with more of them, if that is the fault. */
-async function startTables({ scan, flush, commits }) {
+async function startTables({ scan, flush, commits, roleConnections }) {
   const { url } = await (database ??= databaseServer());
   const { default: pg } = await import("./node/node_modules/pg/lib/index.js");
   const client = new pg.Client({ connectionString: url });
@@ -79,6 +110,11 @@ async function startTables({ scan, flush, commits }) {
   await client.query("select pg_reload_conf()");
   await client.query("drop schema public cascade; create schema public");
   await client.query(readFileSync(join(here, "schema.sql"), "utf8"));
+  await client.query(`drop role if exists ${ROLE}`);
+  if (roleConnections) {
+    await client.query(`create role ${ROLE} login connection limit ${Number(roleConnections)}; grant usage on schema public to ${ROLE}`);
+    await client.query(`grant all on all tables in schema public to ${ROLE}; grant all on all sequences in schema public to ${ROLE}`);
+  }
   if (scan) {
     await client.query("drop index products_code");
     await client.query(

@@ -50,8 +50,10 @@ pub(super) fn tables(judged: &[Judged<'_>]) -> String {
         text += &by("load", &faulty, |one| one.cell.load.clone());
         text += &by("severity", &faulty, |one| one.cell.severity.clone());
         text += &by("fault", &faulty, |one| one.cell.fault.clone());
-        text += &confidence(&faulty);
     }
+    let all: Vec<&Judged<'_>> = judged.iter().collect();
+    text += &reliability("stack", &all, |one| &one.cell.stack);
+    text += &reliability("load", &all, |one| &one.cell.load);
     if !healthy.is_empty() {
         text += "**Healthy systems** (wrong: a false accusation)\n\n";
         text += &by("stack", &healthy, |one| one.cell.stack.clone());
@@ -114,19 +116,47 @@ fn interval(hits: usize, of: usize) -> String {
     format!("{:.0} % ({:.0}–{:.0})", hits as f64 / of.max(1) as f64 * 100.0, low * 100.0, high * 100.0)
 }
 
-/// How often a first finding of each confidence was right. Those that name no cause are not counted.
-fn confidence(faulty: &[&Judged<'_>]) -> String {
-    let mut text = "| confidence of the first finding | findings | right |\n|---|---|---|\n".to_owned();
-    for confidence in ["high", "medium", "low"] {
-        let names_a_cause = |one: &&&Judged<'_>| matches!(one.rating, Rating::Right | Rating::InThree | Rating::Wrong);
-        let first = |one: &&&Judged<'_>| one.conclusion.findings.first().is_some_and(|finding| finding.confidence == confidence);
-        let of: Vec<_> = faulty.iter().filter(names_a_cause).filter(first).collect();
-        let right = of.iter().filter(|one| one.rating == Rating::Right).count();
-        if !of.is_empty() {
-            text += &format!("| {confidence} | {} | {} |\n", of.len(), interval(right, of.len()));
-        }
+/// Confidences with the share of right findings that each promises (docs/how-findings-work.md).
+const CONFIDENCES: [(&str, &str); 3] = [("high", "97 %"), ("medium", "80 %"), ("low", "50 %")];
+
+/// Confidence shown against share right, by one column: of the first findings that name a cause, also those about healthy systems, which are all false.
+fn reliability(column: &str, judged: &[&Judged<'_>], value: impl Fn(&Judged<'_>) -> &str) -> String {
+    let mut groups: BTreeMap<&str, Vec<&Judged<'_>>> = BTreeMap::new();
+    for one in judged.iter().copied().filter(|one| names_a_cause(one)) {
+        groups.entry(value(one)).or_default().push(one);
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let heads: Vec<String> = CONFIDENCES.iter().map(|(confidence, aim)| format!("{confidence}: right in {aim}?")).collect();
+    let mut text =
+        format!("**Confidence shown against share right**, by {column}\n\n| {column} | {} |\n|---|---|---|---|\n", heads.join(" | "));
+    let together: Vec<&Judged<'_>> = groups.values().flatten().copied().collect();
+    for (name, of) in groups.iter().map(|(name, of)| (*name, of)).chain([("together", &together)]) {
+        let cells: Vec<String> = CONFIDENCES.iter().map(|(confidence, _)| share_right(of, confidence)).collect();
+        text += &format!("| {name} | {} |\n", cells.join(" | "));
     }
     text + "\n"
+}
+
+/// A symptom is true, and no cause. A healthy system without a finding shows no confidence.
+fn names_a_cause(one: &Judged<'_>) -> bool {
+    let is_cause = matches!(one.rating, Rating::Right | Rating::InThree | Rating::Wrong);
+    is_cause && (!one.is_healthy || one.rating == Rating::Wrong) && !one.conclusion.findings.is_empty()
+}
+
+/// `12 of 13: 92 % (67–99), 0 false`
+fn share_right(judged: &[&Judged<'_>], confidence: &str) -> String {
+    let of: Vec<_> =
+        judged.iter().filter(|one| one.conclusion.findings.first().is_some_and(|first| first.confidence == confidence)).collect();
+    let count = |rating: Rating| of.iter().filter(|one| one.rating == rating).count();
+    match of.len() {
+        0 => "none".to_owned(),
+        all => {
+            let right = count(Rating::Right);
+            format!("{right} of {all}: {}, {} false", interval(right, all), count(Rating::Wrong))
+        }
+    }
 }
 
 /// The conclusions that were not right.
@@ -145,6 +175,8 @@ pub(super) fn misses(judged: &[Judged<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Values from Newcombe (1998), "Two-sided confidence intervals for the single proportion", table I, method 3.
@@ -154,5 +186,34 @@ mod tests {
             let interval = wilson(hits, of);
             assert!((interval.0 - low).abs() < 1e-4 && (interval.1 - high).abs() < 1e-4, "{hits} of {of}: {interval:?}");
         }
+    }
+
+    /// A vague symptom and a quiet healthy system show no confidence in a cause; an accused healthy system shows a false one.
+    #[test]
+    fn reliability_counts_findings_that_name_a_cause() {
+        let of = |confidence: Option<&str>| {
+            let findings: Vec<_> =
+                confidence.iter().map(|confidence| json!({ "rule": "cpu", "confidence": confidence, "claim": "a" })).collect();
+            CellConclusion::of("", &json!({ "verdict": { "findings": { "findings": findings } } }), "", "")
+        };
+        let (high, low, quiet) = (of(Some("high")), of(Some("low")), of(None));
+        let judged = |stack: &str, conclusion, rating, is_healthy| Judged {
+            cell: Cell::parse(&format!("{stack}/x/plain/ramp/all/1")).unwrap(),
+            conclusion,
+            rating,
+            is_healthy,
+        };
+        let all = [
+            judged("node", &high, Rating::Right, false),
+            judged("node", &high, Rating::InThree, false),
+            judged("node", &high, Rating::Abstained, false),
+            judged("go", &low, Rating::Wrong, true),
+            judged("go", &quiet, Rating::Right, true),
+        ];
+        let text = reliability("stack", &all.iter().collect::<Vec<_>>(), |one| &one.cell.stack);
+        let rows: Vec<&str> = text.lines().skip(4).collect();
+        assert_eq!(rows[0], "| go | none | none | 0 of 1: 0 % (0–79), 1 false |");
+        assert_eq!(rows[1], "| node | 1 of 2: 50 % (9–91), 0 false | none | none |");
+        assert_eq!(rows[2], "| together | 1 of 2: 50 % (9–91), 0 false | none | 0 of 1: 0 % (0–79), 1 false |");
     }
 }

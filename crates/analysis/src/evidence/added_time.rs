@@ -1,10 +1,11 @@
-//! The database wait that accounts for the added time of requests from an instant on.
+//! The database wait that accounts for the added time of requests from an instant on, or the cores of a process.
 //!
 //! By Little's law requests that take ΔR longer at X per second are X·ΔR more in the system. Where as many more sessions wait for the same
 //! reason, the added time is spent there.
 
 use loadstone_metrics::Role;
 
+use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::readings::SignalReadings;
@@ -17,6 +18,10 @@ const STATEMENT_PART_MIN: f64 = 0.7;
 const ADDED_SESSIONS_MIN: f64 = 0.05;
 /// Part of the added sessions from which an event is named.
 const NAMED_PART_MIN: f64 = 0.1;
+/// Cores, and threads that wait for one, that are more than background work.
+const CORES_MIN: f64 = 0.1;
+/// Part of these that must wait for the wait to be named.
+const NAMED_CORES_PART_MIN: f64 = 0.6;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
 
@@ -37,13 +42,54 @@ pub(crate) struct AddedTime {
     pub(crate) next: Option<String>,
 }
 
-/// For changes that came together. `None`: no wait of an observed database grew by as much.
+/// For changes that came together. `None`: neither a wait of an observed database nor the cores of a process grew by as much.
 pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> {
     let first = changes.first()?;
     let end = first.until.unwrap_or(first.to);
     let in_system =
         |change: &&&Change| (change.after.mean - change.before.mean) * change.after.count as f64 / (change.to - change.at).max(1.0);
     let added: f64 = changes.iter().map(|change| in_system(&change)).sum();
+    in_database(facts, first, end, added).or_else(|| at_cores(facts, first, end, added))
+}
+
+/// Cores that a process uses more, and threads of it that wait for one: together as many as requests were added.
+fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<AddedTime> {
+    let grown = facts.path.of_kind(ResourceKind::Process).filter_map(|process| {
+        let (used, waiting) = (growth(process.used.as_ref(), first, end), growth(process.waiting.as_ref(), first, end));
+        let more = |of: &Option<EventGrowth<'_>>| of.as_ref().map_or(0.0, EventGrowth::more);
+        let is_it = SESSIONS_PER_ADDED_REQUEST.contains(&((more(&used) + more(&waiting)) / added));
+        (is_it && more(&used) + more(&waiting) >= CORES_MIN).then_some((process.part.observer, used, waiting))
+    });
+    let more = |of: &Option<EventGrowth<'_>>| of.as_ref().map_or(0.0, EventGrowth::more);
+    let (process, used, waiting) = grown.max_by(|a, b| (more(&a.1) + more(&a.2)).total_cmp(&(more(&b.1) + more(&b.2))))?;
+    let waits = more(&waiting) >= NAMED_CORES_PART_MIN * (more(&used) + more(&waiting));
+    let claim = if waits {
+        format!("the threads of \"{process}\" wait for a core for that long, since other work uses it")
+    } else {
+        format!("\"{process}\" computes for that long")
+    };
+    let level = |of: &Option<EventGrowth<'_>>, what: &str| {
+        of.as_ref().map(|of| format!("{} {what} instead of {}", loadstone_units::number(of.after), loadstone_units::number(of.before)))
+    };
+    let levels: Vec<String> = level(&used, "cores in use").into_iter().chain(level(&waiting, "threads that wait for one")).collect();
+    let evidence = format!("{}; {} more requests were in the system (Little's law)", levels.join(", "), loadstone_units::number(added));
+    let next = waits.then(|| {
+        format!(
+            "Find out what else began to use the cores at {} ({}), and reserve cores for the service.",
+            clock(first.at),
+            facts.terms().named(&["host"])
+        )
+    });
+    let series = used.iter().chain(&waiting).map(|of| of.readings.name()).collect();
+    Some(AddedTime { claim, evidence, next, series })
+}
+
+fn growth<'a>(readings: Option<&SignalReadings<'a>>, change: &Change, end: f64) -> Option<EventGrowth<'a>> {
+    EventGrowth::of(readings?.clone(), change, end)
+}
+
+/// The wait of the database's sessions that grew by as much.
+fn in_database(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<AddedTime> {
     let waits = facts.signals.parts_with(Role::SessionsActive).flat_map(|part| {
         WAITS.into_iter().flat_map(move |role| {
             let events = facts.signals.read_each(part, role).into_iter().filter_map(|readings| EventGrowth::of(readings, first, end));

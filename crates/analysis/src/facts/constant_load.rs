@@ -103,6 +103,8 @@ pub(crate) struct ConstantQueue<'a> {
     pub(crate) places: f64,
     /// The whole numbers of places that the shortest times allow, if they show that each request holds a place for about the same time.
     pub(crate) places_if_equal: Option<(f64, f64)>,
+    /// The most places, if several names wait, one of them shows that it takes equally long, and the others do, too: their shortest times may include a wait.
+    pub(crate) places_at_most: Option<f64>,
     /// Users that would reach the same throughput, or more than that: the shortest times may include a wait. `None`: arrivals.
     pub(crate) users_needed: Option<f64>,
 }
@@ -215,6 +217,11 @@ impl ConstantLoad {
         self.requests.iter().map(|request| request.throughput).sum()
     }
 
+    /// Whether arrivals of one rate came all along, and no queue of them was always there.
+    pub(crate) fn is_constant_without_queue(&self) -> bool {
+        self.users.is_none() && self.was_constant && self.queue().is_none()
+    }
+
     /// Time between the requests of an iteration: N / X − R (the response time law). Seconds.
     pub(crate) fn think_s(&self) -> f64 {
         (self.users.unwrap_or(self.in_flight) - self.in_flight).max(0.0) / self.iterations.max(1e-9)
@@ -244,6 +251,7 @@ impl ConstantLoad {
             shortest_s: places / throughput,
             places,
             places_if_equal: self.places_if_equal(&waiting, places),
+            places_at_most: self.places_at_most(&waiting, places),
             users_needed,
             waiting,
         })
@@ -259,6 +267,15 @@ impl ConstantLoad {
         }
         let (low, high) = ((places * (1.0 - FEW_ABOVE_MEAN_PART)).ceil(), (places * AS_LONG_FACTOR_MAX).floor());
         (low <= high).then_some((low.max(1.0), high))
+    }
+
+    /// Several names share their places. The first request of the run met no queue, and those of other names may have met the one that began meanwhile. Their
+    /// shortest times are then too long, and the number is too large.
+    fn places_at_most(&self, waiting: &[&ConstantRequest], places: f64) -> Option<f64> {
+        let in_system = |request: &ConstantRequest| request.throughput * request.mean;
+        let (all, own): (f64, f64) = (self.requests.iter().map(in_system).sum(), waiting.iter().map(|one| in_system(one)).sum());
+        let is_shown = waiting.len() > 1 && own >= WAITING_OF_ALL_MIN * all && waiting.iter().any(|one| one.takes_equally_long());
+        is_shown.then(|| (places * AS_LONG_FACTOR_MAX).floor().max(1.0)).filter(|most| *most <= self.in_flight / 2.0)
     }
 
     /// Whether a request of this name waited as long as this even before times changed.

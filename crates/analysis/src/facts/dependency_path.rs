@@ -2,7 +2,7 @@
 //!
 //! By Little's law, requests that take ΔR longer at X per second are X·ΔR more in the system. If as many more sessions of a database wait for the service with
 //! an open transaction, or as many more connections of a pool are in use, while the database is no busier, then the time is spent between the two. The round
-//! trip of the observer's own connection shows it directly if it takes the same path.
+//! trip of the observer's own connection shows it directly if it takes the same path. If it did not grow, the path of the service differs: a proxy, a pooler.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use loadstone_metrics::{PoolMembers, Role};
 
 use super::called::CalledEndpoint;
 use super::changes::{Change, Changes, LoadMeanwhile, Shape};
-use super::path::Path;
+use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
@@ -34,6 +34,13 @@ const SESSIONS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.6..=1.5;
 const RISEN_FACTOR_MIN: f64 = 1.5;
 /// Added busy sessions, as a part of the added requests, up to which the database is no busier.
 const BUSIER_PART_MAX: f64 = 0.25;
+/// Added sessions idle in a transaction, as a part of the added requests, from which these wait between statements. Some of the round trips of a transaction,
+/// such as the one that ends it, are outside of it.
+const BETWEEN_PART_MIN: f64 = 0.25;
+/// The same for open connections. A pool opens as many as it needs at the same time, which is more than their mean.
+const OPENED_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.5..=10.0;
+/// And the least number of them.
+const OPENED_MIN: f64 = 1.0;
 /// Factor up to which statements take as long as before.
 const STATEMENT_FACTOR_MAX: f64 = 1.5;
 
@@ -58,6 +65,8 @@ pub(crate) struct SlowerPath<'a> {
     pub(crate) calls: Option<f64>,
     /// Added busy sessions of the database; `None`: they were not observed.
     pub(crate) sessions: Option<f64>,
+    /// The round trip of the observer's own connection to it, before and after, and its series. Seconds.
+    pub(crate) round_trip: Option<((f64, f64), String)>,
 }
 
 /// What shows a slower path.
@@ -69,6 +78,10 @@ pub(crate) enum PathEvidence<'a> {
     IdleInTransaction,
     /// Connections of this pool that are in use.
     Connections(&'a str),
+    /// More sessions wait for the service with an open transaction, though fewer than requests were added, and the service is no busier.
+    BetweenStatements,
+    /// More connections are open, and the service is no busier.
+    OpenConnections,
 }
 
 struct PathSearch<'f, 'a> {
@@ -95,7 +108,8 @@ pub(super) fn find<'a>(
     let search = PathSearch { signals, before, after, added };
     let (dependency, shown_by, levels, series) = search.round_trip().or_else(|| {
         let is_enough = added >= ADDED_MIN;
-        is_enough.then(|| search.idle_in_transaction().or_else(|| search.connections(path))).flatten()
+        let inside = || search.idle_in_transaction().or_else(|| search.connections(path));
+        is_enough.then(|| inside().or_else(|| search.idle_service(path))).flatten()
     })?;
     let processes = path.of_kind(ResourceKind::Process).filter_map(|process| search.more(process.used.as_ref()?));
     let calls = called.iter().filter_map(|endpoint| search.more(endpoint.in_flight.as_ref()?));
@@ -106,8 +120,11 @@ pub(super) fn find<'a>(
     }
     let sessions = signals.parts_with(Role::SessionsActive).filter(|part| part.observer == dependency);
     let sessions = sessions.filter_map(|part| search.more(&signals.read(part, Role::SessionsActive)?)).next();
+    let round_trip = signals.parts_with(Role::RoundTrip).find(|part| part.observer == dependency);
+    let round_trip = round_trip.and_then(|part| signals.read(part, Role::RoundTrip));
+    let round_trip = round_trip.and_then(|readings| Some((search.shortest(&readings)?, readings.name())));
     let (change, (from, to)) = (change.clone(), after);
-    Some(SlowerPath { dependency, change, added, shown_by, levels, series, from, to, cores, calls, sessions })
+    Some(SlowerPath { dependency, change, added, shown_by, levels, series, from, to, cores, calls, sessions, round_trip })
 }
 
 type FoundPath<'a> = (&'a str, PathEvidence<'a>, (f64, f64), Vec<String>);
@@ -163,6 +180,33 @@ impl<'a> PathSearch<'_, 'a> {
                 return None;
             }
             Some((database.observer, PathEvidence::Connections(pool.part.name()), levels, vec![used.name(), active.clone()]))
+        })
+    }
+
+    /// Weaker evidence, which needs an observed service that is no busier: sessions between statements, or connections that were opened.
+    fn idle_service(&self, path: &Path<'a>) -> Option<FoundPath<'a>> {
+        let processes = || path.of_kind(ResourceKind::Process);
+        let sum = |of: &dyn Fn(&PathResource<'a>) -> Option<f64>| processes().filter_map(of).reduce(|sum, one| sum + one);
+        let cores = sum(&|process| self.more(process.used.as_ref()?))?;
+        let waiting = sum(&|process| self.more(process.waiting.as_ref()?)).unwrap_or(0.0);
+        let waits_for_pool =
+            path.of_kind(ResourceKind::Pool).filter_map(|pool| self.more(pool.waiting.as_ref()?)).any(|more| more >= ADDED_MIN);
+        if cores.max(waiting) > BUSIER_PART_MAX * self.added || waits_for_pool {
+            return None;
+        }
+        let has_risen = |(before, after): (f64, f64)| after >= RISEN_FACTOR_MIN * before;
+        self.signals.parts_with(Role::SessionsActive).find_map(|part| {
+            let active = self.no_busier(part)?;
+            let part_of = |(before, after): (f64, f64)| (after - before) / self.added;
+            let idle = self.signals.read(part, Role::SessionsIdleInTransaction).and_then(|idle| Some((self.levels(&idle)?, idle.name())));
+            let between = BETWEEN_PART_MIN..=*SESSIONS_PER_ADDED_REQUEST.end();
+            if let Some((levels, series)) = idle.filter(|(levels, _)| has_risen(*levels) && between.contains(&part_of(*levels))) {
+                return Some((part.observer, PathEvidence::BetweenStatements, levels, vec![series, active]));
+            }
+            let open = self.signals.read(part, Role::ConnectionsOpen)?;
+            let levels = self.levels(&open)?;
+            let is_opened = levels.1 - levels.0 >= OPENED_MIN && OPENED_PER_ADDED_REQUEST.contains(&part_of(levels));
+            (is_opened && has_risen(levels)).then(|| (part.observer, PathEvidence::OpenConnections, levels, vec![open.name(), active]))
         })
     }
 

@@ -109,6 +109,16 @@ impl FailedWhen {
             FailedWhen::Throughout | FailedWhen::Within(..) | FailedWhen::Until(_) => None,
         }
     }
+
+    /// The stretch of the failures in a run that ends at `end`. Seconds.
+    pub(crate) fn span(self, end: f64) -> (f64, f64) {
+        match self {
+            FailedWhen::Throughout => (0.0, end),
+            FailedWhen::Since(at) | FailedWhen::AboveLoad { at, .. } => (at, end),
+            FailedWhen::Until(to) => (0.0, to),
+            FailedWhen::Between(from, to) | FailedWhen::Within(from, to) => (from, to),
+        }
+    }
 }
 
 impl Failing<'_> {

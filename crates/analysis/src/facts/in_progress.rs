@@ -73,6 +73,11 @@ impl InProgress {
     pub(crate) fn counts_exclude_a_backlog(&self) -> bool {
         self.backlog.is_some_and(|bound| bound.seen_at_most < bound.expected)
     }
+
+    /// Requests that a limit just below the load would have left in the system, and those that it had at most, beyond the usual ones.
+    pub(crate) fn expected_and_seen(&self) -> Option<(f64, f64)> {
+        self.backlog.map(|bound| (bound.expected, bound.seen_at_most.max(0.0)))
+    }
 }
 
 fn backlog(run: &Run, strain: &Strain) -> Option<BacklogBound> {

@@ -20,6 +20,7 @@ pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod changing_load;
 pub(crate) mod commits;
+pub(crate) mod connection_limit;
 pub(crate) mod constant_connections;
 pub(crate) mod constant_load;
 mod core_queue;
@@ -27,6 +28,7 @@ pub(crate) mod cpu_growth;
 mod demand;
 pub(crate) mod dependency_path;
 pub(crate) mod exhausted;
+pub(crate) mod failed_in_pauses;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
@@ -52,12 +54,14 @@ pub(crate) mod process_cpu;
 pub(crate) mod profiles;
 pub(crate) mod queue_workers;
 pub(crate) mod readings;
+pub(crate) mod recurring_lock;
 pub(crate) mod repeated_statements;
 pub(crate) mod runtime_queues;
 pub(crate) mod search;
 pub(crate) mod session_waits;
 pub(crate) mod sessions;
 pub(crate) mod signal_moves;
+pub(crate) mod signal_steps;
 pub(crate) mod signals;
 pub(crate) mod slow_connects;
 pub(crate) mod slow_part;
@@ -210,6 +214,9 @@ table::fact_table! {
         /// Pauses that recur.
         stalls: Option<stalls::Stalls> = stalls::find(run, &changes);
 
+        /// The lock of a database behind pauses that recur.
+        recurring_lock: Option<recurring_lock::RecurringLock<'a>> = recurring_lock::find(&signals, stalls.as_ref());
+
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);
 
@@ -224,6 +231,13 @@ table::fact_table! {
 
         /// What failed, how and when. The request with the most failures ranks first.
         failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
+
+        /// Requests that fail more often in the pauses behind a lock.
+        failed_in_pauses: Vec<failed_in_pauses::FailedInPauses> =
+            failed_in_pauses::find(run, stalls.as_ref(), recurring_lock.as_ref(), &failing);
+
+        /// A database that refuses connections while requests fail.
+        connection_limit: Option<connection_limit::ConnectionLimit<'a>> = connection_limit::find(&signals, &strain, &failing);
 
         /// Requests that were no longer answered.
         unanswered: Vec<unanswered::Unanswered> = unanswered::find(run, tally);

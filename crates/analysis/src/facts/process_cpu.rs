@@ -16,6 +16,12 @@ use crate::{Confidence, ResourceKind};
 const ONE_CORE_USED_MIN: f64 = 0.80;
 /// And at most, with the error of the readings.
 const ONE_CORE_USED_MAX: f64 = 1.06;
+/// Part of a core that a single thread uses where others take the rest, and what it uses and threads of its process wait for together.
+const CROWDED_THREAD_USED_MIN: f64 = 0.75;
+const CROWDED_THREAD_WANTED_MIN: f64 = 0.97;
+/// Part of a core that a single thread uses in each reading, and on average, where only a constant use shows its limit.
+const FLAT_THREAD_USED_MIN: f64 = 0.82;
+const FLAT_THREAD_MEAN_MIN: f64 = 0.88;
 /// Cores that it uses or waits for at least.
 const ONE_CORE_WANTED_MIN: f64 = 0.90;
 /// Share of the readings in which all of this must hold.
@@ -146,7 +152,8 @@ fn of_process<'a>(
         let is_sure = cpu.mean(span.0, span.1)? >= CROWDED_SURE_PART_MIN * cores;
         Some((CpuLimit::Cores(cores), if is_sure { Confidence::High } else { Confidence::Medium }, span))
     };
-    let found = all().or_else(by_thread).or_else(crowded).or_else(by_total);
+    let by_busy_thread = || nearly_full_thread(search, cpu, thread.as_ref()?, delay);
+    let found = all().or_else(by_thread).or_else(crowded).or_else(by_total).or_else(by_busy_thread);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
     let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
@@ -165,6 +172,30 @@ fn of_process<'a>(
     };
     let shown = [Some(cpu), thread.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
+}
+
+/// A thread that uses most of a core, if more than that shows that it is at its limit: threads wait for the rest of the core, which others use, or its use no
+/// longer grows with the load while work waits. By the utilisation law, the use of a resource without a limit grows as the load does.
+fn nearly_full_thread(
+    search: &Search<'_, '_>,
+    cpu: &SignalReadings<'_>,
+    thread: &SignalReadings<'_>,
+    delay: Option<&SignalReadings<'_>>,
+) -> Option<FoundLimit> {
+    let wants_all = |at: f64, used: f64| {
+        let waited = delay.and_then(|delay| delay.mean(at - 0.01, at + 0.01)).unwrap_or(0.0);
+        used >= CROWDED_THREAD_USED_MIN && used + waited >= CROWDED_THREAD_WANTED_MIN
+    };
+    let is_its_own = |(from, to): (f64, f64)| Some(thread.mean(from, to)? >= MOST_CORES_PART_MIN * cpu.mean(from, to)?);
+    let crowded = thread.longest_where(READINGS_MIN, LENGTH_MIN_S, wants_all).filter(|span| is_its_own(*span) == Some(true));
+    let flat = || {
+        let span = longest_run(thread.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FLAT_THREAD_USED_MIN)?;
+        let is_flat =
+            thread.mean(span.0, span.1)? >= FLAT_THREAD_MEAN_MIN && has_stopped_growing(flat_for_load(search, span), thread, span);
+        (is_flat && search.strain.held_part(span, 1.0).is_some()).then_some(span)
+    };
+    let span = crowded.or_else(flat)?;
+    Some((CpuLimit::OneThread(thread.mean(span.0, span.1)), Confidence::Medium, span))
 }
 
 /// One core that many processes share although none of their threads is busy for half of it, and hardly any waits for a core. A runtime's limit or a mask

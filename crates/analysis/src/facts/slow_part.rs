@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice};
 use loadstone_run_directory::Run;
 
 use super::humps::{between, hump};
@@ -96,7 +96,12 @@ impl SlowPartOf {
 pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
     let mut times: BTreeMap<&str, Histogram> = BTreeMap::new();
     for series in tally.of_kind(SeriesKind::Request) {
-        times.entry(&series.merged.key.name).or_default().merge(&series.merged.service);
+        let times = times.entry(&series.merged.key.name).or_default();
+        if series.merged.failed_response.is_empty() {
+            times.merge(&series.merged.service);
+        } else {
+            times.merge(&passed(&series.merged));
+        }
     }
     let requests: u64 = times.values().map(Histogram::count).sum();
     times.retain(|_, times| times.count() >= SAMPLES_MIN);
@@ -112,6 +117,17 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
     let is_same_time = is_of_all && part.has_same_times();
     let is_slow_part = (is_same_time || part.has_equal_shares()) && is_spread(run, &part);
     is_slow_part.then_some(SlowPart { is_same_time, ..part })
+}
+
+/// Response times without those of failed requests. A system that rejects some requests at once is not slow for the others.
+fn passed(series: &SeriesSlice) -> Histogram {
+    let mut failed = series.failed_response.bars().peekable();
+    let mut passed = Histogram::new();
+    for (low, high, count) in series.response.bars() {
+        let less = failed.next_if(|bar| bar.0 == low).map_or(0, |bar| bar.2);
+        passed.record_n(low.midpoint(high), count.saturating_sub(less));
+    }
+    passed
 }
 
 fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {

@@ -71,8 +71,17 @@ pub(crate) struct Stalls {
     pub(crate) unaffected: Vec<String>,
     /// Probability that independent slow requests fall into so few seconds.
     pub(crate) together: f64,
+    /// When the slow requests of each pause were in progress, as `(from, to)`. Seconds since the run began.
+    pub(crate) in_progress: Vec<(f64, f64)>,
     /// Signals that differ while the slow requests were in progress: waits for locks first, then by how much they differ.
     pub(crate) correlated: Vec<CorrelatedSignal>,
+}
+
+impl Stalls {
+    /// Whether a slow request was in progress at an instant.
+    pub(crate) fn is_during(&self, at: f64) -> bool {
+        self.in_progress.iter().any(|(from, to)| *from <= at && at < *to)
+    }
 }
 
 /// A signal that differs while slow requests are in progress.
@@ -80,7 +89,7 @@ pub(crate) struct Stalls {
 pub(crate) struct CorrelatedSignal {
     pub(crate) name: String,
     pub(crate) role: Option<Role>,
-    /// What sessions wait for, if it counts them.
+    /// What sessions wait for, or where threads do, if it counts them.
     pub(crate) wait: Option<String>,
     /// Its level meanwhile and in the other seconds, both formatted.
     pub(crate) during: String,
@@ -215,6 +224,7 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
     let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
     let longest: Vec<f64> = pauses.iter().map(of_pause).collect();
     let (held_up, unaffected) = requests(&seconds, &pauses, limit);
+    let in_progress: Vec<(f64, f64)> = pauses.iter().map(|pause| in_progress(pause.iter().map(|index| &seconds[*index]))).collect();
     Some(Stalls {
         period,
         apart_s: observed.map(|period| period.seconds),
@@ -225,7 +235,8 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
         held_up,
         unaffected,
         together,
-        correlated: correlated(part.run, &slow_seconds),
+        correlated: correlated(part.run, &in_progress),
+        in_progress,
         at,
     })
 }
@@ -323,16 +334,20 @@ fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<Str
     (held_up.into_iter().map(str::to_owned).collect(), unaffected.into_iter().map(str::to_owned).collect())
 }
 
-/// Signals whose level differs while the slow requests are in progress. A request belongs to the second in which it ends, but what held it up may have ended
-/// before: a lock that was held for two seconds is seen in the two seconds before the request ends.
-fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<CorrelatedSignal> {
-    // A reading describes the time before it.
-    let in_progress = |second: &&Second<'_>| {
+/// When the slow requests of a pause were in progress, as readings see it. A request belongs to the second in which it ends, but what held it up may have
+/// ended before: a lock that was held for two seconds is seen in the two seconds before the request ends.
+fn in_progress<'s>(pause: impl Iterator<Item = &'s Second<'s>>) -> (f64, f64) {
+    pause.fold((f64::INFINITY, 0.0), |(from, to), second| {
         let (begin, end) = (second.slice.start as f64 / 1e9, second.slice.end as f64 / 1e9);
         // On average, a request ends in the middle of its second.
-        (f64::min(begin, begin.midpoint(end) - second.longest_s) + READING_DELAY_S, end + READING_DELAY_S)
-    };
-    let spans: Vec<(f64, f64)> = slow.iter().map(in_progress).collect();
+        let began = f64::min(begin, begin.midpoint(end) - second.longest_s);
+        // A reading describes the time before it.
+        (from.min(began + READING_DELAY_S), to.max(end + READING_DELAY_S))
+    })
+}
+
+/// Signals whose level differs while the slow requests are in progress.
+fn correlated(run: &Run, spans: &[(f64, f64)]) -> Vec<CorrelatedSignal> {
     let is_slow = |at: f64| spans.iter().any(|(from, to)| *from <= at && at < *to);
     let mut found: Vec<(f64, CorrelatedSignal)> = Vec::new();
     for series in &run.signals {
@@ -353,7 +368,7 @@ fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<CorrelatedSignal> {
             let signal = CorrelatedSignal {
                 name: series.signal.name.clone(),
                 role: series.signal.role,
-                wait: readings.label("wait").filter(|_| high > low).map(str::to_owned),
+                wait: readings.label("at").or_else(|| readings.label("wait")).filter(|_| high > low).map(str::to_owned),
                 during: shown(high),
                 others: shown(low),
             };

@@ -7,6 +7,7 @@
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
+use super::load_stretches;
 use super::plateau::Plateaus;
 use super::readings::SignalReadings;
 use super::waiting::WaitingStretch;
@@ -57,7 +58,7 @@ struct StrainSecond {
     to: f64,
     /// Requests in flight, and arrivals that wait for a user.
     in_system: f64,
-    /// Arrivals that were due, or users that were wanted.
+    /// Arrivals per second that were planned, or users that were wanted.
     asked: f64,
     ended: f64,
     timed_out: f64,
@@ -68,7 +69,11 @@ struct StrainSecond {
 
 impl Strain {
     pub(super) fn of(run: &Run, waiting: &[WaitingStretch], plateaus: &Plateaus) -> Self {
-        let mut seconds: Vec<StrainSecond> = run.slices.iter().filter(|slice| slice.end > slice.start).map(second).collect();
+        // Random arrivals of a constant load are no varying load.
+        let planned = load_stretches::planned_in_all(run).unwrap_or_default();
+        let planned = planned.into_iter().chain(std::iter::repeat(0.0));
+        let each = run.slices.iter().zip(planned).filter(|(slice, _)| slice.end > slice.start);
+        let mut seconds: Vec<StrainSecond> = each.map(|(slice, planned)| second(slice, planned)).collect();
         seconds.retain(|second| second.in_system > 0.0 || second.ended > 0.0);
         let rates: Vec<f64> = (0..seconds.len())
             .map(|index| {
@@ -264,8 +269,10 @@ impl Strain {
     }
 }
 
-fn second(slice: &Snapshot) -> StrainSecond {
+/// `planned` is 0 where the plan does not give the load, such as in a replay.
+fn second(slice: &Snapshot, planned: f64) -> StrainSecond {
     let length = (slice.end - slice.start) as f64;
+    let recorded = || slice.leaves.iter().map(|leaf| leaf.arrivals_due as f64 / f64::from(slice.seconds()) + leaf.users_asked as f64).sum();
     let requests = || slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
     let of =
         |wanted: Outcome| move |outcomes: &Vec<(Outcome, u64)>| outcomes.iter().filter(|(o, _)| *o == wanted).map(|(_, n)| n).sum::<u64>();
@@ -274,7 +281,7 @@ fn second(slice: &Snapshot) -> StrainSecond {
         from: slice.start as f64 / 1e9,
         to: slice.end as f64 / 1e9,
         in_system: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length + waiting as f64,
-        asked: slice.leaves.iter().map(|leaf| leaf.arrivals_due as f64 / f64::from(slice.seconds()) + leaf.users_asked as f64).sum(),
+        asked: if planned > 0.0 { planned } else { recorded() },
         ended: requests().map(|series| series.count).sum::<u64>() as f64,
         timed_out: requests().map(|series| of(Outcome::Timeout)(&series.outcomes)).sum::<u64>() as f64,
         failed: requests().map(|series| series.failed).sum::<u64>() as f64,

@@ -17,6 +17,8 @@
 //! High confidence needs a factor of {SURE_FACTOR_MIN}, p ≤ {SURE_P_VALUE_MAX}, {SURE_LAG_FACTOR_MIN} times the generator's lag and, for a drift,
 //! {SURE_DRIFT_MIN_S} s. The evidence names the phase with {PHASE_PART_MIN:%} of the added time.
 //!
+//! If a process began to use {CORES_RISEN_MIN} cores more up to {EARLIER_MAX_S} s before, the claim has that instant: it is nearer to the cause.
+//!
 //! While the load only rises, a drift looks like the load response, and the rule reports nothing. A slow start is a warm-up, which the remark reports. Near
 //! its limit, a queue grows and shrinks by itself (Kingman 1962); the finding then lists that alternative.
 
@@ -29,6 +31,7 @@ use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
+use crate::facts::signal_steps;
 use crate::facts::timeline::TimelineOf;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
@@ -36,7 +39,7 @@ use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::{clock, named};
 use crate::remark::load_shape::{self, WantedLoad};
-use crate::{Confidence, Grade};
+use crate::{Confidence, Grade, ResourceKind};
 
 /// Findings that are reported, and signals that each of them names.
 const FINDINGS_MAX: usize = 3;
@@ -59,6 +62,9 @@ const QUEUE_WAIT_FACTOR_MAX: f64 = 5.0;
 const BACKLOG_PART_MIN: f64 = 0.04;
 /// Difference between the time that a scenario and a request gain, as a part of the latter, up to which both show the same change.
 const SAME_CHANGE_DIFFERENCE_MAX: f64 = 0.1;
+/// Seconds before a change in which the use of cores may have risen for the same reason, and by how many cores.
+const EARLIER_MAX_S: f64 = 15.0;
+const CORES_RISEN_MIN: f64 = 0.3;
 /// Part of the added time that a phase must hold to be named.
 const PHASE_PART_MIN: f64 = 0.6;
 
@@ -101,7 +107,7 @@ fn are_together(a: &Change, b: &Change) -> bool {
 }
 
 /// Whether failures began at the same instant. Their finding then includes the change.
-pub(super) fn is_of_failures(facts: &Facts<'_>, change: &Change) -> bool {
+fn is_of_failures(facts: &Facts<'_>, change: &Change) -> bool {
     let onsets = facts.failing.iter().filter_map(|failing| failing.when.onset());
     onsets.into_iter().any(|at| (at - change.at).abs() <= SAME_INSTANT_MAX_S + change.at_error)
 }
@@ -146,6 +152,12 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
         (None, Some(rate)) => format!(": {} end, and the backlog grows", loadstone_units::rate(rate)),
         (None, None) => String::new(),
     };
+    let earlier = earlier_step(facts, change);
+    let where_to = match &earlier {
+        Some((sentence, _)) if where_to.is_empty() => format!(": {sentence}"),
+        Some((sentence, _)) => format!("{where_to}; {sentence}"),
+        None => where_to,
+    };
     let claim = format!("{what_changed}{with_it}{}{where_to}", under_load(facts, change, !with_it.is_empty()));
     let standing = match (change.is_slower(), has_backlog) {
         (true, false) => Standing::Symptom,
@@ -168,6 +180,9 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     for other in with.iter().filter(|other| !is_echo(other)) {
         found = found.rests_on_drawn(drawn(other, format!("{}: {}", what(other), numbers(other))));
     }
+    if let Some((sentence, series)) = earlier {
+        found = found.rests_on(sentence, vec![series], (change.from, change.until.unwrap_or(change.to)));
+    }
     let mut what_to_do = None;
     if let Some(added) = added_time {
         found = found.rests_on(added.evidence, added.series, span(change));
@@ -188,6 +203,25 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let uncertainty =
         if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     RankedFinding { uncertainty, ..found }
+}
+
+/// What a process or database began to do shortly before the times changed, as a sentence and its series. Times of few requests show a cause late, and the use
+/// of a resource at once.
+fn earlier_step(facts: &Facts<'_>, change: &Change) -> Option<(String, String)> {
+    if change.shape != Shape::Step || !change.is_slower() {
+        return None;
+    }
+    let used = facts.path.of_kind(ResourceKind::Process).filter_map(|process| {
+        let used = process.used.as_ref()?;
+        let step = signal_steps::find(used, (change.from, change.until.unwrap_or(change.to)))?;
+        let is_shortly_before = step.at + SAME_INSTANT_MAX_S < change.at - change.at_error && step.at + EARLIER_MAX_S >= change.at;
+        (step.after >= step.before + CORES_RISEN_MIN && is_shortly_before).then(|| {
+            let number = loadstone_units::number;
+            let (process, when) = (process.part.observer, clock(step.at));
+            (step.after - step.before, format!("\"{process}\" used {} instead of {} cores from {when} on", number(step.after), number(step.before)), used.name())
+        })
+    });
+    used.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sentence, series)| (sentence, series))
 }
 
 fn what(change: &Change) -> String {

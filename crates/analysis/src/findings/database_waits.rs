@@ -20,6 +20,8 @@
 //! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
 //! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
 //!
+//! A lock for which sessions wait in recurring pauses only is reported by [`periodic-stall`](periodic-stall.md).
+//!
 //! Confidence is medium at most. If requests commit as often as before a change, and each commit takes twice as long, the finding reports that. The finding
 //! weighs the database's CPU against a wait. Many commits per iteration are a finding of [`commits`](commits.md).
 
@@ -57,6 +59,11 @@ pub(super) const RULE: Rule = Rule {
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // Many commits per iteration have a separate rule.
     let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
+    // A lock that recurs is reported with its pauses.
+    let is_of_pauses = facts.recurring_lock.as_ref().is_some_and(|lock| lock.readings.name() == wait.readings.name());
+    if is_of_pauses {
+        return None;
+    }
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
     let claim = claim(wait);

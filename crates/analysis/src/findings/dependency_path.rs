@@ -7,10 +7,15 @@
 //! | the shortest tenth of the observer's own round trips (Redis, PostgreSQL, MySQL) | twice as long, and 2 ms longer |
 //! | sessions that wait for the service with an open transaction (`observe.postgres`) | as many more as there are added requests |
 //! | connections of a pool in use, with the database observed | the same |
+//! | sessions with an open transaction, with the service observed | {dependency_path::BETWEEN_PART_MIN:%} of the added requests |
+//! | connections to the database, with the service observed | {dependency_path::OPENED_MIN} and {dependency_path::RISEN_FACTOR_MIN} times as many |
 //!
-//! In the last two, the database must be no busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions, and
+//! In all but the first, the database must be no busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions, and
 //! its statements take at most {dependency_path::STATEMENT_FACTOR_MAX} times as long. By Little's law, added time that is spent neither in the database nor in
 //! the service is spent between them.
+//!
+//! In the last two, the processes of the service must use or wait for no more cores, and no request may wait for a pool. The added time is then spent in neither of
+//! the two. The service may still wait for something else between its statements, and the claim names both.
 //!
 //! The service may itself hold its transactions open for longer. The rule rules that out if its processes use no more CPU and no stub has more calls in
 //! progress. It reports nothing if the calls to a stub account for the added requests, or if a resource is used up: a full machine answers everything late.
@@ -29,6 +34,8 @@ use crate::instant::{clock, named};
 
 /// Added cores or calls, as a part of the added requests, below which they do not account for the added time.
 const OTHER_PART_MAX: f64 = 0.25;
+/// Seconds between instants that count as the same.
+const SAME_INSTANT_MAX_S: f64 = 3.0;
 /// Requests that are named because they remained fast.
 const STABLE_NAMES_MAX: usize = 3;
 
@@ -57,6 +64,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (name, when, number) = (slower.dependency, clock(slower.change.at), loadstone_units::number);
     let (before, after) = slower.levels;
     let more = number(after - before);
+    // Threads that wait for each other do so inside of the service.
+    let is_weak = matches!(slower.shown_by, PathEvidence::BetweenStatements | PathEvidence::OpenConnections);
+    let fails = || facts.failing.iter().filter_map(|failing| failing.when.onset()).any(|at| (at - slower.change.at).abs() <= SAME_INSTANT_MAX_S);
+    if is_weak && (facts.thread_wait.is_some() || fails()) {
+        return None;
+    }
     let (claim, text, confidence) = match slower.shown_by {
         PathEvidence::RoundTrip => {
             let (before, after) = (loadstone_units::seconds(before), loadstone_units::seconds(after));
@@ -81,6 +94,22 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             format!("{} connections were in use on average, and {} before", number(after), number(before)),
             Confidence::Medium,
         ),
+        PathEvidence::BetweenStatements => (
+            format!(
+                "From {when} on requests wait between their statements: {more} more sessions of \"{name}\" wait for the service, and neither is busier. The \
+                 path between the two is slower, or what the service calls meanwhile"
+            ),
+            format!("{} sessions were idle in a transaction on average, and {} before", number(after), number(before)),
+            Confidence::Medium,
+        ),
+        PathEvidence::OpenConnections => (
+            format!(
+                "From {when} on requests wait while they hold connections to \"{name}\": {more} more are open, and neither the database nor the service is \
+                 busier. The path between the two is slower, or what the service calls meanwhile"
+            ),
+            format!("{} connections were open on average, and {} before", number(after), number(before)),
+            Confidence::Medium,
+        ),
     };
     let span = (slower.from, slower.to);
     let text = format!("{text}; {} more requests were in the system (Little's law)", number(slower.added));
@@ -103,14 +132,25 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ));
     let stable: Vec<&str> = facts.changes.stable_around(&slower.change).map(|one| one.of.name()).take(STABLE_NAMES_MAX).collect();
     let found = if stable.is_empty() { found } else { found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span) };
-    let found = match slower.shown_by {
-        PathEvidence::RoundTrip => found.weigh(busy_server(facts, slower)),
-        PathEvidence::IdleInTransaction | PathEvidence::Connections(_) => found.weigh(computing(facts, slower)).weigh(calling(slower)),
+    let found = match (slower.shown_by, &slower.round_trip) {
+        (PathEvidence::RoundTrip, _) => found.weigh(busy_server(facts, slower)),
+        (_, Some((levels, series))) => own_round_trip(found, *levels, series, span).weigh(computing(facts, slower)).weigh(calling(slower)),
+        (_, None) => found.weigh(computing(facts, slower)).weigh(calling(slower)),
     };
     Some(found.beyond_the_generator(facts, span).try_next(format!(
         "Measure the network between the service and \"{name}\" (ping, packet loss, a proxy or connection pooler on the path), and compare it with the \
          time before {when}. Fewer round trips per request reduce the effect."
     )))
+}
+
+/// With the round trip of the observer, which did not grow: the server answers as fast as before.
+fn own_round_trip(found: RankedFinding, (before, after): (f64, f64), series: &str, span: (f64, f64)) -> RankedFinding {
+    let text = format!(
+        "the observer's own round trip took {} and {} before: the server answers as fast, on the path of the observer",
+        loadstone_units::seconds(after),
+        loadstone_units::seconds(before)
+    );
+    found.rests_on(text, vec![series.to_owned()], span)
 }
 
 /// The server at the other end, as another reason for a longer round trip.

@@ -14,7 +14,12 @@
 //!
 //! The evidence lists times and signals that changed at the same instant.
 //!
-//! Failures above a load that the system could not carry, or that began while work was waiting, rank after the limit. All others rank first.
+//! Failures rank after what explains them, and first otherwise. These explain them:
+//!
+//! - a load that the system could not carry, or work that was waiting when they began
+//! - a resource, a pool, a lock or workers that were used up when they began, or from {SAME_INSTANT_MAX_S} s later at most
+//! - [connections that a database refuses](refused-connections.md)
+//! - pauses behind a lock, if {failed_in_pauses::FACTOR_MIN} times as many requests fail in them, by chance in {failed_in_pauses::P_VALUE_MAX:%} of cases at most
 //!
 //! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
 //!
@@ -197,12 +202,32 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     RankedFinding { uncertainty, ..found.try_next(next(failing)) }
 }
 
+/// Whether something observed explains the failures: refused connections, a lock in whose pauses they occur, or a shortage that began before them or with them.
+fn has_observed_cause(facts: &Facts<'_>, failing: &Failing<'_>) -> bool {
+    let is_refused = facts.connection_limit.as_ref().is_some_and(|limit| {
+        facts.failing.get(limit.failing).is_some_and(|refused| refused.key == failing.key || are_together(refused, failing))
+    });
+    let is_of_lock = facts.failed_in_pauses.iter().any(|of| facts.failing.get(of.failing).is_some_and(|in_pauses| in_pauses.key == failing.key));
+    is_refused || is_of_lock || failing.when.onset().is_some_and(|at| follows_a_shortage(facts, at))
+}
+
+/// Whether work waited for an observed shortage when failures began: a resource, a pool, sessions, workers or connections.
+fn follows_a_shortage(facts: &Facts<'_>, at: f64) -> bool {
+    let is_then = |from: f64, to: f64| from <= at + SAME_INSTANT_MAX_S && at <= to + SAME_INSTANT_MAX_S;
+    facts.exhausted.first().is_some_and(|exhausted| exhausted.resource.is_wanted() && is_then(exhausted.from, exhausted.to))
+        || facts.pools.first().is_some_and(|pool| is_then(pool.from, pool.to))
+        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up() && is_then(wait.from, wait.to))
+        || facts.accept_queue.as_ref().is_some_and(|queue| is_then(queue.from, queue.to))
+        || facts.constant_connections.as_ref().is_some_and(|held| is_then(held.from, held.to))
+}
+
 /// Failures are a consequence of a limit if they occur above a load, or if work had been waiting before.
 fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
     let is_limited = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
     let waited_before =
         |at: f64| facts.waiting.iter().any(|waiting| waiting.from + SAME_INSTANT_MAX_S < at && at < waiting.to + SAME_INSTANT_MAX_S);
     match failing.when {
+        _ if has_observed_cause(facts, failing) => Standing::Consequence,
         FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
@@ -249,13 +274,7 @@ fn when(when: FailedWhen) -> String {
 }
 
 fn span(facts: &Facts<'_>, failing: &Failing<'_>) -> (f64, f64) {
-    let end = facts.tally.duration_seconds();
-    match failing.when {
-        FailedWhen::Throughout => (0.0, end),
-        FailedWhen::Since(at) | FailedWhen::AboveLoad { at, .. } => (at, end),
-        FailedWhen::Until(to) => (0.0, to),
-        FailedWhen::Between(from, to) | FailedWhen::Within(from, to) => (from, to),
-    }
+    failing.when.span(facts.tally.duration_seconds())
 }
 
 /// The request's own failures. The charts have no series of a scenario.

@@ -45,6 +45,7 @@ rules! {
     outage,
     queue_workers,
     rate_limit,
+    refused_connections,
     repeated_calls,
     retries,
     runtime_work,

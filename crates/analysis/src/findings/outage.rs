@@ -7,6 +7,8 @@
 //!   may have been late
 //! - from then on, at least 1 percentage point more of the requests failed, or throughput fell to half
 //!
+//! If the CPU was used up for {FULL_BEFORE_MIN_S} s until a process ended, the claim has that: overload may have ended it.
+//!
 //! If the memory of a process grew steadily until the process ended, the evidence includes that growth.
 //!
 //! A database that is too busy to answer, or that has no free connection, looks the same to the observer. The observer's error message distinguishes the two.
@@ -16,10 +18,16 @@ use crate::Evidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
+use crate::instant::clock;
+
+/// Seconds for which a CPU was used up before the process ended, and within which its last reading was.
+const FULL_BEFORE_MIN_S: f64 = 5.0;
+const READ_WITHIN_S: f64 = 3.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["outage"],
@@ -55,7 +63,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::share(share)
         ),
     };
-    let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {effect}", loadstone_units::seconds(*from));
+    let after = after_full_cpu(facts, outage).map_or_else(String::new, |(cpu, _)| cpu);
+    let claim = format!("\"{observer}\" could not be read from {}{until}: {what}{after}, and {effect}", loadstone_units::seconds(*from));
     let found = RankedFinding::new(Standing::Cause, "outage", Subject::observed(observer), Confidence::High, claim)
         .with(Quantity::count("failed", *failed as f64))
         .with(Quantity::seconds("from", *from))
@@ -78,6 +87,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("until then its memory grew steadily from {first} to {last}, by about {each} per request");
         found.rests_on(text, vec![grown.series.clone()], (0.0, *from))
     });
+    let found = match after_full_cpu(facts, outage) {
+        Some((_, (span, series))) => found.rests_on("work waited for the CPU until then".to_owned(), series, span),
+        None => found,
+    };
     let found = match part {
         LostPart::Database => found.weigh(Alternative::not_ruled_out(
             "A database that is too busy, or has too many connections, to answer the observer",
@@ -91,6 +104,17 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         None => "Find out why it ended or restarted (its log of that time), and whether the service recovers without help when it is back.",
     }))
+}
+
+/// A CPU that was used up until the process ended, as part of a sentence, with its stretch and series: the end may be a consequence.
+fn after_full_cpu(facts: &Facts<'_>, outage: &Outage<'_>) -> Option<(String, ((f64, f64), Vec<String>))> {
+    let is_cpu = |resource: &ExhaustedResource<'_>| {
+        matches!(resource, ExhaustedResource::ProcessCpu(_) | ExhaustedResource::GroupCpu { .. } | ExhaustedResource::MachineCpu(_))
+    };
+    let is_before = |from: f64, to: f64| from + FULL_BEFORE_MIN_S <= outage.from && outage.from <= to + READ_WITHIN_S;
+    let full = facts.used_up().filter(|_| outage.part == LostPart::Process).find(|full| is_cpu(&full.resource) && is_before(full.from, full.to))?;
+    let sentence = format!(", after {} had been used up since {}", full.resource.name().replacen('T', "t", 1), clock(full.from));
+    Some((sentence, ((full.from, outage.from), full.series.clone())))
 }
 
 /// The growth of a process whose memory grew until it ended.

@@ -6,6 +6,8 @@
 //! | resource (observer) | at its limit |
 //! |---|---|
 //! | busiest thread (`process`) | {search::FULL_PART_MIN} of a core |
+//! | busiest thread (`process`) | {process_cpu::CROWDED_THREAD_USED_MIN} of a core, and threads wait for the rest of it |
+//! | busiest thread (`process`) | {process_cpu::FLAT_THREAD_MEAN_MIN} of a core on average, while its use no longer grows with the load |
 //! | cores (`process`), machine (`host`) | {search::FULL_PART_MIN:%} |
 //! | runtime limit (`process`) | a whole number of cores, within {process_cpu::WHOLE_CORES_WITHIN:%}, at a constant level |
 //! | single thread (`process`) | {process_cpu::ONE_CORE_USED_MIN} to {process_cpu::ONE_CORE_USED_MAX} cores in nearly all readings |
@@ -38,6 +40,7 @@ use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
 use crate::facts::profiles;
 use crate::facts::readings::SignalReadings;
+use crate::facts::search::FULL_PART_MIN;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::instant::clock;
@@ -430,8 +433,13 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             "\"{process}\" uses one core fully while work waits: its thread `{}`, which collects garbage",
             collector.unwrap_or_default()
         ),
-        CpuLimit::OneThread(_) => {
-            format!("\"{process}\" uses one core fully while work waits: a single thread does the work{each}")
+        CpuLimit::OneThread(used) => {
+            let name = busiest_thread.map_or_else(String::new, |name| format!(" (`{name}`)"));
+            let core = match used.filter(|used| *used < FULL_PART_MIN) {
+                Some(used) => format!("uses {} of one core", loadstone_units::share(used)),
+                None => "uses one core fully".to_owned(),
+            };
+            format!("\"{process}\" {core} while work waits: a single thread does the work{name}{each}")
         }
         CpuLimit::Cores(cores) if cores < 1.5 => {
             format!("\"{process}\" uses one core fully while work waits: it is limited to one{each}")
@@ -482,8 +490,15 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         )),
         _ => found,
     };
+    const ELSE: &str = "Waiting for something else, such as a pool, a lock or a dependency";
+    let other = match cpu.limit {
+        CpuLimit::OneThread(Some(used)) if used < FULL_PART_MIN && cpu.run_delay.unwrap_or(0.0) < 1.0 - used => {
+            Alternative::not_ruled_out(ELSE, format!("the thread was idle for {} of the time", loadstone_units::share(1.0 - used)))
+        }
+        _ => Alternative::ruled_out(ELSE, not_only_waiting(cpu)),
+    };
     found
-        .weigh(Alternative::ruled_out("Waiting for something else, such as a pool, a lock or a dependency", not_only_waiting(cpu)))
+        .weigh(other)
         .try_next(less_or_more(facts, cpu.limit, &less))
 }
 

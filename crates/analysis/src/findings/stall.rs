@@ -14,6 +14,9 @@
 //! The evidence lists the signals that differ while the slow requests were in progress: a request of two seconds was held up before the second in which it
 //! ended. Sessions that wait for a lock rank first, and the finding names their wait. Threads that wait for a core rank last.
 //!
+//! If {recurring_lock::IN_PAUSES_PART_MIN:%} of the sessions that wait for a lock are seen in the pauses, and in half of the pauses one is, the lock is the cause.
+//! The finding then names the statement that waits and the holder of the lock, and has at least medium confidence. No other finding reports that lock.
+//!
 //! The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and the load generator. A pause that the generator shared is not
 //! reported. Pauses without a period while other programs use all cores are not reported.
 //!
@@ -24,6 +27,7 @@ use loadstone_metrics::Role;
 use crate::Evidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
+use crate::facts::recurring_lock::RecurringLock;
 use crate::facts::stalls::{CorrelatedSignal, Stalls};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
@@ -55,45 +59,32 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stalls = facts.stalls.as_ref()?;
-    let is_crowded = examined::others_fill_the_machine(facts, &stalls.at);
+    let is_crowded = examined::others_fill_the_machine(facts, &stalls.at).filter(|_| facts.recurring_lock.is_none());
     // Other programs explain pauses without a period while they use the cores; the remark mentions them.
     if stalls.period.is_none() && is_crowded == Some(true) {
         return None;
     }
-    let held_up: Vec<&str> = stalls.held_up.iter().map(String::as_str).collect();
-    let spared: Vec<&str> = stalls.unaffected.iter().map(String::as_str).collect();
-    let who = match held_up[..] {
-        [one] if !spared.is_empty() => format!("{} takes", named(&[one])),
-        [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
-        _ => "requests take".to_owned(),
-    };
-    let longest = loadstone_units::seconds(stalls.longest_s);
-    let when = match (stalls.period, stalls.apart_s) {
-        (Some(period), _) => format!("Every {}", loadstone_units::seconds(period.seconds)),
-        (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
-        (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
-    };
-    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these requests need" };
-    let lock = stalls.correlated.iter().find(|signal| signal.role == Some(Role::SessionsWaitingForLock));
-    let why = match lock.and_then(|lock| lock.wait.as_ref()) {
-        Some(wait) => format!("sessions of its database then wait for a lock ({wait})"),
-        None => format!("{what} stalls for about that long"),
-    };
-    let claim = format!("{when} {who} up to {longest}: {why}");
+    let lock = facts.recurring_lock.as_ref();
+    let (held_up, spared) = (names(&stalls.held_up), names(&stalls.unaffected));
+    let claim = claim(stalls, lock);
     let confidence = match stalls.period {
         Some(period) if period.p_value <= P_HIGH_CONFIDENCE_MAX => Confidence::High,
         Some(period) if period.p_value <= P_MEDIUM_CONFIDENCE_MAX => Confidence::Medium,
+        // Chance does not let sessions wait for a lock in the pauses only.
+        _ if lock.is_some() => Confidence::Medium,
         _ => Confidence::Low,
     };
+    let standing = if lock.is_some() { Standing::Cause } else { Standing::Fault };
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
     let subject = Subject::requests(if spared.is_empty() { Vec::new() } else { held_up.clone() });
-    let found = RankedFinding::new(Standing::Fault, rule, subject, confidence, claim)
+    let found = RankedFinding::new(standing, rule, subject, confidence, claim)
         .with(Quantity::seconds("longest", stalls.longest_s))
         .with(Quantity::count("pauses", stalls.at.len() as f64));
     let interval = stalls.period.map(|period| period.seconds).or(stalls.apart_s);
     let found = interval.into_iter().fold(found, |found, seconds| found.with(Quantity::seconds("interval", seconds)));
     let found = found.rests_on_drawn(pauses(facts, stalls, (from, to)));
+    let found = lock.into_iter().fold(found, |found, lock| with_failures(facts, held_by(found, lock), (from, to)));
     let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, signal| {
         let CorrelatedSignal { name, during, others, .. } = signal;
         let text = format!("{name} changes at the same time: {during} while these requests were in progress, {others} otherwise");
@@ -106,11 +97,67 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let found = is_crowded.into_iter().fold(found, |found, is_crowded| found.weigh(by_neighbours(is_crowded)));
     let found = found
-        .weigh(by_chance(stalls))
+        .weigh(by_chance(stalls, lock))
         .weigh(Alternative::ruled_out("The load", "it was not higher in these seconds"))
         .weigh(Alternative::ruled_out("The load generator", "in most of these seconds it stalled for less than half as long"));
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
-    Some(RankedFinding { uncertainty, ..found.try_next(next_step(stalls)) })
+    Some(RankedFinding { uncertainty, ..found.try_next(next_step(stalls, lock.is_some())) })
+}
+
+fn names(requests: &[String]) -> Vec<&str> {
+    requests.iter().map(String::as_str).collect()
+}
+
+fn claim(stalls: &Stalls, lock: Option<&RecurringLock<'_>>) -> String {
+    let (held_up, spared) = (names(&stalls.held_up), names(&stalls.unaffected));
+    let who = match held_up[..] {
+        [one] if !spared.is_empty() => format!("{} takes", named(&[one])),
+        [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
+        _ => "requests take".to_owned(),
+    };
+    let longest = loadstone_units::seconds(stalls.longest_s);
+    let when = match (stalls.period, stalls.apart_s) {
+        (Some(period), _) => format!("Every {}", loadstone_units::seconds(period.seconds)),
+        (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
+        (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
+    };
+    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these requests need" };
+    let wait_of = |role: Role| stalls.correlated.iter().find(|signal| signal.role == Some(role)).and_then(|signal| signal.wait.as_deref());
+    let wait = lock.map(|lock| lock.wait).or_else(|| wait_of(Role::SessionsWaitingForLock));
+    let why = match (wait, lock.and_then(|lock| lock.blocked.as_ref()), wait_of(Role::ThreadsWaitingForLock).filter(|at| !at.starts_with('('))) {
+        (Some(wait), Some(blocked), _) => format!("sessions of its database then wait for a lock ({wait}), most in {}", blocked.phrase()),
+        (Some(wait), None, _) => format!("sessions of its database then wait for a lock ({wait})"),
+        (None, _, Some(place)) => format!("threads of its runtime then wait for a lock in {place}"),
+        (None, _, None) => format!("{what} stalls for about that long"),
+    };
+    format!("{when} {who} up to {longest}: {why}")
+}
+
+/// The lock behind the pauses, and its holder.
+fn held_by(found: RankedFinding, lock: &RecurringLock<'_>) -> RankedFinding {
+    let (span, (seen, all)) = ((lock.from, lock.to), lock.pauses);
+    let text = format!(
+        "{} sessions of \"{}\" waited for {} while these requests were in progress, in {seen} of {all} pauses; {} of all such waits were seen then",
+        loadstone_units::number(lock.sessions),
+        lock.database,
+        lock.wait,
+        loadstone_units::share(lock.in_pauses)
+    );
+    let found = found.rests_on(text, vec![lock.readings.name()], span);
+    match &lock.blocked {
+        Some(blocked) => found.rests_on(format!("most wait in {}", blocked.phrase()), vec![blocked.readings.name()], span),
+        None => found,
+    }
+}
+
+/// With the requests that fail in the pauses because of the lock.
+fn with_failures(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64)) -> RankedFinding {
+    facts.failed_in_pauses.iter().fold(found, |found, of| {
+        let Some(failing) = facts.failing.get(of.failing) else { return found };
+        let (inside, outside) = (loadstone_units::share(of.shares.0), loadstone_units::share(of.shares.1));
+        let text = format!("{inside} of \"{}\" failed in the pauses, and {outside} in other seconds", failing.key.name);
+        found.rests_on(text, vec!["failures/share".to_owned()], span)
+    })
 }
 
 /// How many pauses there were, and how long requests took in them.
@@ -138,11 +185,11 @@ fn pauses(facts: &Facts<'_>, stalls: &Stalls, stretch: (f64, f64)) -> Evidence {
 }
 
 /// What to do: find what happens at these instants.
-fn next_step(stalls: &Stalls) -> String {
+fn next_step(stalls: &Stalls, is_locked: bool) -> String {
     let often = stalls
         .period
         .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
-    if stalls.correlated.first().is_some_and(|signal| signal.role == Some(Role::SessionsWaitingForLock)) {
+    if is_locked || stalls.correlated.first().is_some_and(|signal| signal.role == Some(Role::SessionsWaitingForLock)) {
         format!(
             "Find what holds the lock {often}: a job, a report, a migration, a transaction that was left open. Shorten the time for which it holds the lock, \
              or limit the wait (`lock_timeout`)."
@@ -168,8 +215,11 @@ fn by_neighbours(is_crowded: bool) -> Alternative {
 }
 
 /// Chance as another cause: of even intervals, or of slow requests that coincide.
-fn by_chance(stalls: &Stalls) -> Alternative {
+fn by_chance(stalls: &Stalls, lock: Option<&RecurringLock<'_>>) -> Alternative {
     const OTHER: &str = "Chance";
+    if let Some(RecurringLock { pauses: (seen, all), .. }) = lock {
+        return Alternative::ruled_out(OTHER, format!("in {seen} of the {all} pauses sessions waited for the same lock"));
+    }
     match stalls.period {
         Some(period) => {
             let chance = format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));

@@ -22,6 +22,9 @@
 //! Throughput × the shortest time is the number of places, if each request holds one for the same time. The claim has that number only if the shortest times
 //! show it: several are as short, or they are whole multiples of the shortest one. Exponential times would show that by chance in 5 % of cases.
 //!
+//! If several names wait, the number is an upper bound, as their shortest times may include a wait. For a rising load, the claim has throughput × the time in the
+//! best tenth of the load, less {BEST_TENTH_WITHIN:%} at the lower end.
+//!
 //! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
 //! thread, an event loop or the accept queue. If the process is idle meanwhile, and an endpoint of the service that an observer reads stops answering, this is
 //! the cause.
@@ -45,6 +48,11 @@ use crate::{Confidence, Evidence, Grade, remark};
 const FAILED_SHARE_MAX: f64 = 0.2;
 /// Share of the time in the system from which one request is named.
 const BUSIEST_SHARE_MIN: f64 = 0.6;
+
+/// Part by which the time in the best tenth of the load may be too long.
+const BEST_TENTH_WITHIN: f64 = 0.2;
+/// The most requests served at a time that are named: a large number is no size that somebody configured.
+const SERVED_NAMED_MAX: f64 = 16.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["throughput-limit"],
@@ -157,6 +165,10 @@ fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &str) -
         let places = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
         format!(", {places} at a time if each takes equally long and no rate limit delays them")
     });
+    let at_most = queue.places_at_most.map_or_else(String::new, |most| {
+        format!(", at most {} at a time if each name takes equally long and no rate limit delays them", number(most))
+    });
+    let places = places + &at_most;
     let wait = format!("{names} wait for {} or longer{places}", loadstone_units::seconds(queue.least_wait_s));
     match queue.users_needed {
         Some(needed) => format!(
@@ -188,13 +200,14 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
         format!(", {} of it in \"{name}\", of which {} end", loadstone_units::share(*share), rate(*own))
     });
     let claim = format!(
-        "Throughput stops at {} (95 % interval {} to {}) from {} on{load}: the time in the system grew from {} to {}{place}",
+        "Throughput stops at {} (95 % interval {} to {}) from {} on{load}: the time in the system grew from {} to {}{place}{}",
         rate(of.value),
         rate(of.low),
         rate(of.high),
         clock(ceiling.from),
         loadstone_units::seconds(before),
-        loadstone_units::seconds(during)
+        loadstone_units::seconds(during),
+        served_at_a_time((of.low * before, of.high * before))
     );
     let subject = most.as_ref().map_or(Subject::Whole, |(name, ..)| Subject::requests([name.as_str()]));
     let found = RankedFinding::new(Standing::Symptom, "throughput-limit", subject, Confidence::Medium, claim)
@@ -222,6 +235,17 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
             span,
         );
     (found, span)
+}
+
+/// About how many requests are served at a time, by Little's law with the time in the best tenth of the load. It may include a wait, or be short by chance.
+fn served_at_a_time((low, high): (f64, f64)) -> String {
+    let (low, high) = ((low * (1.0 - BEST_TENTH_WITHIN)).floor().max(1.0), high.ceil().max(1.0));
+    if high > SERVED_NAMED_MAX {
+        return String::new();
+    }
+    let number = loadstone_units::number;
+    let served = if low < high { format!("{} to {}", number(low), number(high)) } else { number(high) };
+    format!(". About {served} are served at a time, unless a rate limit delays them")
 }
 
 /// The request that takes most of the time in the system in a stretch, its share, and how many of it end per second.

@@ -207,10 +207,16 @@ fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     timeouts as f64 >= EXPLAINED_PART_MIN * hump.count as f64
 }
 
-/// Whether the slow ones are those that failed, as at a time limit inside the system. The failure is the more specific finding.
+/// Whether the slow ones are those that failed, as at a time limit inside the system, or the fast ones are. The failure is the more specific finding.
 fn is_of_failures(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let is_it = |failing: &&Failing<'_>| *failing.key.name == *request.name;
     facts.failing.iter().filter(is_it).any(|failing| {
+        // Those that are rejected at once make the others the slow ones.
+        let fast = (request.times.count() - hump.count) as f64;
+        let are_fast = failing.times.is_some_and(|times| times.high * 1e9 < hump.from_ns as f64);
+        if are_fast && failing.failed as f64 >= EXPLAINED_PART_MIN * fast {
+            return true;
+        }
         let are_slow = failing.times.is_some_and(|times| times.low * 1e9 >= VALLEY_BEGIN_PART * hump.from_ns as f64);
         are_slow && failing.failed as f64 >= EXPLAINED_PART_MIN * hump.count as f64
     })

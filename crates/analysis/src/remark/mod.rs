@@ -201,7 +201,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return steady;
     }
     let stable_times = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts) && has_no_backlog);
-    stable_times.or_else(without_queue).unwrap_or_else(|| unclear(facts))
+    let carried = || no_limit::carried(facts, totals, &unlimited).filter(|_| has_no_strain(facts));
+    stable_times.or_else(without_queue).or_else(carried).unwrap_or_else(|| unclear(facts))
 }
 
 /// The load varied too little, or too fast, to see how the target responds to it.
@@ -223,8 +224,9 @@ fn unclear(facts: &Facts<'_>) -> Remark {
     }
     let times = users_time::sentence(facts).unwrap_or_default();
     if let Some((observer, threads)) = no_limit::waits_for_cores(facts) {
+        let since = no_limit::core_wait_since(facts, observer).map_or_else(String::new, |at| format!(" from {} on", clock(at)));
         let why = format!(
-            "{} threads of \"{observer}\" waited for a core at any time, so that its times may be those of the machine",
+            "{} threads of \"{observer}\" waited for a core at any time{since}, so that its times may be those of the machine",
             loadstone_units::number(threads)
         );
         let next = format!("{times}Stop other programs on the machine, or give the service more cores, and run again.");

@@ -1,8 +1,10 @@
 //! The remark about a run in which nothing was limited: up to which load, how much room the observed resources leave, and what to compare it with.
 
 use crate::facts::Facts;
+use crate::facts::constant_load::ConstantLoad;
 use crate::facts::in_progress::InProgress;
 use crate::facts::load_response::LoadResponse;
+use crate::facts::signal_steps;
 use crate::finding::{Remark, RemarkKind};
 use crate::{Grade, ResourceKind, RunTotals};
 
@@ -10,6 +12,8 @@ use crate::{Grade, ResourceKind, RunTotals};
 const GROWTH_RULED_OUT: f64 = 1.6;
 /// Growth that is no limit, even where it is significant.
 const SMALL_GROWTH_MAX: f64 = 1.1;
+/// The lower end of the interval of their growth over a constant load, from which times clearly grew.
+const DRIFT_LOW_MAX: f64 = 1.25;
 /// Arrivals that may be unfinished at the end, as a part of all.
 const CUT_OFF_PART_MAX: f64 = 0.02;
 /// Seconds with a far slower request from which a few requests do not explain them. The remark reports fewer as well.
@@ -77,6 +81,30 @@ pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &U
     Some(remark(facts, unlimited, &served, &times, least))
 }
 
+/// Constant arrivals that left no backlog were all carried, whatever their times did meanwhile. `None`: the load was another one, or times clearly grew.
+pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
+    let is_constant = facts.constant_load.as_ref().is_some_and(ConstantLoad::is_constant_without_queue);
+    let now = facts.in_progress.filter(InProgress::counts_exclude_a_backlog)?;
+    let has_grown = facts.growth.is_none_or(|growth| growth.factor > GROWTH_RULED_OUT || growth.low > DRIFT_LOW_MAX);
+    if !is_constant || !unlimited.is_open || has_grown || is_limited(facts) {
+        return None;
+    }
+    let served = all_served(totals)?;
+    let (expected, seen) = now.expected_and_seen()?;
+    let times = format!(
+        "no backlog grew (a limit 5 % below the load would have left {} more requests in the system, and there were at most {}){}",
+        loadstone_units::number(expected),
+        loadstone_units::number(seen),
+        facts.growth.map_or_else(String::new, |growth| format!(
+            ", though times varied (the last third took {} times as long as the first, 95 % interval {} to {})",
+            loadstone_units::number(growth.factor),
+            loadstone_units::number(growth.low),
+            loadstone_units::number(growth.high)
+        ))
+    );
+    Some(remark(facts, unlimited, &served, &times, None))
+}
+
 fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, least_ceiling: Option<String>) -> Remark {
     let text = format!(
         "No limit was reached up to {} requests per second: {served}, {}, and {times}.{}{}",
@@ -100,6 +128,12 @@ pub(super) fn waits_for_cores<'a>(facts: &'a Facts<'_>) -> Option<(&'a str, f64)
     let processes = facts.path.of_kind(ResourceKind::Process);
     let waits = processes.filter_map(|process| Some((process.part.observer, process.waiting.as_ref()?.mean(from, to)?)));
     waits.filter(|(_, threads)| *threads >= CORE_WAIT_MAX).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// When the threads of a process began to wait for a core, if they did so in mid-run. Seconds since the run began.
+pub(super) fn core_wait_since(facts: &Facts<'_>, observer: &str) -> Option<f64> {
+    let process = facts.path.of_kind(ResourceKind::Process).find(|process| process.part.observer == observer)?;
+    signal_steps::find(process.waiting.as_ref()?, facts.strain.loaded()?).filter(|step| step.after > step.before).map(|step| step.at)
 }
 
 fn all_served(totals: &RunTotals) -> Option<String> {

@@ -440,3 +440,34 @@ fn a_scenario_with_a_single_request_is_not_reported_separately() {
     assert!(first.claim.starts_with("\"Pay\" went from"), "{}", first.claim);
     assert!(first.evidence.iter().all(|evidence| !evidence.text.contains("\"Pay\" went from")), "{:?}", first.evidence);
 }
+
+/// Another program takes the service's core from 0:20 on: 1.2 threads wait for it, and so do as many requests more.
+#[test]
+fn a_change_names_the_cores_that_account_for_it() {
+    let buy = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if second >= 20 { 0.04 } else { 0.0 };
+    let observed = |used: f64, waiting: f64| {
+        let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 3);
+        let later = |second: u64, more: f64| if second >= 20 { more } else { 0.0 };
+        counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.3 + later(second, used));
+        counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| 0.01 + later(second, waiting));
+        findings(&run)[0].claim.clone()
+    };
+    let (waits, computes, neither) = (observed(0.05, 1.15), observed(1.2, 0.0), observed(0.0, 0.0));
+    assert!(waits.ends_with(": the threads of \"shop\" wait for a core for that long, since other work uses it"), "{waits}");
+    assert!(computes.contains(": \"shop\" computes for that long"), "{computes}");
+    assert!(neither.starts_with("\"Buy\" went from") && !neither.contains("shop"), "{neither}");
+}
+
+/// Times of few requests show the change at 0:26; the process began to compute at 0:15.
+#[test]
+fn a_change_has_the_instant_at_which_a_process_began_to_compute() {
+    let update = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if second >= 26 { 0.4 } else { 0.0 };
+    let observed = |from: u64| {
+        let mut run = constant(50, 6, &[Request { name: "Update", time: &update, outcome: &passes }], 4);
+        counter("jvm", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < from { 0.2 } else { 1.9 });
+        findings(&run)[0].claim.clone()
+    };
+    let (before, at_once, unrelated) = (observed(15), observed(26), observed(2));
+    assert!(before.contains("\"jvm\" used 1.9 instead of 0.2 cores from 0:15 on"), "{before}");
+    assert!(!at_once.contains(" cores from ") && !unrelated.contains(" cores from "), "{at_once}; {unrelated}");
+}

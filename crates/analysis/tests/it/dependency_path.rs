@@ -109,3 +109,58 @@ fn time_that_is_spent_elsewhere_is_no_slower_path() {
     statement("statement_seconds").role(Role::StatementTime).each_second(&mut run, |second| if second < SLOWER_FROM { 0.06 } else { 0.6 });
     quiet("statements take ten times as long", &run);
 }
+
+/// The service uses and waits for as many cores as before.
+fn with_idle_service(mut run: Run) -> Run {
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.2);
+    counter("process:80", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.02);
+    run
+}
+
+/// Of four round trips, that of the commit and two statements outside of the transaction leave the session idle.
+#[test]
+fn a_part_of_the_added_requests_in_transactions_shows_a_wait_between_statements() {
+    let run = with_idle_service(observed((0.0, 0.9), (0.1, 0.12)));
+    let found = findings(&run);
+    let claim = "From 0:20 on requests wait between their statements: 0.9 more sessions of \"postgres\" wait for the service, and neither is busier.";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert_eq!(found[0].confidence, Confidence::Medium);
+    // Without the service's CPU, it may compute between them.
+    assert!(named(&observed((0.0, 0.9), (0.1, 0.12))).is_none());
+    let mut busy = observed((0.0, 0.9), (0.1, 0.12));
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut busy, |second| if second < SLOWER_FROM { 0.2 } else { 1.8 });
+    assert!(named(&busy).is_none(), "{}", shown(&findings(&busy)));
+    let mut starved = observed((0.0, 0.9), (0.1, 0.12));
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut starved, |_| 0.2);
+    counter("process:80", "run_delay")
+        .role(Role::ProcessRunDelay)
+        .each_second(&mut starved, |second| if second < SLOWER_FROM { 0.1 } else { 2.0 });
+    assert!(named(&starved).is_none(), "{}", shown(&findings(&starved)));
+}
+
+/// Statements of MariaDB without transactions: only the number of connections shows that requests hold them for longer.
+#[test]
+fn more_connections_to_an_idle_database_show_a_wait_between_statements() {
+    let with = |opened: (f64, f64), active: (f64, f64)| {
+        let mut run = with_idle_service(slower());
+        level(&mut run, "mysql", Role::SessionsActive, active.0, active.1);
+        level(&mut run, "mysql", Role::ConnectionsOpen, opened.0, opened.1);
+        gauge("mysql", "round_trip").role(Role::RoundTrip).unit("seconds").each_second(&mut run, |_| 0.000_3);
+        run
+    };
+    let found = findings(&with((1.0, 4.0), (0.05, 0.08)));
+    let claim =
+        "From 0:20 on requests wait while they hold connections to \"mysql\": 3 more are open, and neither the database nor the service is";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert!(
+        found[0].evidence.iter().any(|evidence| evidence.text.starts_with("the observer's own round trip took 300 µs and 300 µs before"))
+    );
+    // A pool that was filled before, and a database that is busy.
+    assert!(named(&with((10.0, 10.0), (0.05, 0.08))).is_none());
+    assert!(named(&with((1.0, 4.0), (0.05, 2.4))).is_none());
+    // Requests that wait for a member of a pool are limited by it.
+    let mut pooled = with((1.0, 4.0), (0.05, 0.08));
+    let waiting = gauge("prometheus", "agroal_awaiting_count").role(Role::PoolWaiting).part("default");
+    waiting.each_second(&mut pooled, |second| if second < SLOWER_FROM { 0.0 } else { 2.0 });
+    assert!(named(&pooled).is_none(), "{}", shown(&findings(&pooled)));
+}

@@ -1,6 +1,7 @@
 //! Locks that hold up requests for a while, and chains of sessions that wait for each other.
 
-use loadstone_metrics::Role;
+use loadstone_analysis::Finding;
+use loadstone_metrics::{Outcome, Role};
 
 use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
@@ -87,4 +88,67 @@ fn a_lock_that_takes_much_of_the_time_is_reported_before_it_is_a_limit() {
         let found = with_lock(waiting);
         assert!(found.iter().all(|finding| !finding.claim.contains(expected)), "{}", shown(&found));
     }
+}
+
+/// A second session locks a table for two of every seven seconds, at five requests a second. `idle` sessions wait for the same lock in the other seconds.
+fn with_table_lock(idle: f64, fails: impl Fn(bool, u64) -> bool) -> Vec<Finding> {
+    let locked = |at: f64| at % 7.0 >= 5.0;
+    let mut ending: Vec<Vec<u64>> = vec![Vec::new(); 70];
+    for number in 0..70 * 5 {
+        let start = f64::from(number) / 5.0 + 0.01;
+        let wait = (0..100).map(|step| f64::from(step) / 40.0).find(|wait| !locked(start + wait)).unwrap_or(0.0);
+        if let Some(second) = ending.get_mut((start + wait + 0.02) as usize) {
+            second.push(((wait + 0.02) * 1e9) as u64 + u64::from(number as u32 % 5) * MS);
+        }
+    }
+    let slice = |second: u32| {
+        let each = ending[second as usize].iter().zip(u64::from(second) * 5..);
+        let slice = each.fold(Slice::new(second).arrivals(5), |slice, (ns, number)| {
+            let outcome = if fails(*ns > 100 * MS, number) { Outcome::Status } else { Outcome::Passed };
+            slice.request("List", 0, *ns, outcome)
+        });
+        slice.done()
+    };
+    let mut run = synthetic::run_of(synthetic::plan(synthetic::open(5.0, 70)), (0..70).map(slice).collect());
+    let waiting = move |second: u64| if locked(second as f64 + 0.5) { 5.0 } else { idle };
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, move |second| waiting(second) + 0.1);
+    gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:relation").each_second(&mut run, waiting);
+    let pair = gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy);
+    let pair = pair.label("statement", "select * from features").label("by", "lock table features in access exclusive mode");
+    pair.each_second(&mut run, waiting);
+    findings(&run)
+}
+
+/// The pauses and the waits are one thing: the first finding has the table and the holder, and no other repeats the lock.
+#[test]
+fn a_recurring_lock_is_one_finding_with_its_holder() {
+    let found = with_table_lock(0.0, |_, _| false);
+    let first = &found[0];
+    assert!(first.rule == "periodic-stall" && first.claim.starts_with("Every 7.0"), "{}", shown(&found));
+    let holder = "(Lock:relation), most in `select * from features` behind a session whose last statement was `lock table features in access exclusive mode`";
+    assert!(first.claim.ends_with(holder), "{}", first.claim);
+    assert!(found.iter().all(|finding| finding.rule != "database-waits"), "{}", shown(&found));
+    assert!(first.alternatives.iter().any(|other| other.text.contains("pauses sessions waited for the same lock")), "{}", shown(&found));
+}
+
+/// As many sessions wait for it in the other seconds: the pauses have another cause, and the wait is a finding of its own.
+#[test]
+fn a_lock_that_is_always_waited_for_is_not_the_cause_of_pauses() {
+    let found = with_table_lock(4.0, |_, _| false);
+    assert!(found.iter().any(|finding| finding.rule == "database-waits"), "{}", shown(&found));
+    let pauses = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(!pauses.claim.contains("wait for a lock"), "{}", shown(&found));
+}
+
+/// Clients that write the same row give up after the lock: their failures follow from it.
+#[test]
+fn failures_in_the_pauses_of_a_lock_rank_after_it() {
+    let found = with_table_lock(0.0, |waited, number| waited && number % 3 > 0);
+    let [first, rest @ ..] = &found[..] else { panic!("nothing was found") };
+    assert_eq!(first.rule, "periodic-stall", "{}", shown(&found));
+    assert!(first.evidence.iter().any(|evidence| evidence.text.contains("of \"List\" failed in the pauses, and 0")), "{}", shown(&found));
+    assert!(rest.iter().any(|finding| finding.rule == "failures"), "{}", shown(&found));
+    // Failures at any time are no evidence of the lock.
+    let found = with_table_lock(0.0, |_, number| number % 9 == 0);
+    assert!(!shown(&found).contains("failed in the pauses"), "{}", shown(&found));
 }

@@ -126,3 +126,31 @@ fn a_full_heap_whose_metrics_stop_while_a_thread_is_busy_is_the_cause() {
         assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
     }
 }
+
+/// An event loop whose process is not alone on the machine: it uses `used` of a core at the limit, and threads wait for a core for `waited`.
+fn event_loop(used: impl Fn(f64) -> f64, waited: f64) -> Vec<Finding> {
+    let fluid = overloaded();
+    let mut run = fluid.run.clone();
+    let part = |second: u64| fluid.ended[second as usize] / 20.0;
+    counter("api", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| used(part(second)) + 0.02);
+    counter("api", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| waited * part(second));
+    gauge("api", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| used(part(second)));
+    let named = gauge("api", "busiest_thread_named").role(Role::ProcessBusiestThread).label("thread", "uvicorn");
+    named.each_second(&mut run, |second| used(part(second)));
+    findings(&run)
+}
+
+#[test]
+fn a_thread_that_uses_most_of_a_core_is_named_if_more_shows_its_limit() {
+    // It waits for the rest of its core, or uses no more although the load grows.
+    for (used, waited) in [(0.85, 0.15), (0.90, 0.01)] {
+        let found = event_loop(|part| used * part, waited);
+        assert!(found[0].rule == "cpu" && found[0].confidence == Confidence::Medium, "{used}: {}", shown(&found));
+        assert!(found[0].claim.contains("a single thread does the work (`uvicorn`)"), "{used}: {}", shown(&found));
+    }
+    // Most of a core, but with time to spare, or with a use that still grows.
+    for used in [|part: f64| 0.7 * part, |part: f64| 0.84 * part] {
+        let found = event_loop(used, 0.01);
+        assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+    }
+}

@@ -106,6 +106,12 @@ pub enum Role {
     ConnectionsOpen,
     /// Connections that the database refused because of that maximum.
     ConnectionsRefused,
+    /// Attempts to connect to the database that failed, for any reason.
+    ConnectionsFailed,
+    /// Connections of a role or to a database that may have only a certain number, which the part names.
+    LimitedConnections,
+    /// That number.
+    LimitedConnectionsMax,
     /// Active sessions that use the CPU.
     SessionsOnCpu,
     /// Active sessions by wait event: waiting for a lock on rows or tables. Label `wait` names the event, also for the following roles.

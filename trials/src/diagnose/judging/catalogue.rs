@@ -17,7 +17,7 @@ pub(crate) const HEALTHY: &str = "healthy";
 pub(crate) const OBSERVATIONS: &[&str] = &["nothing", "process", "all"];
 /// How long the load of a cell lasts, unless its fault needs longer to show.
 const SECONDS: u64 = 24;
-pub(crate) const LOADS: &[&str] = &["constant", "ramp", "closed"];
+pub(crate) const LOADS: &[&str] = &["constant", "ramp", "closed", "users"];
 
 pub(crate) struct Catalogue {
     pub(crate) stacks: Vec<String>,

@@ -43,7 +43,10 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
         &["Connection_errors_max_connections"],
         MetricSpec::counter("connections_refused", unit::COUNT, "Connections refused by max_connections").role(Role::ConnectionsRefused),
     ),
-    (&["Aborted_connects"], MetricSpec::counter("connections_failed", unit::COUNT, "Attempts to connect that failed")),
+    (
+        &["Aborted_connects"],
+        MetricSpec::counter("connections_failed", unit::COUNT, "Attempts to connect that failed").role(Role::ConnectionsFailed),
+    ),
     (&["Innodb_row_lock_current_waits"], MetricSpec::gauge("row_locks_waited_for", unit::COUNT, "Waits for row locks in progress")),
 ];
 

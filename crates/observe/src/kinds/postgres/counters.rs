@@ -16,6 +16,7 @@ pub(super) struct Features {
     database: Statement,
     wal: Statement,
     connections: Statement,
+    limits: Statement,
     /// Query of `pg_stat_statements`, if it exists and may be read.
     statements: Option<Statement>,
 }
@@ -48,13 +49,14 @@ impl Features {
             database: prepare(DATABASE).await?,
             wal: prepare(WAL).await?,
             connections: prepare(CONNECTIONS).await?,
+            limits: prepare(LIMITS).await?,
             statements,
         })
     }
 
     /// Transactions of one report, excluding the sample.
     pub(super) fn queries_per_report(&self) -> u64 {
-        4 + u64::from(self.statements.is_some())
+        5 + u64::from(self.statements.is_some())
     }
 }
 
@@ -82,6 +84,11 @@ const CONNECTIONS_LIMIT: MetricSpec<'_> = MetricSpec::gauge("connections_limit",
 const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", unit::COUNT, "Client connections by state, of all databases");
 const CONNECTIONS_TOTAL: MetricSpec<'_> =
     MetricSpec::gauge("connections_total", unit::COUNT, "Client connections, of all databases").role(Role::ConnectionsOpen);
+const LIMITED: MetricSpec<'_> =
+    MetricSpec::gauge("connections_limited", unit::COUNT, "Client connections of a role or database with a limit")
+        .role(Role::LimitedConnections);
+const LIMITED_MAX: MetricSpec<'_> =
+    MetricSpec::gauge("connections_allowed", unit::COUNT, "Connection limit of a role or database").role(Role::LimitedConnectionsMax);
 const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction", unit::SECONDS, "Age of the oldest open transaction");
 
 /// States that are always reported, with their roles.
@@ -95,6 +102,12 @@ const STATES: [(&str, Option<Role>); 4] = [
 const CONNECTIONS: &str = "select coalesce(state, 'unknown'), count(*)::float8, \
     coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity \
     where backend_type = 'client backend' and pid <> pg_backend_pid() group by 1";
+
+/// Roles and databases with a limit of their own, their limits and their connections. A superuser is exempt from the limit of its role.
+const LIMITS: &str = "select 'role ' || rolname, rolconnlimit::float8, (select count(*) from pg_stat_activity where usesysid = r.oid and \
+    backend_type = 'client backend')::float8 from pg_roles r where rolconnlimit >= 0 and rolcanlogin and not rolsuper union all \
+    select 'database ' || datname, datconnlimit::float8, (select count(*) from pg_stat_activity a where a.datid = d.oid and \
+    backend_type = 'client backend')::float8 from pg_database d where datconnlimit >= 0 order by 1 limit 10";
 
 const WAL: &str = "select case when pg_is_in_recovery() then null else pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 end, \
     current_setting('max_connections')::float8";
@@ -117,6 +130,7 @@ pub(super) async fn read(client: &Client, features: &Features, out: &mut SignalC
     }
     out.put(CONNECTIONS_LIMIT, row.get(1));
     connections(client, &features.connections, out).await?;
+    limits(client, &features.limits, out).await?;
     if let Some(statement) = &features.statements {
         statements(client, statement, out).await?;
     }
@@ -135,6 +149,16 @@ async fn connections(client: &Client, statement: &Statement, out: &mut SignalCol
     out.put(CONNECTIONS_TOTAL, states.iter().map(|(_, count, _)| count).sum());
     let oldest = states.iter().map(|(.., seconds)| *seconds).fold(0.0, f64::max);
     out.put(OLDEST_TRANSACTION, oldest);
+    Ok(())
+}
+
+async fn limits(client: &Client, statement: &Statement, out: &mut SignalCollector) -> Result<(), PostgresError> {
+    let rows = client.query(statement, &[]).await.map_err(PostgresError::doing("cannot read the limits of roles and databases"))?;
+    for row in &rows {
+        let of: &str = row.get(0);
+        out.put_labelled(LIMITED_MAX.part(of), &[("of", of)], row.get(1));
+        out.put_labelled(LIMITED.part(of), &[("of", of)], row.get(2));
+    }
     Ok(())
 }
 
