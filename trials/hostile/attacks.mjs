@@ -4,14 +4,14 @@
 //   server    a kind of servers.mjs; its port is `port` in the script
 //   dnsServer a kind of dns-server.mjs
 //   script    the test; `arrivals`, `once` and so on are imported. May be a function of the DNS server's port
-//   args      of `loadstone run`, or the whole command line if `command` is set. May be a function of `bus`, or of `free`: unused ports
+//   args      of `loadstone run`; `command` is the whole command line. May be functions of unused ports: `bus`, or `free` and `bus`
 //   limits    { mib, seconds, exits }: peak memory, time until the process has ended, and allowed exit codes
 //   exception why a limit is wider than the attack's harm allows; the table shows it
 //   prepare   ({ folder, loadstone, bus }): creates files and starts other processes before the command starts
 //   secondServer  the kind of the other host. Default: ok
 //   environment   ({ second }): variables of the process; `second` is the port of the other host
 //   input     async generator of what the process reads from its standard input
-//   during    async ({ process, folder, free, sleep }): what the attacker or the user does meanwhile
+//   during    async ({ process, folder, free, bus, sleep }): what the attacker or the user does meanwhile
 //   check     ({ out, folder, files, summary, second, dns }): an error as a string, or undefined
 
 import { rmSync } from "node:fs";
@@ -22,6 +22,7 @@ import { DAMAGED_ATTACKS } from "./damaged-attacks.mjs";
 import { FILE_ATTACKS } from "./file-attacks.mjs";
 import { NETWORK_ATTACKS } from "./network-attacks.mjs";
 import { PROTOCOL_ATTACKS } from "./protocol-attacks.mjs";
+import { PROXY_ATTACKS } from "./proxy-attacks.mjs";
 import { REVIEW_ATTACKS } from "./review-attacks.mjs";
 import { FAILED, SECRETS, clean, forThreeSeconds, observed, once, spell } from "./scripts.mjs";
 import { amplified } from "./servers.mjs";
@@ -108,7 +109,7 @@ export default test({ target: "http://127.0.0.1:" + port, load: s.run(users(2).f
   },
 ];
 
-export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS, ...REVIEW_ATTACKS, ...DAMAGED_ATTACKS];
+export const ATTACKS = [...FIRST_ATTACKS, ...PROTOCOL_ATTACKS, ...NETWORK_ATTACKS, ...FILE_ATTACKS, ...PROXY_ATTACKS, ...REVIEW_ATTACKS, ...DAMAGED_ATTACKS];
 
 function post(port, body) {
   return new Promise((resolve) => {

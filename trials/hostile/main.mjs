@@ -50,7 +50,7 @@ async function run(attack) {
     const ports = `const port = ${server.port}, second = ${second.port}, free = ${free};\n`;
     writeFileSync(join(folder, "a.load.ts"), IMPORTS + ports + valueOf(attack.script, dns?.port));
     attack.prepare?.(attack);
-    const command = [attack.loadstone, ...(valueOf(attack.command, free) ?? ["run", "a.load.ts", ...(valueOf(attack.args, bus) ?? [])])];
+    const command = [attack.loadstone, ...(valueOf(attack.command, free, bus) ?? ["run", "a.load.ts", ...(valueOf(attack.args, bus) ?? [])])];
     const ended = await watch(attack, command);
     const files = readFiles(folder);
     const summary = JSON.parse(files.named["summary.json"] ?? "null");
@@ -63,9 +63,9 @@ async function run(attack) {
   }
 }
 
-/** A field of an attack, which may depend on a port. */
-function valueOf(field, port) {
-  return typeof field === "function" ? field(port) : field;
+/** A field of an attack, which may depend on ports. */
+function valueOf(field, ...ports) {
+  return typeof field === "function" ? field(...ports) : field;
 }
 
 async function watch(attack, command) {

@@ -1,8 +1,11 @@
 //! The verdict on a run.
 
+use std::borrow::Cow;
+
 use loadstone_run_directory::Run;
 
 use crate::facts::Facts;
+use crate::request_names::RequestNames;
 use crate::summary::{Conclusions, Numbers};
 use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
@@ -35,7 +38,9 @@ pub fn conclude(run: &Run) -> Summary {
         stage: RunStage::Over(run.end.as_ref()),
     };
     let validity = validity::judge(&input);
-    let facts = Facts::of(run, &tally, &validity);
+    let named = RequestNames::in_run(run);
+    let tally_of_named = matches!(named, Cow::Owned(_)).then(|| RunTally::of(&named.slices));
+    let facts = Facts::of(&named, tally_of_named.as_ref().unwrap_or(&tally), &validity);
     let findings = findings::find(&facts);
     let conclusions = Conclusions {
         signals: moved::rows(&run.signals, &findings),
@@ -45,7 +50,7 @@ pub fn conclude(run: &Run) -> Summary {
         profiles: profile_rows::of(&facts),
         verdict: Verdict { validity: without_levels(validity), thresholds: with_implied(thresholds, implied), findings },
     };
-    numbers.into_summary(&run.info, &run.plan.name, conclusions)
+    numbers.into_summary(&run.info, &run.plan, conclusions)
 }
 
 /// Findings have taken the numbers of the checks that they draw. A summary does not store them twice.

@@ -19,6 +19,7 @@ mod findings;
 mod flows;
 mod instant;
 mod live;
+mod load_source;
 mod load_time;
 mod model;
 mod moved;
@@ -27,6 +28,7 @@ mod percentile;
 mod profile_rows;
 mod provisional;
 mod remark;
+mod request_names;
 mod resources;
 mod run_trend;
 mod span_rows;
@@ -63,6 +65,7 @@ pub use finding::{
 pub use findings::rules;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
+pub use load_source::LoadSource;
 pub use model::{
     ChangeRow, ChangedThing, CheckLevel, CheckRow, ErrorRow, ErrorSample, Grade, ProfiledStack, RequestRow, RequestSpans, ResourceKind,
     ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
@@ -71,6 +74,7 @@ pub use model::{
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::LISTED;
 pub use provisional::{Provisional, WithdrawnFinding};
+pub use request_names::RequestNames;
 pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendNumbers, TrendRun, TrendSeries, TrendStep};
 pub use statistics::{SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;

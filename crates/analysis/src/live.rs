@@ -186,7 +186,7 @@ impl LiveAnalysis {
         uncertainty::mark_numbers(&mut numbers, &self.tally, &self.uncertainties);
         numbers.into_summary(
             info,
-            &self.plan.name,
+            &self.plan,
             Conclusions {
                 signals: Vec::new(),
                 changes: Vec::new(),

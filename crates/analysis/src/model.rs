@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FlowRow;
 use crate::finding::{FindingProof, Findings};
+use crate::load_source::LoadSource;
 use crate::own_metrics::MetricRow;
 use crate::time_stats::TimeStats;
 
@@ -399,6 +400,9 @@ pub struct Summary {
     pub id: String,
     pub test: String,
     pub started: String,
+    /// What sent or carried the requests. Absent: Loadstone's own load generator.
+    #[serde(default, skip_serializing_if = "LoadSource::is_own")]
+    pub source: LoadSource,
     pub totals: RunTotals,
     /// Response times of all requests together.
     pub response: TimeStats,

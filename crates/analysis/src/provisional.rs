@@ -1,10 +1,13 @@
 //! Conclusions while a run is in progress. Further seconds may change them. Read [`Provisional`].
 
+use std::borrow::Cow;
+
 use loadstone_run_directory::Run;
 use serde::Serialize;
 
 use crate::facts::Facts;
 use crate::finding::{Remark, RuleId, Subject, is_same_matter};
+use crate::request_names::RequestNames;
 use crate::summary::Numbers;
 use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
@@ -61,7 +64,9 @@ impl Provisional {
             accepts_late: validity::accepts_late(&run.signals),
             stage: RunStage::Running,
         });
-        let facts = Facts::of(run, &tally, &validity);
+        let named = RequestNames::in_run(run);
+        let tally_of_named = matches!(named, Cow::Owned(_)).then(|| RunTally::of(&named.slices));
+        let facts = Facts::of(&named, tally_of_named.as_ref().unwrap_or(&tally), &validity);
         let found = findings::find(&facts);
         Self {
             seconds: tally.duration_seconds(),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use loadstone_metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot, Tags};
+use loadstone_plan::TestPlan;
 use loadstone_run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
@@ -10,8 +11,8 @@ use crate::percentile::{stats, stats_of};
 use crate::statistics::Intervals;
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, RuntimeProfile,
-    SignalRow, Summary, TaggedRow, TimeStats, Verdict,
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, LoadSource, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals,
+    RuntimeProfile, SignalRow, Summary, TaggedRow, TimeStats, Verdict,
 };
 
 /// Maximum number of rows in the list of errors.
@@ -79,12 +80,13 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, conclusions: Conclusions) -> Summary {
+    pub(crate) fn into_summary(self, info: &RunInfo, plan: &TestPlan, conclusions: Conclusions) -> Summary {
         Summary {
             schema: Summary::SCHEMA,
             id: info.id.clone(),
-            test: test.to_owned(),
+            test: plan.name.clone(),
             started: info.started.clone(),
+            source: LoadSource::of(plan),
             totals: self.totals,
             response: self.response,
             requests: self.requests,

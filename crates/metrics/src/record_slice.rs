@@ -10,6 +10,9 @@ pub struct RecordSlice {
     /// Entries that were understood.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entries: u64,
+    /// The scheme, host and port of the system, as the record names it: `http://shop:8080`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// Lines that were not understood.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable: u64,
@@ -114,6 +117,7 @@ impl ProxyDelays {
 impl RecordSlice {
     pub(crate) fn merge(&mut self, other: RecordSlice) {
         self.entries += other.entries;
+        self.target = self.target.take().or(other.target);
         self.unreadable += other.unreadable;
         if self.unreadable_line.is_none() {
             (self.unreadable_line, self.unreadable_at) = (other.unreadable_line, other.unreadable_at);

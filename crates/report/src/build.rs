@@ -104,7 +104,7 @@ impl ViewBuilder {
             timeline: Timeline {
                 seconds: starts.collect(),
                 step_seconds: f64::from(step_seconds),
-                panels: panels::build(&self.axis),
+                panels: panels::build(&self.axis, &summary.source),
                 heat: bins::heat_map(self.axis.steps().iter().map(|step| step.digest().heat.as_slice())),
                 bands: own_metrics::side_by_side(self.metrics.bands(&self.axis)).into_iter().chain(self.tracks.bands(&self.axis)).collect(),
                 marks: marks.collect(),

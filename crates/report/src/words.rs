@@ -202,7 +202,7 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
 struct UncertainNumber {
     /// The share of it that may come from the generator.
     part: f64,
-    /// `p99 of "Buy" was 41 ms, of which up to 9 ms may be the load generator's`.
+    /// `p99 of "Buy" was 41 ms, of which the load generator may have added up to 9 ms`.
     note: String,
 }
 
@@ -222,7 +222,8 @@ pub(crate) fn unusable_percentiles(summary: &Summary) -> Vec<String> {
 pub(crate) fn uncertainty_in_short(summary: &Summary) -> Option<String> {
     let bounds: Vec<String> =
         uncertain_headline(summary).map(|(name, _, noise)| format!("{} to {name}", loadstone_units::seconds(noise))).collect();
-    (!bounds.is_empty()).then(|| format!("generator noise adds at most {} of all requests", bounds.join(", ")))
+    let noise = if summary.source.is_own() { "generator noise" } else { summary.source.name.as_str() };
+    (!bounds.is_empty()).then(|| format!("{noise} adds at most {} of all requests", bounds.join(", ")))
 }
 
 /// Name, value and noise of the uncertain headline percentiles. Seconds.
@@ -239,9 +240,11 @@ pub(crate) fn noise(summary: &Summary) -> Option<String> {
     let times = std::iter::once(&summary.response).chain(rows.map(|row| &row.response)).chain(summary.flows.iter().map(|flow| &flow.time));
     let most = times.flat_map(|times| &times.percentiles).filter_map(|percentile| percentile.uncertainty).reduce(f64::max);
     let values = loadstone_units::counted(marked, "value");
+    let source = &summary.source;
+    let noise = if source.is_own() { "generator noise".to_owned() } else { format!("time that {} may have added", source.name) };
     (marked > 0).then(|| match most {
-        Some(most) => format!("generator noise ≤ {}: {values} may be affected; the report lists them", loadstone_units::seconds(most)),
-        None => format!("{values} may be affected by the load generator; the report lists them"),
+        Some(most) => format!("{noise} ≤ {}: {values} may be affected; the report lists them", loadstone_units::seconds(most)),
+        None => format!("{values} may be affected by {}; the report lists them", source.name),
     })
 }
 
@@ -265,20 +268,20 @@ fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
     let together = (summary.requests.len() > 1).then(|| ("all requests".to_owned(), &summary.response));
     let named = rows.map(|(kind, row)| (format!("{kind}\"{}\"", row.key.name), &row.response)).chain(together);
     let named = named.chain(summary.flows.iter().map(|flow| (format!("journeys of \"{}\"", flow.name), &flow.time)));
-    let mut all: Vec<UncertainNumber> = named.flat_map(|(name, times)| uncertain_times(&name, times)).collect();
+    let source = &summary.source.name;
+    let mut all: Vec<UncertainNumber> = named.flat_map(|(name, times)| uncertain_times(&name, times, source)).collect();
     for row in &summary.requests {
         let name = &row.key.name;
         if let Some(missing) = row.rate_uncertainty {
             let (rate, missing_text) = (loadstone_units::rate(row.rate), loadstone_units::rate(missing));
             let note = format!(
-                "the rate of \"{name}\" was {rate} and may be up to {missing_text} too low: the load generator started less load than planned"
+                "the rate of \"{name}\" was {rate} and may be up to {missing_text} too low: {source} started less load than planned"
             );
             all.push(UncertainNumber { part: missing / row.rate, note });
         }
         if let Some(late) = row.failed_uncertainty {
             let (failed, late_text) = (loadstone_units::counted(row.failed, "failure"), loadstone_units::count(late));
-            let note =
-                format!("up to {late_text} of {failed} of \"{name}\" may have been answered in time: the load generator read them late");
+            let note = format!("up to {late_text} of {failed} of \"{name}\" may have been answered in time: {source} read them late");
             all.push(UncertainNumber { part: late as f64 / row.failed as f64, note });
         }
     }
@@ -286,12 +289,12 @@ fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
     all
 }
 
-fn uncertain_times(of: &str, times: &TimeStats) -> Vec<UncertainNumber> {
+fn uncertain_times(of: &str, times: &TimeStats, source: &str) -> Vec<UncertainNumber> {
     let uncertain = |percentile: &loadstone_analysis::Percentile| {
         let (value, uncertainty) = (percentile.value?, percentile.uncertainty?);
         let name = format!("{} of {of}", loadstone_units::percentile(percentile.quantile));
         let (value_text, uncertainty_text) = (loadstone_units::seconds(value), loadstone_units::seconds(uncertainty));
-        let note = format!("{name} was {value_text}, of which up to {uncertainty_text} may be the load generator's");
+        let note = format!("{name} was {value_text}, of which {source} may have added up to {uncertainty_text}");
         Some(UncertainNumber { part: uncertainty / value, note })
     };
     times.percentiles.iter().filter_map(uncertain).collect()

@@ -113,6 +113,10 @@ pub(crate) enum Entry<'a> {
         metric: &'a str,
         percentiles: &'a [(f64, u64)],
     },
+    /// A URL of the system. The first one counts.
+    Target {
+        url: &'a str,
+    },
     /// The record has only this share of all requests.
     Sampled {
         share: f64,

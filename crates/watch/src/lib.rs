@@ -11,6 +11,8 @@
 mod entry;
 mod error;
 mod formats;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod k6_options;
 mod late_starts;
 mod line_source;

@@ -53,8 +53,10 @@ impl RecordSource {
 
     /// Nobody writes to it any more.
     pub(crate) fn writer_has_ended(&mut self) {
-        if let Self::Lines(source) = self {
-            source.writer_has_ended();
+        match self {
+            Self::Lines(source) => source.writer_has_ended(),
+            Self::Proxy(proxy) => proxy.end(),
+            Self::Messages(_) => {}
         }
     }
 

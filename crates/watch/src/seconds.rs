@@ -158,6 +158,10 @@ impl RecordedSeconds {
             Entry::Request(timed) | Entry::Group(timed) | Entry::Iteration(timed) => timed.ended,
             Entry::Check { at, .. } | Entry::Users { at, .. } | Entry::Dropped { at, .. } | Entry::NoRequest { at, .. } => *at,
             Entry::Stated { metric, percentiles } => return self.stated(None, metric, percentiles),
+            Entry::Target { url } => {
+                self.record.target = self.record.target.take().or_else(|| origin(url));
+                return;
+            }
             Entry::Sampled { share } => {
                 self.record.sampled_share = Some(*share);
                 return;
@@ -235,7 +239,7 @@ impl RecordedSeconds {
                     self.record.no_request_line = Some(shown(line));
                 }
             }
-            Entry::Stated { .. } | Entry::Sampled { .. } | Entry::Unreadable(_) => {}
+            Entry::Stated { .. } | Entry::Sampled { .. } | Entry::Target { .. } | Entry::Unreadable(_) => {}
         }
     }
 
@@ -459,6 +463,12 @@ impl OpenSecond {
         }
         *self.ids[number].get_or_insert_with(|| self.recorder.series(key))
     }
+}
+
+/// `http://shop:8080` of a URL, without its credentials.
+pub(crate) fn origin(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(url.origin().ascii_serialization())
 }
 
 /// A line of the record as it is stored.

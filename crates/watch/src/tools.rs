@@ -15,6 +15,7 @@ use crate::k6_options;
 use crate::line_source::RecordPlace;
 use crate::proxy::spec::{ProxyChoice, TargetScheme};
 use crate::record_format::{RecordFormat, RecordParts};
+use crate::seconds::origin;
 use crate::summaries::{self, SummaryPlace};
 use crate::tool_scenarios::ToolScenario;
 
@@ -250,6 +251,19 @@ impl PreparedTool {
         program.and_then(Path::file_stem).map_or_else(|| self.format.tool.to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
+    /// The system, as far as the proxy or the command names it: the only scheme, host and port in its arguments. `None`: unknown.
+    pub(crate) fn target(&self) -> Option<String> {
+        if let Some(proxy) = &self.proxy {
+            return Some(proxy.target.shown.clone());
+        }
+        let in_option = |argument: &str| argument.split_once('=').and_then(|(_, value)| origin(value));
+        let of_argument = |argument: &str| origin(argument).or_else(|| in_option(argument));
+        let urls = self.command.iter().skip(1).filter_map(|argument| of_argument(argument.to_str()?));
+        let mut origins: Vec<String> = urls.collect();
+        origins.dedup();
+        origins.pop().filter(|_| origins.is_empty())
+    }
+
     /// What the record does not contain, apart from the schedule.
     pub(crate) fn lacks(&self) -> &'static [&'static str] {
         let is_opaque = self.proxy.as_ref().is_some_and(|proxy| proxy.target.scheme == TargetScheme::Tcp);
@@ -479,6 +493,15 @@ mod tests {
         let file = file.to_str().unwrap();
         assert!(!forces_csv(&["jmeter", "-n", "-q", file, "-t", "plan.jmx"]));
         assert!(forces_csv(&["jmeter", "-n", "-q", file, "-Jjmeter.save.saveservice.output_format=csv"]));
+    }
+
+    #[test]
+    fn the_system_is_the_only_one_that_the_command_names() {
+        let target = |words: &[&str]| with_command(words, "hey-csv").target();
+        assert_eq!(target(&["hey", "-c", "5", "http://me:secret@shop:81/a?b=c"]).as_deref(), Some("http://shop:81"));
+        assert_eq!(target(&["java", "-Dtarget=https://shop/", "App"]).as_deref(), Some("https://shop"));
+        assert_eq!(target(&["locust", "--host", "http://shop", "--x=http://other"]), None);
+        assert_eq!(target(&["http://program", "run"]), None);
     }
 
     #[test]

@@ -138,6 +138,7 @@ impl Watch {
         let mut leaves: Vec<Load> = self.tool.scenarios.iter().zip(0..).map(|(scenario, number)| leaf(scenario, number)).collect();
         let load = if leaves.len() == 1 { leaves.remove(0) } else { Load::Parallel(leaves) };
         TestPlan {
+            named_target: self.tool.target(),
             recorded: Some(RecordedLoad {
                 tool: self.tool.name(),
                 format: format.name.to_owned(),

@@ -2,6 +2,7 @@
 
 import type { ChartColumn, Panel } from "../generated/charts";
 import type { ReportView } from "../generated/report";
+import type { RequestRow } from "../generated/summary";
 import type { Evidence, EvidenceLine } from "../generated/verdict";
 import { find } from "./columns";
 
@@ -84,5 +85,9 @@ export function roundTicks(top: number): number[] {
 /** Rows of the table whose series the evidence draws, by index. */
 export function rowsOf(view: ReportView, evidence: Evidence): number[] {
   const names = new Set(evidence.requests ?? []);
-  return view.summary.requests.flatMap((row, index) => (names.has(row.name) ? [index] : []));
+  const { requests } = view.summary;
+  // As findings name requests: crates/analysis/src/request_names.rs.
+  const isShared = (row: RequestRow) => requests.some((other) => other.name === row.name && other.scenario !== row.scenario);
+  const shown = (row: RequestRow) => (isShared(row) ? `${row.name} (${row.scenario})` : row.name);
+  return requests.flatMap((row, index) => (names.has(shown(row)) ? [index] : []));
 }

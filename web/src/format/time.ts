@@ -26,7 +26,7 @@ export function longest(times: TimeStats): string {
 
 /** The meaning of the mark. */
 export function uncertainty(of: number | undefined): string[] {
-  return of === undefined ? [] : [`up to ${seconds(of)} of it may be the load generator's`];
+  return of === undefined ? [] : [`up to ${seconds(of)} of it may not be the target's`];
 }
 
 /** The basis of a percentile: `95 % interval 37.1 ms – 40.0 ms; 412 samples beyond`. */

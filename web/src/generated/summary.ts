@@ -140,6 +140,14 @@ export interface FlowStageRow {
   time: TimeStats;
 }
 
+/** Loadstone's own load generator, the tool that `loadstone watch` follows, or Loadstone's proxy between a tool and the system. */
+export interface LoadSource {
+  /** Within a sentence: `the load generator`, `k6`, `the proxy`. */
+  name: string;
+  /** The delay that response times contain and service times do not: `schedule lag`, `delay of the proxy`. */
+  lag: string;
+}
+
 /** A custom metric in the summary, or its part with certain tags. Values are in its unit. Fields that its kind does not have are absent. */
 export interface MetricRow {
   name: string;
@@ -395,6 +403,8 @@ export interface Summary {
   id: string;
   test: string;
   started: string;
+  /** What sent or carried the requests. Absent: Loadstone's own load generator. */
+  source?: LoadSource;
   totals: RunTotals;
   /** Response times of all requests together. */
   response: TimeStats;

@@ -168,7 +168,7 @@ fn summary(run: &Run) -> Summary {
     };
     let conclusions =
         Conclusions { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
-    Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, conclusions)
+    Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan, conclusions)
 }
 
 pub(super) fn input((run, summary): &(Run, Summary)) -> ComparedInput<'_> {

@@ -81,6 +81,7 @@ use loadstone_run_directory::Run;
 
 use crate::advice_terms::AdviceTerms;
 use crate::capacity::ThroughputCeiling;
+use crate::load_source::LoadSource;
 use crate::{RunTally, Validity};
 
 table::fact_table! {
@@ -273,6 +274,11 @@ impl<'a> Facts<'a> {
     /// In which terms advice is worded.
     pub(crate) fn terms(&self) -> AdviceTerms {
         AdviceTerms::of(self.run)
+    }
+
+    /// What may have delayed the requests.
+    pub(crate) fn load_source(&self) -> LoadSource {
+        LoadSource::of(&self.run.plan)
     }
 
     /// Resources that were used up and may have held up the observed system.

@@ -368,11 +368,12 @@ fn queue_alternative(facts: &Facts<'_>, change: &Change) -> Option<Alternative> 
 fn generator_alternative(facts: &Facts<'_>, change: &Change, dwarfs: bool) -> Alternative {
     let late = loadstone_units::seconds(lag(facts));
     let by = loadstone_units::seconds(moved_by(change));
+    let source = facts.load_source().title();
     if dwarfs {
-        Alternative::ruled_out("The load generator", format!("it was at most {late} late in 99 % of requests, and the change is {by}"))
+        Alternative::ruled_out(source, format!("it was at most {late} late in 99 % of requests, and the change is {by}"))
     } else {
         Alternative::not_ruled_out(
-            "The load generator",
+            source,
             format!("it was up to {late} late, and the change is {by}; see the validity checks"),
         )
     }

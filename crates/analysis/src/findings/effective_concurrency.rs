@@ -223,7 +223,7 @@ fn claim_before_any_work(common: &CommonWait, whole: (f64, f64)) -> String {
 }
 
 fn next_before_any_work(facts: &Facts<'_>, whole: (f64, f64)) -> String {
-    let observe = LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan, &facts.terms());
+    let observe = LoadTarget::of_run(facts).observe_runtime(&facts.run.plan, &facts.terms());
     let observe = observe.map_or_else(String::new, |observe| format!(" {observe}"));
     format!(
         "Look for a setting of {} request threads, workers or processes, and find out what keeps them busy. Double it and run again: \

@@ -5,6 +5,8 @@
 //! | the generator did not generate the requested load | high |
 //! | a validity check is invalid: most measured times may be due to the generator's lateness | medium |
 //!
+//! In a run of `loadstone watch`, the finding names the tool, or the proxy that recorded the requests.
+//!
 //! The evidence lists the failed [validity checks](../validity.md) and what explains them: a late schedule, unread responses, starved or throttled workers,
 //! script stalls.
 //!
@@ -44,15 +46,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         return None;
     }
     let whole = (0.0, facts.tally.duration_seconds());
-    let finding = |confidence, claim: &str| {
-        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned())
+    let source = facts.load_source();
+    let finding = |confidence, claim: String| {
+        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim)
             .with(Quantity::seconds("lateness", generator.lateness(whole).read));
         RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
-        finding(Confidence::High, "The load generator reached its limit: the target received less load than the test specifies")
+        finding(Confidence::High, format!("{} reached its limit: the target received less load than the test specifies", source.title()))
     } else if worst.grade == Some(Grade::Invalid) {
-        finding(Confidence::Medium, "Most measured times may be due to the load generator, not the target")
+        finding(Confidence::Medium, format!("Most measured times may be due to {}, not the target", source.name))
     } else {
         return None;
     };

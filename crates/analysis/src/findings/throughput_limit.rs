@@ -78,7 +78,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let constant = facts.constant_load.as_ref().and_then(of_constant_load);
     let (found, span) = constant.or_else(|| facts.ceiling.map(|ceiling| of_ceiling(facts, ceiling)))?;
     let common = common_wait::find(facts, span);
-    let runtime = common.as_ref().and_then(|_| LoadTarget::of(&facts.run.plan).observe_runtime(&facts.run.plan, &facts.terms()));
+    let runtime = common.as_ref().and_then(|_| LoadTarget::of_run(facts).observe_runtime(&facts.run.plan, &facts.terms()));
     let found = found.outlining(1 + usize::from(common.is_some())).try_next(runtime.unwrap_or_else(|| next(facts)));
     let found = match common {
         Some(common) => before_any_work(facts, found, &common, span),

@@ -3,6 +3,7 @@
 use loadstone_plan::{ParameterKind, TestPlan};
 
 use crate::advice_terms::{AdviceTerms, WantedObserver};
+use crate::facts::Facts;
 
 /// Schemes of databases: the observer of each, and the port where a URL names none.
 const DATABASES: [(&str, &str, u16); 6] = [
@@ -34,8 +35,9 @@ pub(crate) enum LoadTarget<'a> {
 }
 
 impl<'a> LoadTarget<'a> {
-    pub(crate) fn of(plan: &'a TestPlan) -> Self {
-        if let Some(target) = plan.target.as_ref().or(plan.named_target.as_ref()) {
+    /// `recorded`: the system, as the record of another tool names it.
+    fn of(plan: &'a TestPlan, recorded: Option<&str>) -> Self {
+        if let Some(target) = plan.target.as_deref().or(recorded).or(plan.named_target.as_deref()) {
             let default = if target.starts_with("https:") { 443 } else { 80 };
             return port_of(target, default).map_or(Self::Unknown, |port| Self::Service { port });
         }
@@ -45,6 +47,10 @@ impl<'a> LoadTarget<'a> {
             Some(Self::Database { observer, parameter: &parameter.name, port: port_of(&parameter.value, default)? })
         });
         databases.next().unwrap_or(Self::Unknown)
+    }
+
+    pub(crate) fn of_run(facts: &Facts<'a>) -> Self {
+        Self::of(&facts.run.plan, facts.tally.record().and_then(|record| record.target.as_deref()))
     }
 
     /// Advice to observe its process.
@@ -145,7 +151,7 @@ mod tests {
 
     #[test]
     fn advice_names_what_the_load_goes_to() {
-        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process(&AdviceTerms::TestFile);
+        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls), None).observe_process(&AdviceTerms::TestFile);
         let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
         for (target, urls, expected) in [
             (Some("http://h:9000/x"), &[][..], at(9000)),
@@ -157,17 +163,17 @@ mod tests {
             assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
         let of_k6 = TestPlan { named_target: Some("http://h:9000".to_owned()), ..plan(None, &[]) };
-        assert!(LoadTarget::of(&of_k6).observe_process(&AdviceTerms::TestFile).contains(&at(9000)));
+        assert!(LoadTarget::of(&of_k6, None).observe_process(&AdviceTerms::TestFile).contains(&at(9000)));
         let mut of_database = plan(None, &["mysql://a@h"]);
-        let database = LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile);
+        let database = LoadTarget::of(&of_database, None).observe_database(&of_database, &AdviceTerms::TestFile);
         assert_eq!(
             database.as_deref(),
             Some("Observe the database itself: `observe: [observe.mysql(…)]`, with the URL of the parameter `p0`.")
         );
         of_database.observers.push(serde_json::json!({ "kind": "mysql" }));
-        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database, &AdviceTerms::TestFile), None);
+        assert_eq!(LoadTarget::of(&of_database, None).observe_database(&of_database, &AdviceTerms::TestFile), None);
         let of_service = plan(Some("http://h"), &["mysql://a@h"]);
-        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service, &AdviceTerms::TestFile), None);
+        assert_eq!(LoadTarget::of(&of_service, None).observe_database(&of_service, &AdviceTerms::TestFile), None);
     }
 
     #[test]

@@ -529,7 +529,7 @@ fn after_observations(observed: &[String], next: &str) -> String {
 /// The most informative missing observer, as code for the next run.
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let is_observed = |role| facts.signals.parts_with(role).next().is_some();
-    let target = LoadTarget::of(&facts.run.plan);
+    let target = LoadTarget::of_run(facts);
     let terms = facts.terms();
     if let Some(database) = target.observe_database(&facts.run.plan, &terms) {
         return Some(database);

@@ -10,6 +10,7 @@ use loadstone_run_directory::Run;
 
 use super::shortfall::{missing_rate, shortfall};
 use super::{UncertaintyTally, matters};
+use crate::load_source::LoadSource;
 use crate::load_time::LoadTime;
 use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selected, selects};
@@ -129,7 +130,7 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
         }
         most = most.max(value - least);
     }
-    (most > 0.0).then(|| format!("the generator may have added up to {}", loadstone_units::seconds(most)))
+    (most > 0.0).then(|| may_have_added(run, most))
 }
 
 fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<String> {
@@ -147,7 +148,11 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
     let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
     let uncertainty = value - uncertainties.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
     let is_open = matters(value, uncertainty) && threshold.bound.holds(value - uncertainty);
-    is_open.then(|| format!("the generator may have added up to {}", loadstone_units::seconds(uncertainty)))
+    is_open.then(|| may_have_added(run, uncertainty))
+}
+
+fn may_have_added(run: &Run, seconds: f64) -> String {
+    format!("{} may have added up to {}", LoadSource::of(&run.plan).short_name(), loadstone_units::seconds(seconds))
 }
 
 /// The windows, the worst one first: first and last second (exclusive).
@@ -185,7 +190,8 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
     let is_open = late > 0 && threshold.bound.holds(least);
     is_open.then(|| {
         let timed_out = loadstone_units::counted(late, "timed-out request");
-        format!("the target may have answered up to {timed_out} in time, which the generator read late")
+        let source = LoadSource::of(&run.plan);
+        format!("the target may have answered up to {timed_out} in time, which {} read late", source.short_name())
     })
 }
 

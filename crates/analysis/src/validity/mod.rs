@@ -28,6 +28,7 @@ mod unsendable;
 mod users;
 mod worker_busy;
 
+use crate::load_source::LoadSource;
 use crate::{Grade, Validity, ValidityCheck};
 pub(crate) use check::{CheckInput, RunStage};
 pub(crate) use connecting::accepts_late;
@@ -101,6 +102,8 @@ pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
     let mut checks: Vec<ValidityCheck> = table.iter().map(|(_, check)| check(input)).collect();
     // Last, since most runs have no agents.
     checks.extend(agents::check(input));
+    let source = LoadSource::of(input.plan);
+    checks.iter_mut().for_each(|check| check.title = source.in_place_of_generator(&check.title));
     let grade = checks.iter().filter_map(|check| check.grade).max().unwrap_or(Grade::Valid);
     Validity { grade, checks }
 }

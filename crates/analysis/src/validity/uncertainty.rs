@@ -8,6 +8,7 @@ use loadstone_plan::{LoadProfile, Metric};
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use super::{read_lag, recorded, run_queue, schedule_lag, stalls, throttling, worker_busy};
+use crate::load_source::LoadSource;
 use crate::thresholds::samples::is_time;
 use crate::uncertainty::{JudgedPercentile, UNUSABLE_SHARE_MIN};
 use crate::{Grade, ThresholdResult, ThresholdState, ValidityCheck};
@@ -57,13 +58,14 @@ fn by_thresholds(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     let on_times = input.thresholds.iter().filter(decidable).any(|result| is_of_times(&result.threshold.metric));
     match input.undecided {
         [] if on_times => {
-            Some((Grade::Valid, "every threshold has the same result without the time that the generator may have added".to_owned()))
+            Some((Grade::Valid, format!("every threshold has the same result without the time that {} may have added", who(input))))
         }
         [] => None,
         [first, others @ ..] => {
             let others = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
             let grade = if input.undecided.len() == judged { Grade::Invalid } else { Grade::Suspect };
-            Some((grade, format!("`{first}`{others} cannot be decided: its bound lies within the time that the generator may have added")))
+            let who = who(input);
+            Some((grade, format!("`{first}`{others} cannot be decided: its bound lies within the time that {who} may have added")))
         }
     }
 }
@@ -115,8 +117,8 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String, Option<f64>)
 }
 
 /// What may have added time.
-fn who(input: &CheckInput<'_>) -> &'static str {
-    if recorded::proxy::is_record(input) { "the proxy" } else { "the generator" }
+fn who(input: &CheckInput<'_>) -> String {
+    LoadSource::of(input.plan).short_name().to_owned()
 }
 
 fn closed_at_limit(input: &CheckInput<'_>) -> bool {

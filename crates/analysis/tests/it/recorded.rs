@@ -334,3 +334,28 @@ fn what_the_record_lacks_is_stated_and_no_rule_concludes_from_it() {
     let found = summary.verdict.findings.findings;
     assert!(found.is_empty(), "{found:?}");
 }
+
+/// Two scenarios have a request of the same name, and only one of them becomes slow: findings, changes and evidence name its scenario, and the summary keeps
+/// the names of the test.
+#[test]
+fn a_request_is_named_with_its_scenario_where_another_one_has_its_name() {
+    let leaf = |scenario: u32| Load::Run(ScenarioRun::new(ScenarioId(scenario), LoadProfile::Recorded { model: LoadModel::Arrivals }));
+    let plan = TestPlan {
+        recorded: recorded(LoadModel::Arrivals, false).recorded,
+        ..TestPlan::new("two", ["buy", "browse"].map(str::to_owned), Load::Parallel(vec![leaf(0), leaf(1)]))
+    };
+    let second = |number: u32| {
+        let slower = if number < 30 { 10 * MS } else { 200 * MS };
+        let slice = Slice::new(number).requests_of("buy", "List", 100, 10 * MS).requests_of("browse", "List", 100, slower);
+        let mut slice = slice.requests_of("browse", "Item", 100, 10 * MS).done();
+        let leaf = |leaf: u32, started| LeafSlice { leaf, started, ended: started, arrivals_due: started, ..LeafSlice::default() };
+        slice.leaves = vec![leaf(0, 100), leaf(1, 200)];
+        slice
+    };
+    let summary = conclude(&run_of(plan, (0..60).map(second).collect()));
+    let found = &summary.verdict.findings.findings[0];
+    assert!(found.claim.contains("\"List (browse)\"") && !found.claim.contains("List (buy)"), "{}", found.claim);
+    assert!(found.evidence.iter().all(|evidence| !evidence.requests.iter().any(|name| name == "List")), "{found:#?}");
+    let names: Vec<&str> = summary.requests.iter().map(|row| &*row.key.name).collect();
+    assert_eq!(names, ["Item", "List", "List"]);
+}

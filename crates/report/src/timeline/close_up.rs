@@ -1,6 +1,6 @@
 //! A long run second by second, as far as its seconds were stored: the data of a page that is zoomed in.
 
-use loadstone_analysis::Summary;
+use loadstone_analysis::{LoadSource, Summary};
 use loadstone_metrics::{SignalPoint, Snapshot};
 use loadstone_run_directory::{KeptSecond, Run, SignalSeries, Stretch};
 
@@ -30,7 +30,7 @@ struct CloseSeconds<'a> {
 /// Includes the signals that the summary shows.
 pub(crate) fn of(run: &Run, summary: &Summary, open: &[bool]) -> Vec<CloseUp> {
     let shown: Vec<&str> = summary.signals.iter().map(|row| row.name.as_str()).collect();
-    ends(stretches(run)).iter().map(|stretch| stretch.close_up(&shown, open)).collect()
+    ends(stretches(run)).iter().map(|stretch| stretch.close_up(&shown, open, &summary.source)).collect()
 }
 
 fn stretches<'a>(run: &'a Run) -> Vec<CloseSeconds<'a>> {
@@ -78,7 +78,7 @@ impl CloseSecond<'_> {
 }
 
 impl CloseSeconds<'_> {
-    fn close_up(&self, shown: &[&str], open: &[bool]) -> CloseUp {
+    fn close_up(&self, shown: &[&str], open: &[bool], source: &LoadSource) -> CloseUp {
         let axis = Axis::of_seconds(open.to_vec(), self.seconds.iter().map(|second| second.step(open)).collect());
         let from_seconds = self.seconds.first().map_or(0, |second| second.number());
         let from_ns = u64::from(from_seconds) * 1_000_000_000;
@@ -89,7 +89,7 @@ impl CloseSeconds<'_> {
                 tracks.push(&series.signal, &SignalPoint { at: point.at - from_ns, ..*point });
             }
         }
-        let mut panels = panels::build(&axis);
+        let mut panels = panels::build(&axis, source);
         panels.iter_mut().flat_map(|panel| &mut panel.columns).for_each(shorten);
         panels.extend(tracks.bands(&axis).into_iter().flat_map(|band| band.panels));
         CloseUp { from_seconds, panels }

@@ -2,7 +2,7 @@
 //!
 //! Requests that a sentence names together are merged before a percentile or a rate is read.
 
-use loadstone_analysis::{Evidence, Finding};
+use loadstone_analysis::{Evidence, Finding, RequestNames};
 use loadstone_metrics::{Histogram, Outcome};
 
 use super::bins;
@@ -30,11 +30,12 @@ pub(crate) fn of(lines: &RequestLines, findings: &[Finding]) -> Vec<Vec<Evidence
 
 /// Adds the parts of a request's time that its evidence names. The charts of requests have them only once all traces are read.
 pub(crate) fn add_spans(view: &mut ReportView) {
+    let names = RequestNames::of(view.summary.requests.iter().map(|row| &row.key));
     let findings = &view.summary.verdict.findings.findings;
     for (finding, charts) in findings.iter().zip(&mut view.evidence_charts) {
         for (evidence, drawn) in finding.evidence.iter().zip(charts) {
             let [name] = evidence.requests.as_slice() else { continue };
-            let row = view.summary.requests.iter().position(|row| *row.key.name == **name);
+            let row = view.summary.requests.iter().position(|row| *names.shown(&row.key) == **name);
             let Some(of_request) = row.and_then(|row| view.request_charts.get(row)) else { continue };
             let Some(spans) = of_request.panels.iter().find(|panel| panel.id == "spans") else { continue };
             let columns: Vec<ChartColumn> = spans.columns.iter().filter(|column| evidence.series.contains(&column.id)).cloned().collect();
@@ -85,7 +86,8 @@ struct OwnSeries<'a> {
 impl<'a> OwnSeries<'a> {
     fn of(lines: &'a RequestLines, evidence: &'a Evidence) -> Self {
         let mut steps = vec![RequestStep::default(); lines.covered_ns.len()];
-        for (_, line) in lines.series.iter().filter(|(key, _)| evidence.requests.iter().any(|name| *name == *key.name)) {
+        let names = RequestNames::of(lines.series.keys());
+        for (_, line) in lines.series.iter().filter(|(key, _)| evidence.requests.iter().any(|name| *name == *names.shown(key))) {
             steps.iter_mut().zip(line).for_each(|(mine, theirs)| mine.merge(theirs));
         }
         Self { steps, covered_ns: &lines.covered_ns, step_seconds: lines.step_seconds, drawn: &evidence.series }

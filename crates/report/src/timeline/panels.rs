@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+use loadstone_analysis::LoadSource;
 use loadstone_metrics::{Histogram, Outcome};
 
 use super::axis::Axis;
@@ -18,10 +19,11 @@ const WORKER_LINES_MAX: usize = 16;
 const FAILURE_LINES_MAX: usize = 7;
 
 /// All panels, top to bottom. A panel without values is left out.
-pub(crate) fn build(axis: &Axis) -> Vec<Panel> {
-    let mut panels = vec![rate(axis), response(axis), users(axis), in_flight(axis), failures(axis), phases(axis), bytes(axis)];
+/// `source`: what may have delayed the requests.
+pub(crate) fn build(axis: &Axis, source: &LoadSource) -> Vec<Panel> {
+    let mut panels = vec![rate(axis), response(axis), users(axis), in_flight(axis), failures(axis), phases(axis, source), bytes(axis)];
     panels.extend(flows(axis));
-    panels.extend([generator(axis), generator_lag(axis)]);
+    panels.extend([generator(axis, source), generator_lag(axis, source)]);
     panels.retain(|panel| panel.columns.iter().any(|column| column.values.iter().any(Option::is_some)));
     panels
 }
@@ -135,9 +137,9 @@ pub(super) const PHASES: [(&str, &str); 6] = [
 ];
 
 /// Seconds per request, so that the stack adds up to the mean response time. A phase that only half of the requests had counts half.
-fn phases(axis: &Axis) -> Panel {
+fn phases(axis: &Axis, source: &LoadSource) -> Panel {
     let per_request = |step: &TimelineStep, ns: u128| (!step.response.is_empty()).then(|| ns as f64 / 1e9 / step.response.count() as f64);
-    let mut columns = vec![over(axis, "phases/lag", "schedule lag", |step| per_request(step, step.lag.sum()))];
+    let mut columns = vec![over(axis, "phases/lag", &source.lag, |step| per_request(step, step.lag.sum()))];
     for (index, (id, label)) in PHASES.iter().enumerate() {
         columns.push(over(axis, &format!("phases/{id}"), label, |step| per_request(step, step.phase_ns[index])));
     }
@@ -214,7 +216,7 @@ fn busy(worker: &WorkerTime) -> Option<f64> {
     (worker.wall_ns > 0).then(|| worker.busy_ns as f64 / worker.wall_ns as f64)
 }
 
-fn generator(axis: &Axis) -> Panel {
+fn generator(axis: &Axis, source: &LoadSource) -> Panel {
     let workers = axis.steps().iter().map(|step| step.workers.len()).max().unwrap_or(0);
     let mut columns = Vec::new();
     if workers <= WORKER_LINES_MAX {
@@ -245,16 +247,16 @@ fn generator(axis: &Axis) -> Panel {
             columns.pop();
         }
     }
-    panel("generator", "Load generator", "share", columns)
+    panel("generator", &source.in_place_of_generator("Load generator"), "share", columns)
 }
 
-fn generator_lag(axis: &Axis) -> Panel {
+fn generator_lag(axis: &Axis, source: &LoadSource) -> Panel {
     let columns = vec![
-        over(axis, "generator_lag/p99", "schedule lag p99", |step| step.digest().lag.p99()),
-        over(axis, "generator_lag/max", "schedule lag max", |step| step.digest().lag.max),
+        over(axis, "generator_lag/p99", &format!("{} p99", source.lag), |step| step.digest().lag.p99()),
+        over(axis, "generator_lag/max", &format!("{} max", source.lag), |step| step.digest().lag.max),
         over(axis, "generator_lag/timer_p99", "timer lag p99", |step| step.digest().timer_lag.p99()),
         over(axis, "generator_lag/read_max", "longest unread response", |step| step.digest().read_lag.max),
         over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
     ];
-    panel("generator_lag", "Generator delays", "s", columns)
+    panel("generator_lag", &source.in_place_of_generator("Generator delays"), "s", columns)
 }

@@ -32,6 +32,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
 
 #[derive(Default)]
 struct K6Reader {
+    has_target: bool,
     pending: Option<PendingRequest>,
 }
 
@@ -79,6 +80,7 @@ struct K6Tags<'a> {
     expected_response: Cow<'a, str>,
     scenario: Cow<'a, str>,
     service: Cow<'a, str>,
+    url: Cow<'a, str>,
     /// Those of the user, in k6's order: sorted by name.
     others: Vec<EntryTag<'a>>,
 }
@@ -116,8 +118,9 @@ impl<'de> Visitor<'de> for TagsVisitor {
                 "expected_response" => tags.expected_response = value,
                 "scenario" => tags.scenario = value,
                 "service" => tags.service = value,
+                "url" => tags.url = value,
                 // Of k6, and not needed: most of them differ with each request.
-                "url" | "proto" | "subproto" | "tls_version" | "ip" | "iter" | "vu" | "ocsp_status" | "rpc_type" => {}
+                "proto" | "subproto" | "tls_version" | "ip" | "iter" | "vu" | "ocsp_status" | "rpc_type" => {}
                 _ => tags.others.push((name, value)),
             }
         }
@@ -196,6 +199,11 @@ impl K6Reader {
         let (scenario, group) = (tags.scenario(), group(&tags.group));
         let timed = |name| Timed { scenario, tags: &tags.others, ..Timed::new(name, at, milliseconds(*value)) };
         match line.metric {
+            "http_reqs" if !self.has_target && !tags.url.is_empty() => {
+                self.has_target = true;
+                take(&Entry::Target { url: &tags.url });
+                self.pending = Some(PendingRequest::new((*time).to_owned(), at, tags));
+            }
             "http_reqs" => self.pending = Some(PendingRequest::new((*time).to_owned(), at, tags)),
             "grpc_req_duration" => {
                 let name =

@@ -22,7 +22,7 @@ pub(super) const FORMAT: RecordFormat = RecordFormat {
     comes_at_end: false,
     parts: RecordParts::Lines,
     lacks: &["connection phases", "users", "requests in flight when vegeta was killed"],
-    make: |choices| Ok(Box::new(VegetaReader { rate: choices.rate, first_due: None })),
+    make: |choices| Ok(Box::new(VegetaReader { rate: choices.rate, first_due: None, has_target: false })),
 };
 
 struct VegetaReader {
@@ -30,6 +30,7 @@ struct VegetaReader {
     rate: Option<f64>,
     /// When the request with the number 0 was due at the latest: no request is sent early. Nanoseconds since 1970.
     first_due: Option<u64>,
+    has_target: bool,
 }
 
 impl VegetaReader {
@@ -61,6 +62,9 @@ impl RecordReader for VegetaReader {
             (status, false) if outcome_of(status) == Outcome::Passed => Outcome::Expect,
             (status, false) => outcome_of(status),
         };
+        if !std::mem::replace(&mut self.has_target, true) {
+            take(&Entry::Target { url: text(10) });
+        }
         take(&Entry::Request(Timed {
             outcome,
             status,

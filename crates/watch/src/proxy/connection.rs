@@ -1,6 +1,7 @@
 //! One connection of a client, and its own connection to the target: the target sees as many as without the proxy, and their ends.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,8 +17,8 @@ use super::exchange::ProxiedExchange;
 use super::forward::{self, Inlet};
 use super::framing::{MessageFraming, MessageHead, MessageKind};
 use super::record::{ProxiedRequest, ProxyRecord};
-use super::stamped::{ReadWait, StampedTcp};
-use super::target::{CONNECT_WITHIN, ConnectFailure, ProxyDestination, ProxyStream};
+use super::stamped::StampedTcp;
+use super::target::{CONNECT_WITHIN, ConnectFailure, ProxyDestination, ProxySide, ProxyStream};
 
 /// Time for the request of a client that cannot be forwarded.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
@@ -57,7 +58,7 @@ impl ServingProxy {
     pub(super) async fn serve(&self, stream: TcpStream) {
         let _open = OpenConnection::new(&self.open);
         let accepted_at = self.zero.now();
-        let (stream, wait) = StampedTcp::new(stream);
+        let (stream, socket) = StampedTcp::new(stream);
         let client: Box<dyn ProxyStream> = match &self.acceptor {
             None => Box::new(stream),
             Some(acceptor) => match tokio::time::timeout(CONNECT_WITHIN, acceptor.accept(stream)).await {
@@ -67,9 +68,9 @@ impl ServingProxy {
             },
         };
         match self.destination.connect().await {
-            Ok((target, target_wait)) => self.converse((client, wait), (target, target_wait), accepted_at).await,
+            Ok(target) => self.converse((client, socket), target, accepted_at).await,
             Err(failure) => {
-                let answer = tokio::time::timeout(REQUEST_WITHIN, self.refuse((client, wait), failure, accepted_at));
+                let answer = tokio::time::timeout(REQUEST_WITHIN, self.refuse((client, socket), failure, accepted_at));
                 let _ = answer.await;
             }
         }
@@ -83,12 +84,14 @@ impl ServingProxy {
         }
     }
 
-    async fn converse(&self, client: (Box<dyn ProxyStream>, ReadWait), target: (Box<dyn ProxyStream>, ReadWait), accepted_at: Nanos) {
-        let exchange = ProxiedExchange::new(self.records.clone(), self.zero.now());
-        exchange.is_opaque.set(self.is_opaque);
+    async fn converse(&self, client: ProxySide, target: ProxySide, accepted_at: Nanos) {
+        let exchange = ProxiedExchange::new(self.records.clone(), self.zero, Some(Rc::clone(&client.1)));
+        if self.is_opaque {
+            exchange.passes_all();
+        }
         let ((client_in, mut client_out), (target_in, mut target_out)) = (split(client.0), split(target.0));
-        let mut from_client = Inlet::new(client_in, client.1, self.zero);
-        let mut from_target = Inlet::new(target_in, target.1, self.zero);
+        let mut from_client = Inlet::new(client_in, Some(client.1), self.zero);
+        let mut from_target = Inlet::new(target_in, Some(target.1), self.zero);
         let ended = tokio::try_join!(
             forward::requests(&mut from_client, &mut target_out, &exchange, self.authority.as_deref()),
             forward::responses(&mut from_target, &mut client_out, &exchange),
@@ -130,7 +133,7 @@ impl ServingProxy {
     }
 
     /// Records the request that cannot be forwarded, and answers as a gateway does.
-    async fn refuse(&self, (client, wait): (Box<dyn ProxyStream>, ReadWait), failure: ConnectFailure, accepted_at: Nanos) {
+    async fn refuse(&self, (client, socket): ProxySide, failure: ConnectFailure, accepted_at: Nanos) {
         let ConnectFailure { outcome, message } = failure;
         let failed = |name: String, sent_at: Nanos, bytes_sent: u64| ProxiedRequest {
             name,
@@ -142,7 +145,7 @@ impl ServingProxy {
             let _ = self.records.send(ProxyRecord::Request(Box::new(failed("connection".to_owned(), accepted_at, 0)))).await;
             return client.resets_at_end();
         }
-        let mut inlet = Inlet::new(client, wait, self.zero);
+        let mut inlet = Inlet::new(client, Some(socket), self.zero);
         let mut sent_at = None;
         loop {
             let Ok(Some(arrived_at)) = inlet.read().await else { return };

@@ -2,12 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
+use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Outcome, Phases};
 use tokio::sync::{Notify, mpsc};
 
-use super::framing::FramedMethod;
+use super::framing::{FramedMethod, SwitchedProtocol};
 use super::record::{ProxiedRequest, ProxyDelay, ProxyRecord};
+use super::stamped::StampedSocket;
 use crate::entry::outcome_of;
 
 /// Requests of a connection that are sent on before the first of them is answered. Further ones wait.
@@ -34,26 +37,62 @@ pub(super) struct ProxiedExchange {
     pending: RefCell<VecDeque<AwaitedRequest>>,
     /// The number of the first pending request of the connection.
     first: Cell<u64>,
-    /// The bytes of both directions are another protocol, or not understood.
-    pub(super) is_opaque: Cell<bool>,
+    /// The client's bytes are another protocol, or not understood. The requests before have responses.
+    pub(super) passes_requests: Cell<bool>,
+    /// So are those of the target.
+    pub(super) passes_responses: Cell<bool>,
+    /// The protocol of both directions from now on, until it is reported.
+    pub(super) switched_to: Cell<Option<SwitchedProtocol>>,
+    /// When the client ended its side. It may have closed the connection, or wait for responses.
+    pub(super) client_ended_at: Cell<Option<Nanos>>,
     /// When the connection to the target was open.
     pub(super) connected_at: Nanos,
     /// Time to open it, which the first request may have waited for. Nanoseconds.
     connect_ns: Cell<u64>,
     has_room: Notify,
     records: mpsc::Sender<ProxyRecord>,
+    zero: Monotonic,
+    /// The client's. `None`: it has none.
+    client: Option<Rc<StampedSocket>>,
 }
 
 impl ProxiedExchange {
-    pub(super) fn new(records: mpsc::Sender<ProxyRecord>, connected_at: Nanos) -> Self {
+    /// A connection whose target is reached now.
+    pub(super) fn new(records: mpsc::Sender<ProxyRecord>, zero: Monotonic, client: Option<Rc<StampedSocket>>) -> Self {
         Self {
             pending: RefCell::default(),
             first: Cell::new(0),
-            is_opaque: Cell::new(false),
-            connected_at,
+            passes_requests: Cell::new(false),
+            passes_responses: Cell::new(false),
+            switched_to: Cell::new(None),
+            client_ended_at: Cell::new(None),
+            connected_at: zero.now(),
             connect_ns: Cell::new(0),
             has_room: Notify::new(),
             records,
+            zero,
+            client,
+        }
+    }
+
+    /// Neither direction is read any more.
+    pub(super) fn passes_all(&self) {
+        self.passes_requests.set(true);
+        self.passes_responses.set(true);
+    }
+
+    /// Waits until no request waits for its response.
+    pub(super) async fn all_answered(&self) {
+        while !self.pending.borrow().is_empty() {
+            self.has_room.notified().await;
+        }
+    }
+
+    /// Whether the client takes what was sent to it. While it sends itself, it does.
+    pub(super) async fn is_delivered(&self) -> bool {
+        match &self.client {
+            Some(client) if self.client_ended_at.get().is_some() => client.is_delivered().await,
+            _ => true,
         }
     }
 
@@ -125,18 +164,18 @@ impl ProxiedExchange {
         self.record(ProxiedRequest { delay, ..self.ended(request, ended_at, outcome) }).await;
     }
 
-    /// The client ended the connection: the requests so far have no response that it read.
-    pub(super) async fn abort(&self, now: Nanos) {
-        self.abort_with(Vec::new(), now).await;
-    }
-
-    /// The same, with requests whose responses could not be sent on.
-    pub(super) async fn abort_with(&self, answered: Vec<AwaitedRequest>, now: Nanos) {
+    /// The client gave up the requests without a response, and those whose responses it did not take.
+    pub(super) async fn abort(&self, answered: Vec<AwaitedRequest>) {
         let pending: Vec<AwaitedRequest> = std::iter::from_fn(|| self.take_answered()).collect();
         for request in answered.into_iter().chain(pending) {
-            let message = "the client closed the connection before the response was complete".to_owned();
-            self.record(ProxiedRequest { message, is_aborted: true, ..self.ended(request, now, Outcome::Timeout) }).await;
+            self.record(self.aborted(request)).await;
         }
+    }
+
+    fn aborted(&self, request: AwaitedRequest) -> ProxiedRequest {
+        let at = self.client_ended_at.get().unwrap_or_else(|| self.zero.now());
+        let message = "the client closed the connection before the response was complete".to_owned();
+        ProxiedRequest { message, is_aborted: true, ..self.ended(request, at, Outcome::Timeout) }
     }
 
     /// The target ended the connection, or sent something that is no response.
@@ -148,7 +187,6 @@ impl ProxiedExchange {
 
     /// What follows is passed on without a record.
     pub(super) async fn not_recorded(&self, why: String) {
-        self.is_opaque.set(true);
         let _ = self.records.send(ProxyRecord::NotRecorded(why)).await;
     }
 
@@ -171,6 +209,16 @@ impl ProxiedExchange {
             delay: None,
             is_aborted: false,
             name: request.name,
+        }
+    }
+}
+
+/// The end of the run cuts off the requests that have no response.
+impl Drop for ProxiedExchange {
+    fn drop(&mut self) {
+        while let Some(request) = self.take_answered() {
+            // Without room, more requests wait for their reader than a second can have.
+            let _ = self.records.try_send(ProxyRecord::Request(Box::new(self.aborted(request))));
         }
     }
 }

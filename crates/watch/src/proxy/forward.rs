@@ -1,24 +1,37 @@
 //! Forwards the bytes of one connection, one loop for each direction, and records the requests that they contain.
 //!
-//! A direction reads again only after it has sent on what it read, so a slow reader holds up the writer, and memory is bounded.
+//! A direction reads again only after it has sent on what it read, so a slow reader holds up the writer, and memory is bounded: an idle connection has no
+//! buffer, and any other one has a piece and a head for each direction. All bytes are sent on, also those that are no complete message at the end.
 
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Outcome};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::exchange::{AwaitedRequest, ProxiedExchange};
-use super::framing::{MessageFraming, MessageHead, MessageKind, NotHttp};
-use super::stamped::ReadWait;
+use super::framing::{MessageFraming, MessageHead, MessageKind, NotHttp, SwitchedProtocol};
+use super::stamped::StampedSocket;
 
 /// Size of one read. A buffer holds one read and a head that is not complete. Bytes.
-const PIECE: usize = 16 << 10;
+const PIECE_BYTES: usize = 16 << 10;
+/// A client that has ended its side may still read. It has given up the requests that get no response within this time. Less than the seconds that a
+/// watch holds open, so that such a request counts in the second in which the client ended.
+const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 /// A wait in the kernel exceeds that of the read by no more than this, unless the wall clock was set or the direction was held up. Nanoseconds.
 const WAIT_NS_MAX: Nanos = 100_000_000;
+
+thread_local! {
+    /// Where all connections of the thread read.
+    static PIECE: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE_BYTES]);
+}
 
 /// One side of the connection failed: the other one is to see that, too.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +40,8 @@ pub(super) struct Broken;
 /// Where a direction reads.
 pub(super) struct Inlet<R> {
     from: R,
-    wait: ReadWait,
+    /// `None`: there is no socket, so that nothing is known about waits.
+    socket: Option<Rc<StampedSocket>>,
     zero: Monotonic,
     buffer: BytesMut,
     /// Since when its receiver does not hold up this direction.
@@ -36,21 +50,29 @@ pub(super) struct Inlet<R> {
 }
 
 impl<R: AsyncRead + Unpin> Inlet<R> {
-    pub(super) fn new(from: R, wait: ReadWait, zero: Monotonic) -> Self {
-        Self { from, wait, zero, buffer: BytesMut::new(), free_since: zero.now(), bytes: 0 }
+    pub(super) fn new(from: R, socket: Option<Rc<StampedSocket>>, zero: Monotonic) -> Self {
+        Self { from, socket, zero, buffer: BytesMut::new(), free_since: zero.now(), bytes: 0 }
     }
 
     /// Adds bytes to the buffer. Returns when the last of them arrived at this machine. `None`: the sender has ended.
     pub(super) async fn read(&mut self) -> io::Result<Option<Nanos>> {
         let asked_at = self.zero.now();
-        self.buffer.reserve(PIECE);
-        let count = self.from.read_buf(&mut self.buffer).await?;
+        let (from, buffer) = (&mut self.from, &mut self.buffer);
+        let read = std::future::poll_fn(|context| {
+            PIECE.with_borrow_mut(|piece| {
+                let mut piece = ReadBuf::new(piece);
+                ready!(Pin::new(&mut *from).poll_read(context, &mut piece))?;
+                buffer.extend_from_slice(piece.filled());
+                Poll::Ready(io::Result::Ok(piece.filled().len()))
+            })
+        });
+        let count = read.await?;
         if count == 0 {
             return Ok(None);
         }
         self.bytes += count as u64;
         let now = self.zero.now();
-        let wait = self.wait.take().filter(|wait| *wait <= now - asked_at + WAIT_NS_MAX);
+        let wait = self.socket.as_ref().and_then(|socket| socket.take_wait()).filter(|wait| *wait <= now - asked_at + WAIT_NS_MAX);
         Ok(Some(now.saturating_sub(wait.unwrap_or(0))))
     }
 
@@ -119,18 +141,24 @@ pub(super) async fn requests(
         let arrived_at = match inlet.read().await {
             Ok(Some(arrived_at)) => arrived_at,
             Ok(None) => {
-                exchange.abort(zero.now()).await;
+                exchange.client_ended_at.set(Some(zero.now()));
+                // A head that is not complete. If the target takes it no more, there is nothing to do.
+                let _ = send(to, &inlet.buffer, zero).await;
                 let _ = to.shutdown().await;
+                if tokio::time::timeout(ABANDONED_AFTER, exchange.all_answered()).await.is_err() {
+                    exchange.abort(Vec::new()).await;
+                }
                 return Ok(());
             }
             Err(_) => {
-                exchange.abort(zero.now()).await;
+                exchange.abort(Vec::new()).await;
                 return Err(Broken);
             }
         };
         let piece = match parser.parse(&inlet.buffer, arrived_at, exchange) {
             Ok(piece) => piece,
             Err(NotHttp(why)) => {
+                exchange.passes_requests.set(true);
                 exchange.not_recorded(format!("a client sends {why}")).await;
                 RequestPiece { bytes: inlet.buffer.len(), ..RequestPiece::default() }
             }
@@ -150,6 +178,9 @@ pub(super) async fn requests(
 impl<R> Inlet<R> {
     fn sent_on(&mut self, bytes: usize, sent: Sent) {
         self.buffer.advance(bytes);
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
         if sent.held_at.is_some() {
             self.free_since = sent.at;
         }
@@ -168,7 +199,7 @@ struct RequestParser {
 impl RequestParser {
     fn parse(&mut self, buffer: &[u8], arrived_at: Nanos, exchange: &ProxiedExchange) -> Result<RequestPiece, NotHttp> {
         let mut piece = RequestPiece::default();
-        if exchange.is_opaque.get() {
+        if exchange.passes_requests.get() {
             piece.bytes = buffer.len();
             return Ok(piece);
         }
@@ -217,9 +248,17 @@ pub(super) async fn responses(
             Ok(None) => {
                 if let Some(request) = exchange.answered().filter(|_| framing.ends_with_connection()).and_then(|_| exchange.take_answered())
                 {
-                    exchange.complete(request, zero.now(), last_delay_ns).await;
+                    match exchange.is_delivered().await {
+                        true => exchange.complete(request, zero.now(), last_delay_ns).await,
+                        false => exchange.abort(vec![request]).await,
+                    }
+                }
+                if exchange.client_ended_at.get().is_some() {
+                    // Servers close a connection whose client has ended it.
+                    exchange.abort(Vec::new()).await;
                 }
                 exchange.fail(zero.now(), Outcome::Reset, "the target closed the connection before the response was complete").await;
+                let _ = send(to, &inlet.buffer, zero).await;
                 let _ = to.shutdown().await;
                 return Ok(());
             }
@@ -233,19 +272,36 @@ pub(super) async fn responses(
             Ok(bytes) => bytes,
             Err(NotHttp(why)) => {
                 exchange.fail(zero.now(), Outcome::Protocol, &format!("the target sent {why}")).await;
+                exchange.passes_all();
                 exchange.not_recorded(format!("the target sends {why}")).await;
                 inlet.buffer.len()
             }
         };
-        let Ok(sent) = send(to, &inlet.buffer[..bytes], zero).await else {
-            exchange.abort_with(complete, zero.now()).await;
-            return Err(Broken);
+        let sent = send(to, &inlet.buffer[..bytes], zero).await.ok();
+        let sent = match sent {
+            Some(sent) if complete.is_empty() || exchange.is_delivered().await => sent,
+            _ => {
+                exchange.abort(complete).await;
+                return Err(Broken);
+            }
         };
         last_delay_ns = sent.delay_ns(arrived_at.max(inlet.free_since));
         for request in complete {
             exchange.complete(request, sent.at, last_delay_ns).await;
         }
         inlet.sent_on(bytes, sent);
+        if let Some(why) = exchange.switched_to.take().and_then(unrecorded) {
+            exchange.not_recorded(why.to_owned()).await;
+        }
+    }
+}
+
+/// Why what follows has no record. `None`: nobody expects one.
+fn unrecorded(protocol: SwitchedProtocol) -> Option<&'static str> {
+    match protocol {
+        SwitchedProtocol::WebSocket => None,
+        SwitchedProtocol::Http2 => Some("a connection switched to HTTP/2, which the proxy passes on without recording it"),
+        SwitchedProtocol::Other => Some("a connection switched to another protocol, which the proxy passes on without recording it"),
     }
 }
 
@@ -259,7 +315,7 @@ fn parse_responses(
 ) -> Result<usize, NotHttp> {
     let mut bytes = 0;
     // What nobody has asked for is no response: a server may announce that it closes an idle connection.
-    while let Some(method) = exchange.answered().filter(|_| !exchange.is_opaque.get()) {
+    while let Some(method) = exchange.answered().filter(|_| !exchange.passes_responses.get()) {
         let Some(part) = framing.next(&buffer[bytes..], MessageKind::Response(method))? else { return Ok(bytes) };
         bytes += part.bytes;
         exchange.change_answered(|request| {
@@ -268,8 +324,9 @@ fn parse_responses(
                 (request.status, request.answered_at) = (status, Some(arrived_at));
             }
         });
-        if let Some(MessageHead::Response { switches: true, .. }) = part.head {
-            exchange.is_opaque.set(true);
+        if let Some(MessageHead::Response { switches: Some(protocol), .. }) = part.head {
+            exchange.passes_all();
+            exchange.switched_to.set(Some(protocol));
         }
         if part.ends {
             complete.extend(exchange.take_answered());

@@ -2,12 +2,15 @@
 //!
 //! Read [`HttpProxy`] first, then `connection`, `forward` (the two directions of a connection) and `framing` (where messages begin and end). It forwards the
 //! bytes as they are, to one target, with one connection for each of the clients'. A request's time begins when its first byte arrived and ends when the last
-//! byte of its response was sent on; what the proxy itself adds is measured by the kernel's timestamps. Deliberately absent: HTTP/2, caching, retries.
+//! byte of its response was sent on; what the proxy itself adds is measured by the kernel's timestamps. Clients and target are not trusted: no bytes of
+//! theirs can make it hang, or hold more than a piece and a head for each direction of a connection. Deliberately absent: HTTP/2, caching, retries.
 
 mod connection;
 mod exchange;
 mod forward;
 mod framing;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 pub(crate) mod record;
 pub(crate) mod spec;
 mod stamped;
@@ -29,7 +32,7 @@ use std::time::Duration;
 use loadstone_metrics::clock::Monotonic;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -39,6 +42,8 @@ use record::{ProxyRecord, ProxyRecords, WAITING_MAX};
 use spec::{ProxyChoice, TargetScheme};
 use target::ProxyDestination;
 
+/// Clients that are served at a time. Further ones wait in the queue of the system.
+const CONNECTIONS_MAX: usize = 20_000;
 /// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -117,8 +122,9 @@ impl HttpProxy {
     }
 }
 
-impl Drop for HttpProxy {
-    fn drop(&mut self) {
+impl HttpProxy {
+    /// Ends all connections. Their last requests are recorded.
+    pub(crate) fn end(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -126,14 +132,31 @@ impl Drop for HttpProxy {
     }
 }
 
+impl Drop for HttpProxy {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// Accepts connections until it is dropped.
 async fn accept(listener: TcpListener, state: Rc<ServingProxy>) -> Infallible {
-    let mut has_failed = false;
+    let (mut has_failed, mut has_been_full) = (false, false);
+    let places = Rc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
+        if places.available_permits() == 0 && !std::mem::replace(&mut has_been_full, true) {
+            let why = format!("the proxy serves {CONNECTIONS_MAX} connections, and more clients waited");
+            let _ = state.records.try_send(ProxyRecord::NotRecorded(why));
+        }
+        // Nobody closes the semaphore.
+        let Ok(place) = places.acquire().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let state = Rc::clone(&state);
-                drop(tokio::task::spawn_local(async move { state.serve(stream).await }));
+                place.forget();
+                let (state, places) = (Rc::clone(&state), Rc::clone(&places));
+                drop(tokio::task::spawn_local(async move {
+                    state.serve(stream).await;
+                    places.add_permits(1);
+                }));
             }
             Err(problem) => {
                 if !std::mem::replace(&mut has_failed, true) {

@@ -166,6 +166,163 @@ fn a_request_that_the_client_gives_up_is_aborted() {
     assert!(request.is_aborted && request.outcome == Outcome::Timeout && request.delay.is_none(), "{request:?}");
 }
 
+/// A client that ends its side, as `nc -N` and HTTP/1.0 clients do, still reads.
+#[test]
+fn a_client_that_only_ends_its_side_gets_its_responses() {
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, &GET.repeat(2));
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "the end arrives before the responses");
+        stream.write_all(&OK.repeat(2)).unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(&GET.repeat(2)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(wait_for_end(client), OK.repeat(2));
+    for _ in 0..2 {
+        let request = proxied.request();
+        assert!(!request.is_aborted && request.outcome == Outcome::Passed && request.status == 200, "{request:?}");
+    }
+}
+
+/// The system learns of a closed connection only when it sends a response. The time of such a request ends when its client gave up.
+#[test]
+fn a_response_that_nobody_takes_belongs_to_an_aborted_request() {
+    let (ended, client_ended) = std::sync::mpsc::channel();
+    let mut proxied = Proxied::before(move |mut stream| {
+        assert_eq!(wait_for_end(stream.try_clone().unwrap()), GET);
+        ended.send(()).unwrap();
+        stream.write_all(OK).unwrap();
+        wait_for_end(stream);
+    });
+    let mut client = proxied.connect();
+    client.write_all(GET).unwrap();
+    drop(client);
+    client_ended.recv().unwrap();
+    let known_at = proxied.zero.now();
+    let request = proxied.request();
+    assert!(request.is_aborted && request.outcome == Outcome::Timeout && request.ended_at <= known_at, "{request:?}");
+}
+
+#[test]
+fn the_end_of_the_run_cuts_off_requests_in_flight() {
+    let (arrived, is_there) = std::sync::mpsc::channel();
+    let mut proxied = Proxied::before(move |mut stream| {
+        expect(&mut stream, GET);
+        arrived.send(()).unwrap();
+        wait_for_end(stream);
+    });
+    let mut client = proxied.connect();
+    client.write_all(GET).unwrap();
+    is_there.recv().unwrap();
+    proxied.proxy.end();
+    let request = proxied.request();
+    assert!(request.is_aborted && request.name == "GET /orders/{id}", "{request:?}");
+}
+
+#[test]
+fn a_client_waits_for_the_permission_to_send_its_body() {
+    const HEAD: &[u8] = b"PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, HEAD);
+        stream.write_all(CONTINUE).unwrap();
+        expect(&mut stream, b"body");
+        stream.write_all(OK).unwrap();
+        // Or refuses the next one.
+        expect(&mut stream, HEAD);
+        stream.write_all(b"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n").unwrap();
+        wait_for_end(stream);
+    });
+    let mut client = proxied.connect();
+    client.write_all(HEAD).unwrap();
+    expect(&mut client, CONTINUE);
+    client.write_all(b"body").unwrap();
+    expect(&mut client, OK);
+    client.write_all(HEAD).unwrap();
+    expect(&mut client, b"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n");
+    drop(client);
+    let (request, refused) = (proxied.request(), proxied.request());
+    assert_eq!(
+        (request.status, request.bytes_sent, request.bytes_received),
+        (200, HEAD.len() as u64 + 4, (CONTINUE.len() + OK.len()) as u64)
+    );
+    assert_eq!((refused.status, refused.outcome, refused.delay), (417, Outcome::Status, None));
+}
+
+#[test]
+fn trailers_pass_in_both_directions() {
+    const REQUEST: &[u8] =
+        b"POST /sum HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n3\r\nabc\r\n0\r\nSum: 1\r\nOther: 2\r\n\r\n";
+    const RESPONSE: &[u8] =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Grpc-Status\r\n\r\n2\r\nok\r\n0\r\nGrpc-Status: 0\r\n\r\n";
+    let mut proxied = Proxied::before(|mut stream| {
+        for _ in 0..2 {
+            expect(&mut stream, REQUEST);
+            stream.write_all(RESPONSE).unwrap();
+        }
+    });
+    let mut client = proxied.connect();
+    for _ in 0..2 {
+        // The trailers arrive apart from the last chunk.
+        let (body, trailers) = REQUEST.split_at(REQUEST.len() - 12);
+        client.write_all(body).unwrap();
+        client.write_all(trailers).unwrap();
+        expect(&mut client, RESPONSE);
+        let request = proxied.request();
+        assert_eq!((request.bytes_sent, request.bytes_received), (REQUEST.len() as u64, RESPONSE.len() as u64));
+    }
+}
+
+/// The server answers and closes before the client has sent all, as for a body that is too large.
+#[test]
+fn a_response_before_the_end_of_its_request_arrives() {
+    const REFUSED: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nhalf");
+        stream.write_all(REFUSED).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        wait_for_end(stream);
+    });
+    let mut client = proxied.connect();
+    client.write_all(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nhalf").unwrap();
+    expect(&mut client, REFUSED);
+    let request = proxied.request();
+    assert_eq!((request.status, request.outcome, request.delay), (413, Outcome::Status, None));
+    // What follows belongs to no request.
+    let _ = client.write_all(&[b'x'; 1000]);
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn requests_before_one_that_is_not_understood_keep_their_responses() {
+    let smuggled = b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /other HTTP/1.1\r\n\r\n";
+    let (all, responses) = ([GET, smuggled].concat(), [OK, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"].concat());
+    let (wanted, sent) = (all.clone(), responses.clone());
+    let mut proxied = Proxied::before(move |mut stream| {
+        expect(&mut stream, &wanted);
+        stream.write_all(&sent).unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(&all).unwrap();
+    assert_eq!(wait_for_end(client), responses);
+    assert!(matches!(proxied.record(), ProxyRecord::NotRecorded(why) if why.contains("Content-Length and Transfer-Encoding")));
+    let request = proxied.request();
+    assert_eq!((request.name.as_str(), request.status, request.outcome), ("GET /orders/{id}", 200, Outcome::Passed));
+}
+
+#[test]
+fn a_head_that_is_cut_off_reaches_the_other_side() {
+    let mut proxied = Proxied::before(|mut stream| {
+        assert_eq!(wait_for_end(stream.try_clone().unwrap()), [GET, b"GET /half HT"].concat());
+        stream.write_all(&[OK, b"HTTP/1.1 200 OK\r\nContent-Le"].concat()).unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(&[GET, b"GET /half HT"].concat()).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(wait_for_end(client), [OK, b"HTTP/1.1 200 OK\r\nContent-Le"].concat());
+    assert_eq!(proxied.request().status, 200);
+}
+
 #[test]
 fn a_target_that_fails_is_named_by_how_it_fails() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -34,6 +34,12 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let share = record.unreadable as f64 / lines.max(1) as f64;
     if record.unreadable > 0 {
         let shown = record.unreadable_line.as_deref().unwrap_or_default();
+        if super::proxy::is_record(input) {
+            let connections = loadstone_units::counted(record.unreadable, "connection");
+            let evidence = format!("the requests of {connections} are not in the record: {shown}{ended}");
+            let advice = "All numbers are without these requests. Let the tool use HTTP/1.1 on such connections, or follow its own record or an access log.";
+            return INFO.graded(grade_of(share, 0.0, 0.05), evidence, advice);
+        }
         let at = record.unreadable_at.as_ref().map_or(String::new(), |at| format!("{at}: "));
         let evidence = format!(
             "{} could not be read as {tool}'s record, such as {at}\"{shown}\"{rotated}{ended}",

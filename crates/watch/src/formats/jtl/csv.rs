@@ -13,6 +13,7 @@ pub(super) struct CsvResults {
     /// An entry whose quoted field continues.
     open: Vec<u8>,
     users: SampleSink,
+    has_target: bool,
 }
 
 /// The places of the columns. Without a header, the order of JMeter's defaults.
@@ -109,6 +110,10 @@ impl CsvResults {
             // A transaction controller is a sample without a URL and a type of data.
             is_transaction: columns.url.is_some() && text(columns.url) == "null" && text(columns.data_type).is_empty(),
         };
+        if !self.has_target && text(columns.url).contains("://") {
+            self.has_target = true;
+            take(&Entry::Target { url: text(columns.url) });
+        }
         self.users.pass_on(&sample, take);
         Ok(())
     }
