@@ -58,8 +58,8 @@ function counts(file) {
   return [...listed.sort(), ...checks(summary.root_group).sort()];
 }
 
-async function observed(tool, script, server) {
-  const args = ["run", script, "-e", `B=${server.url}`, "--quiet", "--summary-export", `${tool}.json`];
+async function observed(tool, script, server, more = []) {
+  const args = ["run", script, "-e", `B=${server.url}`, "--quiet", "--summary-export", `${tool}.json`, ...more];
   const ended =
     tool === "k6"
       ? await run(k6, [...args, "--log-format", "raw", "--no-usage-report"], {})
@@ -72,12 +72,12 @@ async function observed(tool, script, server) {
 const version = (await run(k6, ["version"], {})).output.trim().split(" (")[0];
 const server = await start();
 const results = [];
-for (const { member, top = "", code, file, async: isAsync, sorted } of CASES) {
+for (const { member, top = "", code, file, args, async: isAsync, sorted } of CASES) {
   if (only && !member.includes(only)) continue;
   const script = `${PRELUDE}${top}\nexport default ${isAsync ? "async " : ""}function (data) {\n${code}\n}\n`;
   writeFileSync(join(folder, "script.js"), script);
   for (const [name, text] of Object.entries(file ?? {})) writeFileSync(join(folder, name), text);
-  const [of_k6, of_loadstone] = [await observed("k6", "script.js", server), await observed("loadstone", "script.js", server)];
+  const [of_k6, of_loadstone] = [await observed("k6", "script.js", server, args), await observed("loadstone", "script.js", server, args)];
   if (sorted) for (const { seen } of [of_k6, of_loadstone]) seen.requests.sort();
   const aspects = Object.keys(of_k6.seen).filter((aspect) => JSON.stringify(of_k6.seen[aspect]) !== JSON.stringify(of_loadstone.seen[aspect]));
   const explained = EXPLAINED[member];

@@ -42,6 +42,12 @@ pub(crate) struct K6Args {
     /// A stage such as 30s:10; replaces the script's load. Can be repeated.
     #[arg(short = 's', long = "stage", value_name = "DURATION:TARGET")]
     stages: Vec<String>,
+    /// How names are looked up, such as ttl=5m,select=first,policy=preferIPv4; as the script's option `dns`.
+    #[arg(long, value_name = "SETTINGS")]
+    dns: Option<String>,
+    /// The tags that k6 adds to values, such as status,method,url; as the script's option `systemTags`.
+    #[arg(long, value_name = "TAGS")]
+    system_tags: Option<String>,
     /// Generate only this part of the load, such as 1/4:1/2 or 25%. The other parts run on other machines.
     #[arg(long, value_name = "FROM:TO")]
     execution_segment: Option<String>,
@@ -65,6 +71,8 @@ impl K6Args {
             (self.iterations.is_some(), "--iterations"),
             (self.k6_duration.is_some(), "--duration"),
             (!self.stages.is_empty(), "--stage"),
+            (self.dns.is_some(), "--dns"),
+            (self.system_tags.is_some(), "--system-tags"),
             (self.execution_segment.is_some(), "--execution-segment"),
             (self.execution_segment_sequence.is_some(), "--execution-segment-sequence"),
             (self.summary_export.is_some(), "--summary-export"),
@@ -94,8 +102,13 @@ impl K6Args {
         flags.extend(self.vus.map(|vus| ("vus".to_owned(), Value::from(vus))));
         flags.extend(self.iterations.map(|iterations| ("iterations".to_owned(), Value::from(iterations))));
         flags.extend(duration.map(|duration| ("duration".to_owned(), Value::from(duration))));
-        let segment = [("executionSegment", &self.execution_segment), ("executionSegmentSequence", &self.execution_segment_sequence)];
-        flags.extend(segment.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?)))));
+        let texts = [
+            ("dns", &self.dns),
+            ("systemTags", &self.system_tags),
+            ("executionSegment", &self.execution_segment),
+            ("executionSegmentSequence", &self.execution_segment_sequence),
+        ];
+        flags.extend(texts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?)))));
         if !self.stages.is_empty() {
             flags.insert("stages".to_owned(), stages(&self.stages).map_err(|problem| UsageError(format!("--stage: {problem}")))?);
         }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{CoroutineResult, Yielder};
 
 /// Size of a coroutine's stack in bytes. The kernel maps its pages when they are first used, and a guard page follows the last one.
@@ -57,8 +57,9 @@ impl<W, R> Coroutine<W, R> {
     /// The stack cannot be mapped.
     pub(crate) fn new(body: impl FnOnce(Suspender<W, R>) + 'static) -> std::io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES)?;
+        let end = stack.limit().get();
         let inner = Inner::with_stack(stack, move |yielder, (_, waker)| {
-            let suspender = Suspender { yielder: NonNull::from(yielder), waker: Cell::new(waker) };
+            let suspender = Suspender { yielder: NonNull::from(yielder), waker: Cell::new(waker), end };
             // A panic crosses to the thread's stack as a value.
             catch_unwind(AssertUnwindSafe(|| body(suspender)))
         });
@@ -119,6 +120,8 @@ pub(crate) struct Interrupted;
 pub(crate) struct Suspender<W: 'static, R: 'static> {
     yielder: NonNull<InnerYielder<W, R>>,
     waker: Cell<PollWaker>,
+    /// The lowest address of the stack, which grows towards it.
+    end: usize,
 }
 
 impl<W, R> Suspender<W, R> {
@@ -128,6 +131,21 @@ impl<W, R> Suspender<W, R> {
         let (resume, waker) = unsafe { self.yielder.as_ref() }.suspend(pause);
         self.waker.set(waker);
         resume
+    }
+
+    /// Returns the pages to the kernel that earlier, deeper calls have used. It takes some microseconds, and each page a fault when it is used again.
+    #[inline(never)]
+    pub(crate) fn release_unused_stack(&self) {
+        let here = 0u8;
+        // SAFETY: it only reads a constant of the system.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
+        // The page below the present one is left to the call itself.
+        let first_used = (std::ptr::from_ref(&here) as usize & !(page_bytes - 1)).saturating_sub(page_bytes);
+        if first_used > self.end {
+            // SAFETY: the range belongs to this stack and is below all its frames, whose code is suspended in this call. It begins at a page, since the
+            // stack is a mapping, and so does its end.
+            unsafe { libc::madvise(self.end as *mut libc::c_void, first_used - self.end, libc::MADV_DONTNEED) };
+        }
     }
 
     /// The work has ended: waits for the next.
@@ -272,6 +290,44 @@ mod tests {
             .collect();
         let each = resident().saturating_sub(before) / coroutines.len();
         assert!(each < 64 << 10, "{each} bytes for each coroutine, whose stack has {STACK_BYTES}");
+    }
+
+    #[test]
+    fn pages_of_earlier_calls_are_returned_and_the_stack_remains_usable() {
+        fn resident_of(address: usize) -> usize {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let mut inside = false;
+            for line in maps.lines() {
+                if let Some((from, rest)) = line.split_once('-')
+                    && let (Ok(from), Some(to)) = (usize::from_str_radix(from, 16), rest.split(' ').next())
+                {
+                    inside = (from..usize::from_str_radix(to, 16).unwrap()).contains(&address);
+                } else if inside && let Some(kilobytes) = line.strip_prefix("Rss:") {
+                    return kilobytes.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
+                }
+            }
+            panic!("the stack is not mapped");
+        }
+        #[inline(never)]
+        fn deep(levels: usize) -> usize {
+            let block = std::hint::black_box([levels; 512]);
+            if levels == 0 { 0 } else { deep(levels - 1) + block[levels % 512] }
+        }
+        let sizes = Rc::new(Cell::new((0, 0, 0)));
+        let measured = Rc::clone(&sizes);
+        let mut coroutine = Coroutine::<(), ()>::new(move |suspender| {
+            let here = std::ptr::from_ref(&suspender) as usize;
+            let sum = deep(100);
+            let before = resident_of(here);
+            suspender.release_unused_stack();
+            let after = resident_of(here);
+            measured.set((before, after, deep(100) - sum));
+        })
+        .unwrap();
+        assert!(coroutine.resume(Resume::Poll, Some(Waker::noop())).is_none());
+        let (before, after, difference) = sizes.get();
+        assert!(before > 400 << 10 && after < 64 << 10, "{before} bytes before, {after} after");
+        assert_eq!(difference, 0);
     }
 
     #[test]

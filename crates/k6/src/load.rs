@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loadstone_plan::{DeclaredMetric, Load, LoadProfile, RunOptions, RunRole, ScenarioId, ScenarioRun, TestLanguage, TestPlan};
 use loadstone_protocol::http::{HttpOptions, Versions};
-use loadstone_protocol::{AllowedHosts, HostPattern, IdentityChoice, NetworkOptions, ProtocolOptions};
+use loadstone_protocol::{AllowedHosts, HostPattern, IdentityChoice, NetworkOptions, ProtocolOptions, TlsRemedies};
 use loadstone_script::{FileAccess, Program, ScriptError, compile_guest, hosts_in};
 use loadstone_secrets::Secrets;
 use rquickjs::{Ctx, Object, Value};
@@ -120,6 +120,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         shared,
         plan,
         program,
+        planned_vus: options::planned_vus(&scenarios),
         scenarios,
         stripe: segment.map(|segment| segment.stripe().clone()),
         settings,
@@ -249,6 +250,11 @@ fn network(settings: &K6Settings) -> NetworkOptions {
         identities: settings.identities.clone(),
         identity_choice: IdentityChoice::ByServer,
         protocols: ProtocolOptions::default().with(http),
+        tls_remedies: TlsRemedies {
+            trust_issuer: "trust its issuer with a root file (--root), or with `cacerts` in the `tls` of a gRPC client",
+            set_name: "use a host name of the certificate, or set one with --server-name",
+            accept_any: "accept any certificate with the option `insecureSkipTLSVerify: true`",
+        },
         ..NetworkOptions::default()
     }
 }

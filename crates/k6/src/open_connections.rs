@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use loadstone_metrics::Nanos;
 use loadstone_protocol::grpc::GrpcSender;
@@ -45,6 +46,34 @@ pub(crate) struct SendingStream {
     pub(crate) name: String,
     /// `None` while it is used.
     pub(crate) sender: RefCell<Option<GrpcSender>>,
+    pub(crate) refusal: StreamRefusal,
+}
+
+/// Why the client itself ends a stream. The operation that receives waits for it, too.
+#[derive(Default)]
+pub(crate) struct StreamRefusal {
+    reason: RefCell<Option<String>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl StreamRefusal {
+    /// Ends the stream.
+    pub(crate) fn set(&self, reason: String) {
+        *self.reason.borrow_mut() = Some(reason);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<String> {
+        match self.reason.take() {
+            Some(reason) => Poll::Ready(reason),
+            None => {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
 }
 
 #[derive(Default)]

@@ -10,9 +10,9 @@ use loadstone_protocol::NetworkOptions;
 use loadstone_script::{FileAccess, GuestProtos, Program};
 
 use crate::ended_run::SummaryFile;
-use crate::instance_counts::WorkerCounts;
+use crate::instance_counts::{InstanceCounts, WorkerCounts};
 use crate::moved_folder::MovedFolder;
-use crate::options::{K6Scenario, K6Settings, PlannedMetric, Stripe, SubMetric};
+use crate::options::{K6Scenario, K6Settings, PlannedMetric, PlannedVus, Stripe, SubMetric};
 use crate::rate_limit::RequestRateLimit;
 use crate::script_part::ScriptPart;
 use crate::secret_sources::SecretSource;
@@ -30,6 +30,8 @@ pub struct K6Test {
     pub(crate) program: Arc<Program>,
     pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
     pub(crate) scenarios: Vec<K6Scenario>,
+    /// How many VUs k6 would initialise.
+    pub(crate) planned_vus: PlannedVus,
     /// The VUs of the execution segment, among those of all instances.
     pub(crate) stripe: Option<Stripe>,
     pub(crate) settings: K6Settings,
@@ -119,6 +121,11 @@ impl K6Test {
     /// Whether the script marked the run as failed: `exec.test.fail()`.
     pub fn is_marked_failed(&self) -> bool {
         self.shared.marked_failed.load(Ordering::Relaxed)
+    }
+
+    /// What `exec.instance` reports.
+    pub(crate) fn instance(&self) -> InstanceCounts {
+        self.shared.counts.lock().map(|workers| InstanceCounts::of(&workers, self.planned_vus)).unwrap_or_default()
     }
 
     pub(crate) fn metric(&self, name: &str) -> Option<usize> {

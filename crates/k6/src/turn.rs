@@ -31,6 +31,11 @@ pub(crate) struct Work {
 /// Longest time that JavaScript runs before the other VUs of its worker do. Nanoseconds.
 const SLICE_NS_MAX: Nanos = 10_000_000;
 
+/// A wait before which a VU returns the pages of its stack that only earlier, deeper calls have used, and the time between two such waits: it costs some
+/// microseconds, which most waits do not repay.
+const RELEASING_WAIT_NS: Nanos = 1_000_000_000;
+const BETWEEN_RELEASES_NS: Nanos = 60_000_000_000;
+
 pub(crate) type VuSuspender = Suspender<Work, IterationEnd>;
 
 /// A group that has begun.
@@ -76,6 +81,8 @@ pub(crate) struct VuState {
     slice_began: Cell<Nanos>,
     slice_clock: Monotonic,
     operations: Operations,
+    /// When the VU last returned the unused pages of its stack.
+    stack_released: Cell<Nanos>,
     pub(crate) connections: IterationConnections,
 }
 
@@ -171,6 +178,16 @@ impl Turn {
                 self.vu.interrupted.set(true);
                 Err(uncatchable(ctx))
             }
+        }
+    }
+
+    /// The VU is about to wait for this long: returns memory that it does not need meanwhile. Nanoseconds.
+    pub(crate) fn prepare_wait(&self, wait_ns: Nanos) {
+        let (vu, now) = (&self.vu, self.now());
+        let is_due = vu.stack_released.get() == 0 || now >= vu.stack_released.get() + BETWEEN_RELEASES_NS;
+        if wait_ns >= RELEASING_WAIT_NS && is_due {
+            vu.stack_released.set(now.max(1));
+            vu.suspender.release_unused_stack();
         }
     }
 
@@ -273,6 +290,7 @@ impl VuState {
             slice_began: Cell::default(),
             slice_clock: Monotonic::start(),
             operations: Operations::default(),
+            stack_released: Cell::default(),
             connections: IterationConnections::default(),
         }
     }

@@ -24,6 +24,8 @@ pub struct K6Users {
     /// Initialised, and not yet in use.
     waiting: RefCell<VecDeque<K6User>>,
     created: Cell<u64>,
+    /// VUs of each scenario, by its index.
+    used: RefCell<Vec<u64>>,
     /// `__VU` of the first VU, and the step to the next, so that numbers are unique over all workers.
     first: u64,
     step: u64,
@@ -43,12 +45,27 @@ impl K6Users {
     pub fn with_network(test: &Arc<K6Test>, context: &WorkerContext, network: Rc<Network>, sinks: K6Sinks) -> Self {
         let worker = Rc::new(Worker::new(context, network, Arc::clone(test), sinks));
         let (first, step) = (u64::from(context.index) + 1, u64::from(context.workers));
-        Self { worker, waiting: RefCell::default(), created: Cell::default(), first, step }
+        Self { worker, waiting: RefCell::default(), created: Cell::default(), used: RefCell::default(), first, step }
     }
 
     fn create(&self) -> Result<K6User, ScriptError> {
         let number = self.created.replace(self.created.get() + 1);
         K6User::new(&self.worker, self.first + number * self.step)
+    }
+
+    /// A scenario uses another VU. Of open load, it may be one that was not prepared.
+    fn count_used(&self, scenario: ScenarioId) {
+        let index = scenario.0 as usize;
+        let Some(described) = self.worker.test.scenarios.get(index).filter(|described| described.run.profile.is_open()) else { return };
+        let mut used = self.used.borrow_mut();
+        if used.len() <= index {
+            used.resize(index + 1, 0);
+        }
+        used[index] += 1;
+        // Workers share the prepared VUs evenly.
+        if used[index] > described.users_prepared.saturating_sub(self.first - 1).div_ceil(self.step) {
+            self.worker.counts.unplanned_vu_created();
+        }
     }
 }
 
@@ -87,6 +104,7 @@ impl UserFactory for K6Users {
             // As in k6, they run in a separate VU, whose number is 0.
             return K6User::new(&self.worker, 0).map_err(of_script);
         }
+        self.count_used(scenario);
         let waiting = self.waiting.borrow_mut().pop_front();
         waiting.map_or_else(|| self.create().map_err(of_script), Ok)
     }

@@ -63,22 +63,8 @@ impl K6User {
                 .help("use fewer VUs, or raise vm.max_map_count: a VU needs two mappings")
         })?;
         match coroutine.resume(Resume::Poll, None) {
-            Some(Suspension::Idle(_)) => {
-                // As in k6, the VU of the set-up and tear-down, 0, does not count.
-                if id > 0 {
-                    worker.counts.vu_created();
-                }
-                Ok(Self { coroutine, worker: Rc::clone(worker), id })
-            }
+            Some(Suspension::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
             _ => Err(problem.take().unwrap_or_else(|| ScriptError::new(format!("VU {id} could not be initialised")))),
-        }
-    }
-}
-
-impl Drop for K6User {
-    fn drop(&mut self) {
-        if self.id > 0 {
-            self.worker.counts.vu_dropped();
         }
     }
 }
@@ -91,6 +77,8 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
     let vu = Rc::new(VuState::new(worker, id, session, suspender));
     let world = RealmInputs::of_vu(&test, id, console.unwrap_or_else(|| Rc::new(|_| {})));
     let realm = K6Realm::open(world, Some(VuHandle(Rc::clone(&vu))), JS_STACK_BYTES)?;
+    // Evaluating the script needs more of the stack than an iteration does.
+    vu.suspender().release_unused_stack();
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
     let mut iterations = 0u64;
     while let Resume::Begin(work) = resume {

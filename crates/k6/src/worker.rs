@@ -10,6 +10,7 @@ use loadstone_metrics::clock::Clock;
 use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, SeriesId, SeriesKey, SeriesKind, Tags, ValueHistogram};
 use loadstone_plan::{DeclaredMetric, MetricKind, ScenarioId};
 use loadstone_protocol::Network;
+use loadstone_protocol::http::PreparedRequest;
 use loadstone_secrets::LearntCredentials;
 use url::Url;
 
@@ -35,11 +36,23 @@ pub(crate) struct Worker {
     pub(crate) records_requests: bool,
     /// Parsed URLs, as scripts write them. Most scripts send to few.
     pub(crate) urls: RefCell<HashMap<Box<str>, Url>>,
+    /// Requests that are only a method and a URL, by the written URL.
+    plain: RefCell<HashMap<Box<str>, Vec<Rc<PlainRequest>>>>,
     no_group: Arc<str>,
     known: RefCell<KnownSeries>,
     /// Only this worker writes to it during the run, so the lock is free.
     steps: Arc<Mutex<StepCounts>>,
     pub(crate) counts: Arc<WorkerCounts>,
+}
+
+/// A request without headers, body and parameters of the script, ready to be sent by any VU of the worker.
+pub(crate) struct PlainRequest {
+    pub(crate) method: Box<str>,
+    pub(crate) prepared: PreparedRequest,
+    /// The name that it is recorded under.
+    pub(crate) name: Rc<str>,
+    /// The URL, unless parts of the written one are not sent.
+    pub(crate) url: Option<Rc<str>>,
 }
 
 /// By group, then by name.
@@ -66,8 +79,21 @@ impl Worker {
             all.push(Arc::clone(&counts));
         }
         let records_requests = test.metric_numbers.keys().any(|name| name.starts_with("http_req") || name.starts_with("data_"));
-        let (learnt, urls, known) = (LearntCredentials::default(), RefCell::default(), RefCell::default());
-        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, no_group: "".into(), known, steps, counts }
+        let (learnt, urls, plain, known) = (LearntCredentials::default(), RefCell::default(), RefCell::default(), RefCell::default());
+        Self { clock, recorder, network, test, sinks, learnt, records_requests, urls, plain, no_group: "".into(), known, steps, counts }
+    }
+
+    /// A plain request that was sent before.
+    pub(crate) fn plain(&self, method: &str, written: &str) -> Option<Rc<PlainRequest>> {
+        self.plain.borrow().get(written)?.iter().find(|plain| &*plain.method == method).cloned()
+    }
+
+    /// Keeps a plain request for later.
+    pub(crate) fn keep_plain(&self, written: &str, plain: &Rc<PlainRequest>) {
+        let mut known = self.plain.borrow_mut();
+        if known.len() < PARSED_URLS_MAX || known.contains_key(written) {
+            known.entry(written.into()).or_default().push(Rc::clone(plain));
+        }
     }
 
     /// Keeps a parsed URL for later requests.

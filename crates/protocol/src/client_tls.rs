@@ -9,6 +9,8 @@ pub struct ClientTls {
     pub authorities: Vec<String>,
     /// What the authorities are called in messages.
     pub place: String,
+    /// What helps against a certificate of another authority. `None`: as in the network.
+    pub trust_issuer: Option<&'static str>,
     /// The client certificate. `None`: those of the network.
     pub identity: Option<ClientIdentity>,
     /// The name for SNI that the certificate must contain. `None`: that of the network, or the host.

@@ -84,4 +84,5 @@ pub use proxies::{DirectHosts, ProxyRules};
 pub use proxy::{Proxy, ProxyError};
 pub use route::NetworkRoute;
 pub use sources::{SourceError, SourceRange, foreign_source};
+pub use tls_failure::TlsRemedies;
 pub use tls_offer::{TlsOffer, TlsVersion};

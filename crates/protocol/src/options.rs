@@ -10,6 +10,7 @@ use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::name_resolution::NameResolution;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
+use crate::tls_failure::TlsRemedies;
 use crate::tls_offer::TlsOffer;
 
 /// The network settings of a worker.
@@ -29,6 +30,8 @@ pub struct NetworkOptions {
     pub tls: TlsOffer,
     /// Every TLS connection performs a full handshake, like that of a new visitor.
     pub full_handshakes: bool,
+    /// What a failure advises about a certificate that is refused.
+    pub tls_remedies: TlsRemedies,
     /// Local source addresses, used in turn. Empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
     /// Name servers to use instead of the machine's. Empty: the machine's own.

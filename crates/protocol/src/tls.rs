@@ -25,7 +25,7 @@ use crate::identity::{ClientIdentity, IdentityChoice};
 use crate::network_error::NetworkError;
 use crate::options::NetworkOptions;
 use crate::stream::RawSocket;
-use crate::tls_failure::complaint;
+use crate::tls_failure::{TlsRemedies, complaint_with};
 use crate::tls_offer::TlsOffer;
 
 /// The machine's trusted roots. Reading them takes milliseconds, so it is done once, and only if TLS is used.
@@ -43,6 +43,7 @@ pub(crate) struct Tls {
     /// Replaces the host.
     server_name: Option<ServerName<'static>>,
     full_handshakes: bool,
+    remedies: TlsRemedies,
     /// One for each list of offered protocols: one or two.
     connectors: RefCell<Vec<(Alpn, Result<TlsConnector, Failure>)>>,
 }
@@ -75,6 +76,7 @@ impl Tls {
             choice: options.identity_choice,
             server_name: options.server_name.as_deref().map(server_name).transpose()?,
             full_handshakes: options.full_handshakes,
+            remedies: options.tls_remedies,
             connectors: RefCell::default(),
         })
     }
@@ -99,6 +101,7 @@ impl Tls {
             choice,
             server_name: own.server_name.as_deref().map(server_name).transpose()?.or_else(|| self.server_name.clone()),
             full_handshakes: self.full_handshakes,
+            remedies: TlsRemedies { trust_issuer: own.trust_issuer.unwrap_or(self.remedies.trust_issuer), ..self.remedies },
             connectors: RefCell::default(),
         })
     }
@@ -110,7 +113,7 @@ impl Tls {
                 .map_err(|_| Failure::unsendable("the host is neither a name nor an address that a certificate can contain"))
         };
         let name = self.server_name.clone().map_or_else(of_host, Ok)?;
-        connector.connect(name, socket).await.map_err(|error| handshake_failure(&error))
+        connector.connect(name, socket).await.map_err(|error| handshake_failure(&error, &self.remedies))
     }
 
     fn connector(&self, alpn: Alpn) -> Result<TlsConnector, Failure> {
@@ -158,8 +161,8 @@ fn server_name(name: &str) -> Result<ServerName<'static>, NetworkError> {
     ServerName::try_from(name.to_owned()).map_err(|_| NetworkError::ServerName(name.to_owned()))
 }
 
-fn handshake_failure(error: &io::Error) -> Failure {
-    complaint(error).unwrap_or_else(|| match error.kind() {
+fn handshake_failure(error: &io::Error, remedies: &TlsRemedies) -> Failure {
+    complaint_with(error, remedies).unwrap_or_else(|| match error.kind() {
         io::ErrorKind::UnexpectedEof => Failure::new(Outcome::Tls, "the server closed the connection in the TLS handshake"),
         _ => Failure::broken(error),
     })

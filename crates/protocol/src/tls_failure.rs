@@ -16,13 +16,36 @@ const SUITES: &str = "TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Pol
 /// The message for a server that supports none of the offered protocols.
 pub(crate) const NO_COMMON_PROTOCOL: &str = "the server supports none of the offered HTTP versions (ALPN)";
 
-/// The error that TLS found, in the handshake or later. `None`: the error belongs to the connection.
+/// What a user can do about a certificate that is refused, in the terms of the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsRemedies {
+    pub trust_issuer: &'static str,
+    pub set_name: &'static str,
+    pub accept_any: &'static str,
+}
+
+impl Default for TlsRemedies {
+    fn default() -> Self {
+        Self {
+            trust_issuer: "trust its issuer with a root file (--root)",
+            set_name: "use a host name of the certificate, or set one with --server-name (options.serverName)",
+            accept_any: "accept any certificate with --insecure",
+        }
+    }
+}
+
+/// The error that TLS found after the handshake. `None`: the error belongs to the connection.
 pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
+    complaint_with(error, &TlsRemedies::default())
+}
+
+/// The error that TLS found in the handshake.
+pub(crate) fn complaint_with(error: &io::Error, remedies: &TlsRemedies) -> Option<Failure> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     let message = match error {
         Error::InvalidCertificate(certificate) => {
-            let (problem, remedy) = certificate_problem(certificate);
-            format!("the server's certificate {problem}; {remedy}, or accept any certificate with --insecure")
+            let (problem, remedy) = certificate_problem(certificate, remedies);
+            format!("the server's certificate {problem}; {remedy}, or {}", remedies.accept_any)
         }
         Error::AlertReceived(alert) => of_alert(*alert),
         Error::PeerIncompatible(incompatible) => of_peer(incompatible),
@@ -82,17 +105,16 @@ fn is_of_authority(other: &OtherError) -> bool {
 }
 
 /// What is wrong with a certificate, and what helps.
-fn certificate_problem(certificate: &CertificateError) -> (String, &'static str) {
+fn certificate_problem(certificate: &CertificateError, remedies: &TlsRemedies) -> (String, &'static str) {
     const RENEW: &str = "renew it on the server (or set this machine's clock)";
-    const TRUST: &str = "trust its issuer with a root file (--root)";
     const REISSUE: &str = "issue a certificate with basicConstraints=CA:FALSE and the host name in subjectAltName";
     const REPLACE: &str = "replace it on the server";
     let (problem, remedy) = match certificate {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => ("has expired", RENEW),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => ("is not valid yet", RENEW),
-        CertificateError::NotValidForNameContext { presented, .. } => return (other_names(presented), SET_NAME),
-        CertificateError::NotValidForName => ("is for another host name", SET_NAME),
-        CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", TRUST),
+        CertificateError::NotValidForNameContext { presented, .. } => return (other_names(presented), remedies.set_name),
+        CertificateError::NotValidForName => ("is for another host name", remedies.set_name),
+        CertificateError::UnknownIssuer => ("is signed by an issuer that is not trusted here", remedies.trust_issuer),
         CertificateError::Revoked => ("has been revoked", REPLACE),
         CertificateError::BadSignature => ("has an invalid signature", REPLACE),
         CertificateError::Other(other) if is_of_authority(other) => {
@@ -101,12 +123,10 @@ fn certificate_problem(certificate: &CertificateError) -> (String, &'static str)
         CertificateError::Other(other) if format!("{other:?}").contains("UnsupportedCertVersion") => {
             ("has the old version 1 of X.509, without host names", REISSUE)
         }
-        _ => ("cannot be verified", TRUST),
+        _ => ("cannot be verified", remedies.trust_issuer),
     };
     (problem.to_owned(), remedy)
 }
-
-const SET_NAME: &str = "use a host name of the certificate, or set one with --server-name (options.serverName)";
 
 /// `presented`: as rustls shows names, such as `DnsName("example.com")`.
 fn other_names(presented: &[String]) -> String {

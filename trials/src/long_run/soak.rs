@@ -20,6 +20,13 @@ const ROW_S: f64 = 600.0;
 const POINT_S: f64 = 300.0;
 /// What comes before is warm-up: realms, connections and histograms grow to what the load needs.
 const WARM_UP_S: f64 = 600.0;
+/// The same for a k6 script, whose VUs exist from the start, and which runs for minutes.
+const K6_WARM_UP_S: f64 = 60.0;
+const K6_BETWEEN: Duration = Duration::from_secs(2);
+const K6_POINT_S: f64 = 30.0;
+/// Growth in ten minutes that is called flat.
+const K6_FLAT_MB: f64 = 5.0;
+const K6_FLAT_DESCRIPTORS: f64 = 20.0;
 /// Growth in an hour that is called flat.
 const FLAT_MB: f64 = 5.0;
 const FLAT_DESCRIPTORS: f64 = 20.0;
@@ -31,6 +38,12 @@ pub(crate) struct SoakOptions {
     /// Requests per second.
     #[arg(long, default_value_t = 5000)]
     rate: u32,
+    /// Run the k6 script instead: VUs that are interrupted, iterations that throw, cookies. 12 minutes are enough.
+    #[arg(long)]
+    k6: bool,
+    /// VUs of the k6 script, beside those of its other scenarios.
+    #[arg(long, default_value_t = 300)]
+    vus: u32,
     /// Use this binary instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -48,7 +61,10 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
     let binary = machine::release_binary(workspace, options.binary.as_deref())?;
     let runs = workspace.target.join("soak");
     let stub = Stub::start(&binary)?;
-    let (readings, directory) = watch(workspace, options, &binary, &stub.url, &runs)?;
+    if options.k6 {
+        return soak_k6(workspace, options, &binary, &stub.url);
+    }
+    let (readings, directory) = watch(&mut own_script(workspace, options, &binary, &stub.url, &runs), BETWEEN, &runs)?;
     let lags = lags(&binary, &directory)?;
     println!("| minutes | memory | descriptors | schedule lag p99 (median of the seconds) |\n|---|---|---|---|");
     for row in 0..(f64::from(options.minutes) * 60.0 / ROW_S).ceil() as u32 {
@@ -60,8 +76,8 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
     }
     println!("\n{}", machine::facts()?);
     let verdicts = [
-        verdict("memory", "MB", FLAT_MB, &points(&readings, |reading| reading.memory_mb))?,
-        verdict("descriptors", "descriptors", FLAT_DESCRIPTORS, &points(&readings, |reading| reading.descriptors))?,
+        verdict("memory", ("MB", "hour"), FLAT_MB, &points(&readings, |reading| reading.memory_mb))?,
+        verdict("descriptors", ("descriptors", "hour"), FLAT_DESCRIPTORS, &points(&readings, |reading| reading.descriptors))?,
     ];
     println!("run: {}", directory.display());
     if verdicts.contains(&false) {
@@ -70,9 +86,37 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
     Ok(())
 }
 
-/// Runs the load to its end. What was read meanwhile, and the run directory.
-#[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
-fn watch(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str, runs: &Path) -> Result<(Vec<Reading>, PathBuf)> {
+/// Whether the VUs of a k6 script grow after the first minute.
+fn soak_k6(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str) -> Result<()> {
+    let runs = workspace.target.join("soak-k6");
+    let mut command = workspace.command(binary);
+    command.args(["run", "--quiet", "--runs"]).arg(&runs).arg("bench/soak/soak.k6.js");
+    for variable in [format!("URL={url}"), format!("VUS={}", options.vus), format!("SECONDS={}", options.minutes * 60)] {
+        command.args(["-e", &variable]);
+    }
+    let (mut readings, directory) = watch(&mut command, K6_BETWEEN, &runs)?;
+    // After the load, the run is concluded.
+    readings.retain(|reading| reading.seconds < f64::from(options.minutes) * 60.0);
+    println!("| minute | memory | descriptors |\n|---|---|---|");
+    for minute in 0..options.minutes {
+        let inside = || readings.iter().filter(|reading| (reading.seconds / 60.0) as u32 == minute);
+        let (memory, descriptors) = (mean(inside().map(|reading| reading.memory_mb)), mean(inside().map(|reading| reading.descriptors)));
+        println!("| {} | {memory:.1} MB | {descriptors:.0} |", minute + 1);
+    }
+    println!("\n{}", machine::facts()?);
+    let points = |of: fn(&Reading) -> f64| means(&readings, of, (K6_WARM_UP_S, K6_POINT_S, 600.0));
+    let verdicts = [
+        verdict("memory", ("MB", "ten minutes"), K6_FLAT_MB, &points(|reading| reading.memory_mb))?,
+        verdict("descriptors", ("descriptors", "ten minutes"), K6_FLAT_DESCRIPTORS, &points(|reading| reading.descriptors))?,
+    ];
+    println!("run: {}", directory.display());
+    if verdicts.contains(&false) {
+        bail!("not flat");
+    }
+    Ok(())
+}
+
+fn own_script(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str, runs: &Path) -> Command {
     let mut command = workspace.command("sh");
     // The script observes its own process: the shell becomes it, under the number that it names.
     command.args(["-c", r#"exec "$@" -p generator=$$"#, "sh"]).arg(binary).args(["run", "--quiet", "--runs"]).arg(runs);
@@ -80,12 +124,18 @@ fn watch(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str,
     for parameter in [format!("target={url}"), format!("rate={}", options.rate), format!("runTime={}m", options.minutes)] {
         command.args(["-p", &parameter]);
     }
+    command
+}
+
+/// Runs the load to its end. What was read meanwhile, and the run directory.
+#[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
+fn watch(command: &mut Command, between: Duration, runs: &Path) -> Result<(Vec<Reading>, PathBuf)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().context("starting loadstone")?;
     let (began, mut readings) = (Instant::now(), Vec::new());
     while child.try_wait()?.is_none() {
         // It may end between two looks.
         readings.extend(read(child.id(), began.elapsed().as_secs_f64()).ok());
-        thread::sleep(BETWEEN);
+        thread::sleep(between);
     }
     let mut names: Vec<PathBuf> = fs::read_dir(runs)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     names.sort();
@@ -112,17 +162,22 @@ fn lags(binary: &Path, directory: &Path) -> Result<Vec<(f64, f64)>> {
 
 /// Means of stretches after the warm-up, by the hour.
 fn points(readings: &[Reading], of: fn(&Reading) -> f64) -> Vec<(f64, f64)> {
-    let steady: Vec<&Reading> = readings.iter().filter(|reading| reading.seconds >= WARM_UP_S).collect();
-    let stretches = steady.chunk_by(|a, b| (a.seconds / POINT_S) as u64 == (b.seconds / POINT_S) as u64);
+    means(readings, of, (WARM_UP_S, POINT_S, 3600.0))
+}
+
+/// Means of stretches after the warm-up. `unit_s`: the unit of their times. All in seconds.
+fn means(readings: &[Reading], of: fn(&Reading) -> f64, (warm_up_s, stretch_s, unit_s): (f64, f64, f64)) -> Vec<(f64, f64)> {
+    let steady: Vec<&Reading> = readings.iter().filter(|reading| reading.seconds >= warm_up_s).collect();
+    let stretches = steady.chunk_by(|a, b| (a.seconds / stretch_s) as u64 == (b.seconds / stretch_s) as u64);
     stretches
-        .map(|part| (mean(part.iter().map(|reading| reading.seconds)) / 3600.0, mean(part.iter().map(|reading| of(reading)))))
+        .map(|part| (mean(part.iter().map(|reading| reading.seconds)) / unit_s, mean(part.iter().map(|reading| of(reading)))))
         .collect()
 }
 
 /// Prints whether it is flat.
-fn verdict(what: &str, unit: &str, flat: f64, points: &[(f64, f64)]) -> Result<bool> {
+fn verdict(what: &str, (unit, time): (&str, &str), flat: f64, points: &[(f64, f64)]) -> Result<bool> {
     let Some((slope, half)) = slope(points) else {
-        println!("{what}: too short to see a slope (35 minutes are needed)");
+        println!("{what}: too short to see a slope (35 minutes are needed, or 4 for a k6 script)");
         return Ok(true);
     };
     let is_flat = slope - half <= flat;
@@ -131,7 +186,7 @@ fn verdict(what: &str, unit: &str, flat: f64, points: &[(f64, f64)]) -> Result<b
         (true, false) => "cannot tell",
         (false, _) => "GROWS",
     };
-    println!("{what}: {word}, {slope:+.2} {unit} per hour (95 % interval {:+.2} to {:+.2})", slope - half, slope + half);
+    println!("{what}: {word}, {slope:+.2} {unit} per {time} (95 % interval {:+.2} to {:+.2})", slope - half, slope + half);
     Ok(is_flat)
 }
 
@@ -186,6 +241,6 @@ mod tests {
         let points = points(&readings, |reading| reading.memory_mb);
         assert_eq!(points.len(), 4);
         assert!((points[0].1 - 74.5).abs() < 1e-9);
-        assert!(!verdict("memory", "MB", 5.0, &(0..10).map(|n| (f64::from(n), 6.0 * f64::from(n))).collect::<Vec<_>>()).unwrap());
+        assert!(!verdict("memory", ("MB", "hour"), 5.0, &(0..10).map(|n| (f64::from(n), 6.0 * f64::from(n))).collect::<Vec<_>>()).unwrap());
     }
 }

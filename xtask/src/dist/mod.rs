@@ -16,7 +16,7 @@ mod smoke;
 mod sources;
 #[cfg(test)]
 mod tests;
-mod zig;
+pub(crate) mod zig;
 
 use std::fs;
 use std::path::{Path, PathBuf};

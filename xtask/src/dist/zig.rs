@@ -12,7 +12,7 @@ use checkout::process;
 const PINS: &str = include_str!("../../zig.txt");
 
 /// A search path that begins with both programs, which are installed if they are missing.
-pub(super) fn search_path(workspace: &Workspace) -> Result<OsString> {
+pub(crate) fn search_path(workspace: &Workspace) -> Result<OsString> {
     let folder = install(workspace)?;
     let present = env::var_os("PATH").unwrap_or_default();
     let folders = [folder.join("bin"), folder.join("ziglang")].into_iter().chain(env::split_paths(&present));

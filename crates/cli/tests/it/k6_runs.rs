@@ -135,6 +135,19 @@ fn execution_segments_together_run_each_iteration_once() {
 }
 
 #[test]
+fn flags_set_the_dns_and_the_tags_of_a_script() {
+    let script = "import http from 'k6/http'; import exec from 'k6/execution';\n\
+                  export const options = { systemTags: ['name'], thresholds: { 'http_reqs{status:200}': ['count==1'] } };\n\
+                  export default function () { http.get(`${__ENV.BASE}/get`); console.log('row', exec.test.options.dns?.select ?? 'none'); }";
+    let (_, ended) = run(script, &["--k6-exit-codes"]);
+    assert_eq!((ended.printed(), ended.status.code()), (vec!["none".to_owned()], Some(99)), "{}", ended.everything());
+    let (_, ended) = run(script, &["--k6-exit-codes", "--dns", "ttl=1m,select=first", "--system-tags", "status,url"]);
+    assert_eq!(ended.passes().printed(), ["first"]);
+    let (_, ended) = run(script, &["--dns", "select=best"]);
+    ended.code(2).says("dns: select");
+}
+
+#[test]
 fn modules_by_url_are_downloaded_on_request_and_pinned() {
     let library = format!("{}/base64/{}", server::httpbin(), "ZXhwb3J0IGNvbnN0IGdyZWV0aW5nID0gImhlbGxvIjs=");
     let script = format!(

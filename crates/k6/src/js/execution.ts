@@ -70,6 +70,8 @@ const systemTags = (written: any): string[] | null => {
 /** As k6 shows options: a load without scenarios is the scenario `default`. */
 const consolidated = (written: any): any => {
   const options = { ...written, systemTags: systemTags(written.systemTags) };
+  // As a flag or a variable writes it: `ttl=5m,select=first`.
+  if (typeof options.dns === "string") options.dns = Object.fromEntries(options.dns.split(",").filter(Boolean).map((part: string) => part.split("=")));
   if (options.scenarios) return options;
   const { vus, iterations, duration, stages, ...rest } = options;
   const scenario = stages

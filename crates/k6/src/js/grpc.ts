@@ -101,6 +101,10 @@ export class Client {
 
   connect(address: string, params: any = {}): boolean {
     only("connect", params, ["plaintext", "reflect", "reflectMetadata", "timeout", "maxReceiveSize", "maxSendSize", "tls", "authority"]);
+    const sendSize = params?.maxSendSize;
+    if (sendSize !== undefined && !(Number.isInteger(sendSize) && sendSize >= 0)) {
+      throw new Error(`invalid grpc.connect() parameters: invalid maxSendSize value: '${sendSize}', it needs to be a positive integer`);
+    }
     const authority = params?.authority ?? "";
     if (typeof authority !== "string") throw new Error(`invalid grpc.connect() parameters: invalid authority value: '${authority}', it needs to be a string`);
     k6.grpcConnect(this.#number, {
@@ -110,6 +114,7 @@ export class Client {
       reflectMetadata: metadataOf(params?.reflectMetadata),
       timeout: k6.milliseconds(params?.timeout, CONNECT_TIMEOUT_MS),
       maxReceiveSize: params?.maxReceiveSize,
+      maxSendSize: params?.maxSendSize,
       authority: authority === "" ? undefined : authority,
       tls: tlsOf(params?.tls),
     });

@@ -78,14 +78,17 @@ function compress(compression: any, sent: any, headers: string[][]) {
   headers.push(["Content-Encoding", kinds.join(", ")]);
 }
 
-/** Adds the parameter `cookies` to those of the headers. */
-function addCookies(given: any, headers: string[][]) {
-  const cookies = Object.entries(given).map(([name, value]: [string, any]) => `${name}=${value?.value ?? value}`);
-  if (cookies.length === 0) return;
-  const known = headers.find(([name]) => name.toLowerCase() === "cookie");
-  if (known) known[1] = [known[1], ...cookies].join("; ");
-  else headers.push(["Cookie", cookies.join("; ")]);
-}
+/** A cookie's value as Go's client writes it: without bytes that are not permitted, and in quotes if it has a space or a comma. */
+const cookieValue = (value: any): string => {
+  const text = String(value).replace(/[^ -~]|["\\;]/g, "");
+  return /[ ,]/.test(text) ? `"${text}"` : text;
+};
+
+/** The parameter `cookies`: names, values, and whether each replaces that of the jar. */
+const callCookies = (given: any): any[][] =>
+  Object.entries(given).map(([name, cookie]: [string, any]) =>
+    typeof cookie === "object" && cookie !== null ? [name, cookieValue(cookie.value ?? ""), cookie.replace === true] : [name, cookieValue(cookie), false],
+  );
 
 // gjson's paths without modifiers and multipaths: names, wildcards, indices, `#`, and queries such as `#(age>4).name`.
 const wildcard = (pattern: string) =>
@@ -279,7 +282,7 @@ class CookieJar {
 }
 
 k6.httpParts = {
-  encoded, checkAuth, compress, addCookies, select, cookiesOf, REASONS, submitForm, clickLink,
+  encoded, checkAuth, compress, callCookies, select, cookiesOf, REASONS, submitForm, clickLink,
   CookieJar,
   nativeJar: CookieJar.native,
   vuJar: () => new CookieJar(k6.vuJar()),

@@ -69,7 +69,6 @@ function prepared(method: string, address: any, body: any, params: any): any {
   for (const name of Object.keys(options.headers ?? {})) headers.push([name, String(options.headers[name])]);
   if (options.compression && sent.body !== null) parts().compress(options.compression, sent, headers);
   if (sent.contentType && !headers.some(([name]) => name.toLowerCase() === "content-type")) headers.push(["Content-Type", sent.contentType]);
-  if (options.cookies) parts().addCookies(options.cookies, headers);
   const expected = options.responseCallback === undefined ? callback : checkedCallback(options.responseCallback);
   return {
     method: String(method),
@@ -81,6 +80,7 @@ function prepared(method: string, address: any, body: any, params: any): any {
     redirects: options.redirects,
     responseType: options.responseType,
     tags: options.tags,
+    cookies: options.cookies ? parts().callCookies(options.cookies) : undefined,
     jar: options.jar ? parts().nativeJar(options.jar) : undefined,
     expected: expected === null ? undefined : expected.ranges,
   };

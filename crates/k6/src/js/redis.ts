@@ -6,10 +6,6 @@ k6.add("redis");
 /** Time limits of go-redis, in milliseconds. */
 const READ_TIMEOUT_MS = 3000;
 
-const unsupported = (what: string): never => {
-  throw new Error(`Loadstone does not support ${what} of "k6/experimental/redis": see docs/k6-compatibility.md, or run this script with k6`);
-};
-
 const CLIENT_OPTIONS = ["socket", "username", "password", "clientName", "database", "maxRetries", "minRetryBackoff", "maxRetryBackoff"];
 const SOCKET_OPTIONS = [
   "host", "port", "tls", "dialTimeout", "readTimeout", "writeTimeout", "poolSize", "minIdleConns", "maxConnAge", "poolTimeout", "idleTimeout",
@@ -20,6 +16,7 @@ const only = (options: any, names: string[]) => {
   if (unknown !== undefined) throw new Error(`invalid options; reason: json: unknown field "${unknown}"`);
 };
 
+const SENTINEL_OPTIONS = ["masterName", "sentinelUsername", "sentinelPassword"];
 const CLUSTER_OPTIONS = ["nodes", "maxRedirects", "readOnly", "routeByLatency", "routeRandomly"];
 /** What go-redis follows. */
 const REDIRECTS_MAX = 3;
@@ -27,11 +24,10 @@ const REDIRECTS_MAX = 3;
 const pem = (value: any): string | undefined => (value === undefined || value === null ? undefined : typeof value === "string" ? value : k6.text(value));
 
 /** A server, in the form of the native function. */
-const addressOf = (options: any): any => {
+const addressOf = (options: any, more: string[] = []): any => {
   if (typeof options === "string") return { url: options, timeout: READ_TIMEOUT_MS };
   if (typeof options !== "object" || options === null) throw new Error(`invalid options type: ${typeof options}; expected string or object`);
-  if (options.masterName !== undefined) unsupported("the option `masterName` (sentinels)");
-  only(options, CLIENT_OPTIONS);
+  only(options, [...CLIENT_OPTIONS, ...more]);
   const { socket, username = "", password, database = 0 } = options;
   if (typeof socket !== "object" || socket === null) throw new Error("invalid options; reason: empty socket options");
   only(socket, SOCKET_OPTIONS);
@@ -48,19 +44,33 @@ const addressOf = (options: any): any => {
   };
 };
 
-/** A client: one server, or a cluster. */
+/** The primary that a sentinel at the address names. */
+const sentinelOf = (options: any): any => {
+  const { masterName, sentinelUsername = "", sentinelPassword = "" } = options;
+  const server = addressOf(options, SENTINEL_OPTIONS);
+  return {
+    nodes: [server],
+    primary: String(masterName),
+    sentinelUsername: String(sentinelUsername),
+    sentinelPassword: sentinelPassword === "" ? undefined : String(sentinelPassword),
+    timeout: server.timeout,
+  };
+};
+
+/** A client: one server, a cluster, or a server that a sentinel names. */
 const clientOf = (options: any): any => {
   const cluster = options?.cluster;
   if (cluster === undefined || cluster === null) {
+    if (typeof options === "object" && options !== null && options.masterName !== undefined) return sentinelOf(options);
     const server = addressOf(options);
     return { nodes: [server], timeout: server.timeout };
   }
   if (!Array.isArray(cluster.nodes)) throw new Error(`invalid options; reason: cluster nodes property must be an array; got ${typeof cluster.nodes}`);
   if (cluster.nodes.length === 0) throw new Error("invalid options; reason: cluster nodes property cannot be empty");
   only(cluster, CLUSTER_OPTIONS);
-  for (const name of ["readOnly", "routeByLatency", "routeRandomly"]) if (cluster[name]) unsupported(`the option \`${name}\` of \`cluster\``);
-  const nodes = cluster.nodes.map(addressOf);
-  return { nodes, redirects: Number(cluster.maxRedirects ?? REDIRECTS_MAX), timeout: nodes[0].timeout };
+  const nodes = cluster.nodes.map((node: any) => addressOf(node));
+  const reads = cluster.routeByLatency ? "closest" : cluster.routeRandomly ? "random" : cluster.readOnly ? "replica" : "primary";
+  return { nodes, redirects: Number(cluster.maxRedirects ?? REDIRECTS_MAX), reads, timeout: nodes[0].timeout };
 };
 
 const isSupported = (value: any) => ["string", "number", "boolean"].includes(typeof value);

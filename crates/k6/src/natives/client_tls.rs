@@ -10,6 +10,7 @@ pub(super) fn client_tls(tls: Option<Object<'_>>) -> rquickjs::Result<ClientTls>
     let mut own = ClientTls { place: "tls: authority ".to_owned(), ..ClientTls::default() };
     if let Some(tls) = tls {
         own.authorities = tls.get("authorities")?;
+        own.trust_issuer = (!own.authorities.is_empty()).then_some("add its issuer to the authorities in the `tls` of the client");
         if let (Some(certificate), Some(key)) = (tls.get("certificate")?, tls.get("key")?) {
             let source = IdentitySource::Text { place: "tls".to_owned(), certificate, key };
             own.identity = Some(ClientIdentity::new(source, tls.get("password")?));

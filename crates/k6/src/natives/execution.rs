@@ -1,22 +1,18 @@
 //! `k6/execution`: where the running code is in the test.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rquickjs::{Ctx, Function, IntoJs, Object, Value};
 
-use crate::instance_counts::InstanceCounts;
 use crate::realm_inputs::RealmInputs;
-use crate::test::Shared;
 use crate::turn::{Turn, uncatchable};
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, world: &RealmInputs) -> rquickjs::Result<()> {
     native.set("vuInTest", world.id_in_test as f64)?;
     native.set("options", &*world.options)?;
     native.set("position", Function::new(ctx.clone(), position)?)?;
-    let shared = Arc::clone(&world.shared);
-    native.set("instance", Function::new(ctx.clone(), move |ctx: Ctx<'js>| instance(ctx, &shared))?)?;
+    native.set("instance", Function::new(ctx.clone(), instance)?)?;
     native.set("tags", Function::new(ctx.clone(), tags)?)?;
     native.set("tag", Function::new(ctx.clone(), tag)?)?;
     native.set("abort", Function::new(ctx.clone(), abort)?)?;
@@ -50,9 +46,8 @@ fn position<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 }
 
 /// Completed and interrupted iterations, active and initialised VUs.
-fn instance<'js>(ctx: Ctx<'js>, shared: &Shared) -> rquickjs::Result<Vec<u64>> {
-    Turn::running(&ctx, "exec.instance")?;
-    let counts = shared.counts.lock().map(|workers| InstanceCounts::of(&workers)).unwrap_or_default();
+fn instance(ctx: Ctx<'_>) -> rquickjs::Result<Vec<u64>> {
+    let counts = Turn::running(&ctx, "exec.instance")?.vu().worker.test.instance();
     Ok(vec![counts.iterations_completed, counts.iterations_interrupted, counts.vus_active, counts.vus_initialized])
 }
 

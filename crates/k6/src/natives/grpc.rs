@@ -138,6 +138,7 @@ fn connect<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obj
     let origin = Rc::new(Origin { tls: !plain, ..Origin::of(&url) });
     let timeout_ns = (call.get::<_, f64>("timeout")? * 1e6) as u64;
     let limit: Option<f64> = call.get("maxReceiveSize")?;
+    let sent_limit: Option<f64> = call.get("maxSendSize")?;
     let authority: Option<String> = call.get("authority")?;
     let server_name = match &authority {
         Some(authority) => {
@@ -156,6 +157,7 @@ fn connect<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obj
         reflects: call.get("reflect")?,
         reflection_metadata: metadata_of(call.get("reflectMetadata")?),
         message_bytes_max: limit.map_or(turn.vu().worker.test.plan.options.body_bytes_max, |bytes| bytes.max(0.0) as u64),
+        sent_bytes_max: sent_limit.map(|bytes| bytes as u64).filter(|bytes| *bytes > 0),
     };
     let probe = PreparedGrpcCall::new(connected.request("/", Vec::new(), Some(timeout_ns)), timeout_ns);
     if turn.vu().worker.network.limits_connections() {

@@ -1,10 +1,13 @@
 //! Calls of `k6/net/grpc`: one message and one response, or a stream of each.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use bytes::Bytes;
-use loadstone_metrics::{ErrorCause, ErrorText, Nanos, Outcome, SeriesId, SeriesKind};
+use loadstone_metrics::{ErrorCause, ErrorText, Nanos, Outcome, Phases, SeriesId, SeriesKind};
 use loadstone_protocol::Failure;
 use loadstone_protocol::grpc::{
     GrpcReceiver, GrpcReply, GrpcStatus, GrpcStreamOpening, PreparedGrpcCall, ReceivedGrpc, UnaryCall, trailers_of,
@@ -18,7 +21,7 @@ use super::http::sample;
 use super::in_flight::InFlight;
 use super::metrics::{call_tags, tags_of};
 use super::trace::{ShownCall, is_tracing, show_call, show_message, shows_messages};
-use crate::open_connections::SendingStream;
+use crate::open_connections::{SendingStream, StreamRefusal};
 use crate::operations::{EndedOperation, settlement};
 use crate::turn::{Turn, VuState};
 
@@ -135,7 +138,10 @@ impl ScriptCall {
     async fn perform(self, vu: Rc<VuState>) -> EndedCall {
         let Self { connected, prepared, message, shown, discards, record } = self;
         let flight = InFlight::begin(Rc::clone(&vu), record.series, record.due);
-        let call = connected.client.unary(&prepared, &message).await;
+        let call = match connected.refuses(&message) {
+            Some(reason) => unsent(vu.worker.clock.now(), reason),
+            None => connected.client.unary(&prepared, &message).await,
+        };
         flight.end(call.exchange.ended);
         let result = call.reply.as_ref().map(|reply| (reply.status, reply.details.clone())).map_err(Clone::clone);
         if let Some(message) = &shown {
@@ -147,6 +153,24 @@ impl ScriptCall {
         record.ended(&vu, &call.exchange, &result);
         EndedCall { method: record.method, call, discards }
     }
+}
+
+/// The result of a call that the client refused: as in k6, it has a status.
+fn unsent(now: Nanos, reason: String) -> UnaryCall {
+    let exchange = Exchange {
+        started: now,
+        ended: now,
+        phases: Phases::default(),
+        result: Err(Failure::new(Outcome::Status, reason.clone())),
+        answer: None,
+        bytes_sent: 0,
+        bytes_received: 0,
+        connected: false,
+        retried: 0,
+        trace: None,
+        peer: None,
+    };
+    UnaryCall { exchange, reply: Ok(GrpcReply { status: GrpcStatus::RESOURCE_EXHAUSTED, details: reason, message: None }) }
 }
 
 /// The status of a call, or why there is none.
@@ -281,7 +305,7 @@ fn stream<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Obje
     };
     record.count(turn.vu(), None, &[("grpc_streams", 1.0)]);
     let record = Rc::new(record);
-    let open = Rc::new(SendingStream { name: record.name.clone(), sender: RefCell::new(Some(sender)) });
+    let open = Rc::new(SendingStream { name: record.name.clone(), sender: RefCell::new(Some(sender)), refusal: StreamRefusal::default() });
     let stream = turn.vu().connections.streams.add(Rc::clone(&open));
     let following = FollowedStream { vu: turn.shared(), open, stream, receiver, flight, exchange, record, events: call.get("events")? };
     turn.vu().operations().begin(following.next());
@@ -303,7 +327,20 @@ struct FollowedStream {
 impl FollowedStream {
     /// The next event. If it is not the end, the conversion of its value waits for the one after it.
     async fn next(mut self) -> EndedOperation {
-        let received = self.receiver.next().await;
+        let received = {
+            let (refusal, clock) = (&self.open.refusal, &self.vu.worker.clock);
+            let mut receiving = pin!(self.receiver.next());
+            poll_fn(|context| match refusal.poll(context) {
+                Poll::Ready(details) => Poll::Ready(Ok(ReceivedGrpc::End {
+                    status: GrpcStatus::RESOURCE_EXHAUSTED,
+                    details,
+                    trailers: Headers::default(),
+                    at: clock.now(),
+                })),
+                Poll::Pending => receiving.as_mut().poll(context),
+            })
+            .await
+        };
         let events = self.events;
         (events, settlement(move |ctx| self.event(ctx, received)))
     }
@@ -348,9 +385,13 @@ impl FollowedStream {
 fn write<'js>(ctx: &Ctx<'js>, clients: &ScriptClients, number: u32, call: &Object<'js>) -> rquickjs::Result<bool> {
     let mut turn = Turn::running(ctx, WHAT)?;
     let (method, json): (String, String) = (call.get("method")?, call.get("message")?);
-    let (_, method) = method_of(ctx, &mut turn, clients, number, &method)?;
+    let (connected, method) = method_of(ctx, &mut turn, clients, number, &method)?;
     let message = encoded(ctx, &method, &json)?;
     let Some(open) = turn.vu().connections.streams.get(call.get("stream")?) else { return Ok(false) };
+    if let Some(reason) = connected.refuses(&message) {
+        open.refusal.set(reason);
+        return Ok(false);
+    }
     let Some(mut sender) = open.sender.take() else { return Ok(false) };
     let sent = turn.wait(ctx, sender.send(&message))?;
     open.sender.replace(Some(sender));

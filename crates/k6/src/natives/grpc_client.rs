@@ -32,6 +32,8 @@ pub(super) struct ConnectedClient {
     pub(super) reflects: bool,
     pub(super) reflection_metadata: Vec<(String, String)>,
     pub(super) message_bytes_max: u64,
+    /// Limit on a message that is sent. `None`: no limit.
+    pub(super) sent_bytes_max: Option<u64>,
 }
 
 pub(super) type ScriptClients = Rc<Numbered<ScriptClient>>;
@@ -62,6 +64,12 @@ impl ConnectedClient {
             label: RequestLabel::default(),
             source: None,
         }
+    }
+
+    /// Why a message is not sent: it is larger than `maxSendSize`. The text is that of Go's client.
+    pub(super) fn refuses(&self, message: &[u8]) -> Option<String> {
+        let most = self.sent_bytes_max.filter(|most| message.len() as u64 > *most)?;
+        Some(format!("trying to send message larger than max ({} vs. {most})", message.len()))
     }
 
     /// k6's tag `url`.

@@ -9,7 +9,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use futures_util::StreamExt;
 use futures_util::stream;
 use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample, SeriesId, SeriesKind};
-use loadstone_protocol::http::{BodyUse, CookieJar, Exchange, Hop, Hops, Request};
+use loadstone_protocol::http::{BodyUse, CallCookie, CookieJar, Exchange, Hop, Hops, Request};
 use loadstone_script::request_name;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Value};
 use url::Url;
@@ -22,6 +22,7 @@ use super::metrics::tags_of;
 use super::trace::show_request;
 use crate::operations::settlement;
 use crate::turn::{Turn, VuState};
+use crate::worker::PlainRequest;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
     native.set("request", Function::new(ctx.clone(), send)?)?;
@@ -66,10 +67,18 @@ enum Expected {
     Unjudged,
 }
 
+/// What a call sends.
+enum CallRequest {
+    Built(Box<Request>),
+    /// It was sent before.
+    Plain(Rc<PlainRequest>),
+}
+
 /// A call of the script, ready to be sent.
 struct HttpCall {
-    request: Request,
+    request: CallRequest,
     jar: Rc<CookieJar>,
+    cookies: Vec<CallCookie>,
     redirects: u8,
     tags: Vec<(String, String)>,
     expected: Expected,
@@ -78,11 +87,11 @@ struct HttpCall {
     due: Option<Nanos>,
     group: String,
     /// The name that it is recorded under.
-    name: String,
+    name: Rc<str>,
     /// k6's tag `name`, unless `tags` has it.
     name_tag: Option<String>,
     /// The URL of the request. `None`: parts of the written one are not sent.
-    url: Option<String>,
+    url: Option<Rc<str>>,
 }
 
 fn send<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
@@ -204,6 +213,7 @@ struct CallParameters {
     name: Option<String>,
     expected: Option<Expected>,
     jar: Option<Rc<CookieJar>>,
+    cookies: Vec<CallCookie>,
 }
 
 impl CallParameters {
@@ -225,6 +235,7 @@ impl CallParameters {
             name: call.get("name")?,
             expected: Some(expected),
             jar: Some(jar_of(turn, call)?),
+            cookies: jar::call_cookies(call)?,
         })
     }
 }
@@ -237,6 +248,20 @@ fn parsed(written: &str) -> Result<Url, InvalidUrl> {
         Err(url::ParseError::RelativeUrlWithoutBase | url::ParseError::EmptyHost) => Err(InvalidUrl::scheme("")),
         Err(error) => Err(InvalidUrl { message: format!("invalid URL \"{written}\": {error}"), code: UNPARSABLE_URL_CODE }),
     }
+}
+
+impl CallRequest {
+    fn request(&self) -> &Request {
+        match self {
+            Self::Built(request) => request,
+            Self::Plain(plain) => plain.prepared.request(),
+        }
+    }
+}
+
+fn series_of(turn: &Turn, name: &str) -> SeriesId {
+    let (scenario, group) = (turn.scenario_id(), turn.group());
+    turn.vu().worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, name)
 }
 
 /// Whether a URL has no fragment and no credentials, which are no part of `res.url`.
@@ -259,7 +284,42 @@ impl HttpCall {
         written: String,
         body: &Value<'js>,
     ) -> rquickjs::Result<Result<Self, InvalidUrl>> {
-        Self::new(ctx, turn, (method, written, body), CallParameters::default())
+        let worker = &turn.vu().worker;
+        let has_body = !body.is_null() && !body.is_undefined();
+        if !has_body && let Some(known) = worker.plain(method, &written) {
+            return Ok(Ok(Self::again(turn, known, written)));
+        }
+        let address = (!has_body).then(|| written.clone());
+        let call = Self::new(ctx, turn, (method, written, body), CallParameters::default())?;
+        if let (Ok(Self { request: CallRequest::Built(request), name, url, .. }), Some(address)) = (&call, address)
+            // Otherwise, sending it shows what is wrong.
+            && let Ok(prepared) = turn.vu().session.prepare(Request::clone(request))
+        {
+            let (name, url) = (Rc::clone(name), url.clone());
+            worker.keep_plain(&address, &Rc::new(PlainRequest { method: method.into(), prepared, name, url }));
+        }
+        Ok(call)
+    }
+
+    /// A plain request that was sent before.
+    fn again(turn: &Turn, plain: Rc<PlainRequest>, written: String) -> Self {
+        let vu = turn.vu();
+        let settings = &vu.worker.test.settings;
+        Self {
+            series: series_of(turn, &plain.name),
+            jar: vu.session.jar(),
+            cookies: Vec::new(),
+            redirects: settings.redirects_max,
+            tags: Vec::new(),
+            expected: Expected::Default,
+            response_type: ResponseType::by_default(settings.discards_bodies),
+            due: turn.take_due(),
+            group: turn.group_path(),
+            name: Rc::clone(&plain.name),
+            name_tag: Some(written),
+            url: plain.url.clone(),
+            request: CallRequest::Plain(plain),
+        }
     }
 
     fn new<'js>(
@@ -274,7 +334,7 @@ impl HttpCall {
             Err(problem) => return Ok(Err(problem)),
         };
         turn.vu().worker.keep_url(&written, &url);
-        let CallParameters { headers, timeout_ns, response_type, redirects, tags, name: named_by_url, expected, jar } = parameters;
+        let CallParameters { headers, timeout_ns, response_type, redirects, tags, name: named_by_url, expected, jar, cookies } = parameters;
         let vu = turn.vu();
         let mut request = vu.session.request(method, &url);
         for (name, value) in headers {
@@ -290,6 +350,8 @@ impl HttpCall {
         }
         let sent_body = if let [body] = request.body.pieces() { body } else { &b""[..] };
         vu.worker.learnt.of_request(&vu.worker.test.plan.secrets, &request.headers, &request.path, sent_body);
+        let pairs = cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect::<Vec<_>>();
+        vu.worker.learnt.of_cookies(&vu.worker.test.plan.secrets, pairs.iter().map(String::as_str));
         request.timeout_ns = timeout_ns.unwrap_or(request.timeout_ns);
         let settings = &vu.worker.test.settings;
         let response_type = match response_type {
@@ -301,14 +363,12 @@ impl HttpCall {
         }
         let named = tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
         let name_tag = named.is_none().then(|| named_by_url.unwrap_or(written));
-        let name = named.unwrap_or_else(|| request_name(method, &request.path));
-        let series = {
-            let (scenario, group) = (turn.scenario_id(), turn.group());
-            vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name)
-        };
+        let name: Rc<str> = named.unwrap_or_else(|| request_name(method, &request.path)).into();
+        let series = series_of(turn, &name);
         Ok(Ok(Self {
-            request,
+            request: CallRequest::Built(Box::new(request)),
             jar: jar.unwrap_or_else(|| vu.session.jar()),
+            cookies,
             redirects: redirects.map_or(settings.redirects_max, |most| most.clamp(0.0, 255.0) as u8),
             tags,
             expected: expected.unwrap_or(Expected::Default),
@@ -318,21 +378,38 @@ impl HttpCall {
             group: turn.group_path(),
             name,
             name_tag,
-            url: is_sent_whole(&url).then(|| url.into()),
+            url: is_sent_whole(&url).then(|| url.as_str().into()),
         }))
     }
 
     async fn perform(self, vu: Rc<VuState>) -> CompletedRequest {
-        let Self { request, jar, redirects, tags, expected, response_type, series, due, group, name, name_tag, url } = self;
+        let Self { request, jar, cookies, redirects, tags, expected, response_type, series, due, group, name, name_tag, url } = self;
         if let Some(limit) = &vu.worker.test.rate_limit {
             let clock = &vu.worker.clock;
             clock.sleep_until(limit.reserve(clock.now())).await;
         }
+        let session = &vu.session;
         if vu.worker.network.limits_connections() {
-            vu.session.client().admit(&request).await;
+            session.client().admit(request.request()).await;
         }
         let flight = InFlight::begin(Rc::clone(&vu), series, due);
-        let hops = vu.session.send_with_jar_at(request, redirects, &jar, flight.began()).await;
+        let hops = match request {
+            CallRequest::Plain(plain) if !session.has_cookies() => {
+                let exchange = session.client().send_prepared_at(&plain.prepared, flight.began()).await;
+                if session.is_last(&exchange, redirects) {
+                    Hops { last: Hop { request: plain.prepared.shared_request(), exchange }, before: Vec::new() }
+                } else {
+                    Box::pin(session.follow_prepared(&plain.prepared, exchange, redirects)).await
+                }
+            }
+            other => {
+                let request = match other {
+                    CallRequest::Built(request) => *request,
+                    CallRequest::Plain(plain) => plain.prepared.request().clone(),
+                };
+                Box::pin(session.send_with_cookies_at(request, redirects, (&jar, &cookies), flight.began())).await
+            }
+        };
         flight.end(hops.last.exchange.ended);
         learn(&vu, &hops, response_type);
         record(&vu, &hops, &RequestRecord { tags, expected, series, due, group, name, name_tag });
@@ -360,7 +437,7 @@ struct RequestRecord {
     series: SeriesId,
     due: Option<Nanos>,
     group: String,
-    name: String,
+    name: Rc<str>,
     name_tag: Option<String>,
 }
 

@@ -2,13 +2,14 @@
 
 use std::ffi::CStr;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use loadstone_metrics::Phases;
 use loadstone_protocol::http::{Exchange, Hops, Request, Response};
 use rquickjs::class::Trace;
 use rquickjs::function::IntoArgs;
-use rquickjs::{Array, ArrayBuffer, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value, qjs};
+use rquickjs::{Array, ArrayBuffer, Class, Ctx, Exception, Function, IntoJs, JsLifetime, Object, Value, qjs};
 
 use super::error_code::error_code;
 
@@ -38,39 +39,68 @@ impl ResponseType {
 pub(super) struct CompletedRequest {
     pub(super) hops: Hops,
     pub(super) response_type: ResponseType,
-    pub(super) url: Option<String>,
+    pub(super) url: Option<Rc<str>>,
+}
+
+/// What every response of a VU is built with. Looking them up for each would take longer than building it.
+struct ResponseParts<'js> {
+    /// `respond` of `http.ts`.
+    respond: Function<'js>,
+    lazy_members: Vec<LazyMember<'js>>,
+}
+
+struct LazyMember<'js> {
+    /// It lives as long as the runtime.
+    name: qjs::JSAtom,
+    getter: Value<'js>,
+    setter: Value<'js>,
+}
+
+// SAFETY: the only lifetime is that of the runtime.
+unsafe impl<'js> JsLifetime<'js> for ResponseParts<'js> {
+    type Changed<'to> = ResponseParts<'to>;
+}
+
+impl<'js> ResponseParts<'js> {
+    fn read(ctx: &Ctx<'js>) -> rquickjs::Result<Self> {
+        let native: Object<'js> = ctx.globals().get("__k6")?;
+        let accessors: Array<'js> = native.get("lazyMembers")?;
+        let lazy_member = |(index, name): (usize, &CStr)| {
+            let (getter, setter) = (accessors.get(2 * index)?, accessors.get(2 * index + 1)?);
+            // SAFETY: the context is alive and entered. The atom is freed with its runtime.
+            Ok(LazyMember { name: unsafe { qjs::JS_NewAtom(ctx.as_raw().as_ptr(), name.as_ptr()) }, getter, setter })
+        };
+        let lazy_members = [c"headers", c"timings", c"request"].into_iter().enumerate().map(lazy_member);
+        Ok(Self { respond: native.get("respond")?, lazy_members: lazy_members.collect::<rquickjs::Result<_>>()? })
+    }
 }
 
 /// Builds a response with the function of `http.ts`.
 pub(super) fn respond<'js>(ctx: &Ctx<'js>, members: impl IntoArgs<'js>) -> rquickjs::Result<Value<'js>> {
-    let native: Object<'js> = ctx.globals().get("__k6")?;
-    let respond: Function<'js> = native.get("respond")?;
-    let response: Object<'js> = respond.call(members)?;
-    let accessors: Array<'js> = native.get("lazyMembers")?;
-    for (index, name) in [c"headers", c"timings", c"request"].into_iter().enumerate() {
-        let (getter, setter): (Value<'js>, Value<'js>) = (accessors.get(2 * index)?, accessors.get(2 * index + 1)?);
-        define(ctx, &response, name, (&getter, &setter))?;
+    if ctx.userdata::<ResponseParts<'js>>().is_none() {
+        let _ = ctx.store_userdata(ResponseParts::read(ctx)?);
     }
+    let Some(parts) = ctx.userdata::<ResponseParts<'js>>() else {
+        return Err(Exception::throw_internal(ctx, "responses cannot be built here"));
+    };
+    let response: Object<'js> = parts.respond.call(members)?;
+    parts.lazy_members.iter().try_for_each(|member| define(ctx, &response, member))?;
     Ok(response.into_value())
 }
 
 /// An accessor that is listed and may be replaced.
-fn define<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &CStr, accessor: (&Value<'js>, &Value<'js>)) -> rquickjs::Result<()> {
+fn define<'js>(ctx: &Ctx<'js>, object: &Object<'js>, member: &LazyMember<'js>) -> rquickjs::Result<()> {
     const FLAGS: u32 = qjs::JS_PROP_HAS_GET
         | qjs::JS_PROP_HAS_SET
         | qjs::JS_PROP_HAS_ENUMERABLE
         | qjs::JS_PROP_HAS_CONFIGURABLE
         | qjs::JS_PROP_ENUMERABLE
         | qjs::JS_PROP_CONFIGURABLE;
-    let (getter, setter) = accessor;
+    let LazyMember { name, getter, setter } = member;
     let context = ctx.as_raw().as_ptr();
-    // SAFETY: the context is alive and entered, and so are the values, which QuickJS does not take over. The atom is freed.
+    // SAFETY: the context is alive and entered, and so are the values and the atom, which QuickJS does not take over.
     let defined = unsafe {
-        let atom = qjs::JS_NewAtom(context, name.as_ptr());
-        let defined =
-            qjs::JS_DefineProperty(context, object.as_raw(), atom, qjs::JS_UNDEFINED, getter.as_raw(), setter.as_raw(), FLAGS as i32);
-        qjs::JS_FreeAtom(context, atom);
-        defined
+        qjs::JS_DefineProperty(context, object.as_raw(), *name, qjs::JS_UNDEFINED, getter.as_raw(), setter.as_raw(), FLAGS as i32)
     };
     if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(()) }
 }
@@ -125,7 +155,7 @@ impl CompletedRequest {
     pub(super) fn into_value<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let Self { mut hops, response_type, url } = self;
         let url = match url.filter(|_| hops.before.is_empty()) {
-            Some(url) => url.into_js(ctx)?,
+            Some(url) => rquickjs::String::from_str(ctx.clone(), &url)?.into_value(),
             None => url_of(ctx, &hops.last.request)?,
         };
         let exchange = &mut hops.last.exchange;

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use loadstone_protocol::http::CookieJar;
+use loadstone_protocol::http::{CallCookie, CookieJar};
 use rquickjs::class::Trace;
+use rquickjs::convert::List;
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object};
 use url::Url;
 
@@ -26,6 +27,12 @@ pub(super) struct NativeJar {
 pub(super) fn jar_of(turn: &Turn, call: &Object<'_>) -> rquickjs::Result<Rc<CookieJar>> {
     let jar: Option<Class<'_, NativeJar>> = call.get("jar")?;
     Ok(jar.map_or_else(|| turn.vu().session.jar(), |jar| Rc::clone(&jar.borrow().jar)))
+}
+
+/// The parameter `cookies` of a call: name, value, and whether it replaces that of the jar.
+pub(super) fn call_cookies(call: &Object<'_>) -> rquickjs::Result<Vec<CallCookie>> {
+    let cookies: Option<Vec<List<(String, String, bool)>>> = call.get("cookies")?;
+    Ok(cookies.into_iter().flatten().map(|List((name, value, replaces))| CallCookie { name, value, replaces }).collect())
 }
 
 fn vu_jar<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Class<'js, NativeJar>> {

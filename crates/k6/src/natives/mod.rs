@@ -16,6 +16,7 @@ mod in_flight;
 mod jar;
 mod metrics;
 mod redis;
+mod redis_cluster;
 mod redis_servers;
 mod secrets;
 mod steps;

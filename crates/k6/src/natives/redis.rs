@@ -13,7 +13,8 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::client_tls::{client_tls, network_with};
 use super::in_flight::InFlight;
-use super::redis_servers::{ClusterCommand, ScriptRedisServers};
+use super::redis_cluster::ClusterCommand;
+use super::redis_servers::{ClusterReads, RedisServing, ScriptRedisServers};
 use super::trace::{ShownCommand, is_tracing, show_command};
 use crate::numbered::Numbered;
 use crate::operations::settlement;
@@ -23,8 +24,7 @@ use crate::turn::{Turn, VuState};
 struct ScriptRedis {
     /// The server, or nodes of a cluster.
     addresses: Vec<RedisAddress>,
-    /// How many redirections a command follows. `None`: this is no cluster.
-    redirects_max: Option<u32>,
+    serving: RedisServing,
     tls: ClientTls,
     limit_ns: Nanos,
     servers: OnceCell<Rc<ScriptRedisServers>>,
@@ -50,7 +50,25 @@ fn client_of<'js>(ctx: &Ctx<'js>, options: &Object<'js>) -> rquickjs::Result<Scr
     let addresses = nodes.iter().map(|node| address_of(ctx, node)).collect::<Result<_, _>>()?;
     let tls = client_tls(nodes.first().map(|node| node.get("tlsOptions")).transpose()?.flatten())?;
     let limit_ns = (options.get::<_, f64>("timeout")? * 1e6) as Nanos;
-    Ok(ScriptRedis { addresses, redirects_max: options.get("redirects")?, tls, limit_ns, servers: OnceCell::new() })
+    Ok(ScriptRedis { addresses, serving: serving_of(options)?, tls, limit_ns, servers: OnceCell::new() })
+}
+
+fn serving_of(options: &Object<'_>) -> rquickjs::Result<RedisServing> {
+    if let Some(primary) = options.get("primary")? {
+        return Ok(RedisServing::Sentinels {
+            primary,
+            username: options.get("sentinelUsername")?,
+            password: options.get("sentinelPassword")?,
+        });
+    }
+    let Some(redirects_max) = options.get("redirects")? else { return Ok(RedisServing::One) };
+    let reads = match options.get::<_, String>("reads")?.as_str() {
+        "closest" => ClusterReads::Closest,
+        "random" => ClusterReads::Random,
+        "replica" => ClusterReads::Replica,
+        _ => ClusterReads::Primary,
+    };
+    Ok(RedisServing::Cluster { redirects_max, reads })
 }
 
 /// Reads a URL, or the parts of an address.
@@ -66,6 +84,7 @@ fn address_of<'js>(ctx: &Ctx<'js>, options: &Object<'js>) -> rquickjs::Result<Re
             password: options.get("password")?,
             database: options.get("database")?,
             resp3: false,
+            reads_replicas: false,
         },
     })
 }
@@ -77,12 +96,18 @@ impl ScriptRedis {
             return Ok(Rc::clone(servers));
         }
         let worker = &turn.vu().worker;
+        let of_sentinels = match &self.serving {
+            RedisServing::Sentinels { password, .. } => password.as_ref(),
+            _ => None,
+        };
         self.addresses
             .iter()
             .filter_map(|address| address.password.as_ref())
+            .chain(of_sentinels)
             .for_each(|password| worker.test.plan.secrets.learn_later(password));
         let network = network_with(ctx, &worker.network, &self.tls)?;
-        let servers = ScriptRedisServers::new(network, self.addresses.clone(), self.redirects_max);
+        let limits = (self.limit_ns, worker.test.plan.options.body_bytes_max);
+        let servers = ScriptRedisServers::new(network, self.addresses.clone(), self.serving.clone(), limits);
         Ok(Rc::clone(self.servers.get_or_init(|| Rc::new(servers))))
     }
 }
@@ -96,15 +121,7 @@ fn send(ctx: &Ctx<'_>, clients: &ScriptRedisClients, id: u32, number: u32, argum
     let (scenario, group) = (turn.scenario_id(), turn.group());
     let series = turn.vu().worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name);
     let shown = is_tracing(turn.vu()).then(|| shown(arguments));
-    let command = RedisCommand {
-        servers,
-        command: ClusterCommand::of(arguments),
-        limit_ns: script_client.limit_ns,
-        name,
-        shown,
-        series,
-        due: turn.take_due(),
-    };
+    let command = RedisCommand { servers, command: ClusterCommand::of(arguments), name, shown, series, due: turn.take_due() };
     let work = command.perform(turn.shared());
     turn.vu().operations().begin(async move {
         let answer = work.await;
@@ -117,7 +134,6 @@ fn send(ctx: &Ctx<'_>, clients: &ScriptRedisClients, id: u32, number: u32, argum
 struct RedisCommand {
     servers: Rc<ScriptRedisServers>,
     command: ClusterCommand,
-    limit_ns: Nanos,
     /// The name that it is recorded under.
     name: String,
     /// Its text, if `try` shows it.
@@ -129,8 +145,7 @@ struct RedisCommand {
 impl RedisCommand {
     async fn perform(self, vu: Rc<VuState>) -> Result<Bytes, Failure> {
         let flight = InFlight::begin(Rc::clone(&vu), self.series, self.due);
-        let bytes_max = vu.worker.test.plan.options.body_bytes_max;
-        let (server, RedisExchange { times, result }) = self.servers.exchange(&self.command, self.limit_ns, bytes_max).await;
+        let (server, RedisExchange { times, result }) = self.servers.exchange(&self.command).await;
         flight.end(times.ended);
         self.record(&vu, server.address(), &times, &result);
         result

@@ -1,155 +1,125 @@
-//! The servers of a Redis client: one, or a cluster, which names the node of each key.
+//! The servers of a Redis client: one, a cluster, which names the nodes of each key, or the primary that sentinels name.
 //!
-//! Read [`ScriptRedisServers::exchange`]. Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/. Deliberately absent: reads from
-//! replicas.
+//! Read [`ScriptRedisServers::exchange`]. Which node reads is as in go-redis, the client of k6.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
-use bytes::Bytes;
-use loadstone_metrics::Nanos;
+use loadstone_metrics::{Nanos, Outcome};
 use loadstone_protocol::raw::RawTimes;
-use loadstone_protocol::redis::{RedisAddress, RedisClient, RedisExchange, RedisPart, RedisReplies, write_argument, write_command};
+use loadstone_protocol::redis::{RedisAddress, RedisClient, RedisExchange, RedisPart, RedisReplies, error_code};
 use loadstone_protocol::{Failure, Network};
 
-/// Number of hash slots.
-const SLOTS: u16 = 16384;
+use super::redis_cluster::{ClusterCommand, ClusterRedirection, RedisNode, SlotRange, primary_in, reading_commands, slots_in, wire};
+
 /// The reply to `ASKING`.
 const OK: &[u8] = b"+OK\r\n";
 /// Limit on the nodes of a cluster.
 const NODES_MAX: usize = 1_000;
+/// Pings that measure the distance of a node.
+const PINGS: usize = 3;
 
-/// Hash slots, and the node that serves them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct SlotRange {
-    first: u16,
-    last: u16,
-    host: String,
-    port: u16,
+/// Where the commands of a client go.
+#[derive(Debug, Clone)]
+pub(super) enum RedisServing {
+    One,
+    Cluster {
+        /// How many redirections a command follows.
+        redirects_max: u32,
+        reads: ClusterReads,
+    },
+    /// The addresses are those of sentinels, with these credentials.
+    Sentinels {
+        primary: String,
+        username: String,
+        password: Option<String>,
+    },
+}
+
+/// Which node of a key gets the commands that only read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClusterReads {
+    Primary,
+    /// A replica, if there is one.
+    Replica,
+    /// The one with the shortest round trip.
+    Closest,
+    Random,
 }
 
 /// The servers of one client, each with its connection.
 pub(super) struct ScriptRedisServers {
     network: Rc<Network>,
     addresses: Vec<RedisAddress>,
-    /// `None`: one server.
-    redirects_max: Option<u32>,
+    serving: RedisServing,
+    limit_ns: Nanos,
+    bytes_max: u64,
     nodes: RefCell<Vec<Rc<RedisClient>>>,
     /// A later one has priority.
     slots: RefCell<Vec<SlotRange>>,
     knows_slots: Cell<bool>,
-}
-
-/// A command as sent, and the slot of its key.
-pub(super) struct ClusterCommand {
-    wire: Vec<u8>,
-    /// `None`: any node runs it.
-    slot: Option<u16>,
-}
-
-impl ClusterCommand {
-    pub(super) fn of(arguments: &[String]) -> Self {
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        Self { wire: wire(&words), slot: key_of(&words).map(|key| slot_of(key.as_bytes())) }
-    }
-}
-
-fn wire(words: &[&str]) -> Vec<u8> {
-    let mut wire = Vec::new();
-    write_command(&mut wire, words.len());
-    words.iter().for_each(|word| write_argument(&mut wire, word.as_bytes()));
-    wire
-}
-
-/// The first key. Servers correct a wrong guess by a redirection.
-fn key_of<'w>(words: &[&'w str]) -> Option<&'w str> {
-    let position = match words.first()?.to_ascii_uppercase().as_str() {
-        "EVAL" | "EVALSHA" | "EVAL_RO" | "EVALSHA_RO" | "FCALL" | "FCALL_RO" => 3,
-        "BITOP" | "OBJECT" | "XGROUP" | "XINFO" | "ZDIFF" | "ZINTER" | "ZUNION" | "SINTERCARD" | "LMPOP" | "ZMPOP" => 2,
-        _ => 1,
-    };
-    words.get(position).copied()
-}
-
-/// The slot of a key: of the part in its first braces, if that is not empty.
-fn slot_of(key: &[u8]) -> u16 {
-    let open = key.iter().position(|byte| *byte == b'{').map(|at| at + 1);
-    let tag = open.and_then(|open| {
-        let length = key[open..].iter().position(|byte| *byte == b'}')?;
-        (length > 0).then(|| &key[open..open + length])
-    });
-    crc16(tag.unwrap_or(key)) % SLOTS
-}
-
-/// CRC-16/XMODEM: appendix A of the specification.
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, byte| {
-        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
-    })
-}
-
-/// Where a node sends a command instead.
-#[derive(Debug, PartialEq, Eq)]
-struct ClusterRedirection {
-    /// The other node takes the slot over for good. Otherwise this command alone goes there.
-    is_move: bool,
-    slot: u16,
-    host: String,
-    port: u16,
-}
-
-impl ClusterRedirection {
-    /// From `MOVED 3999 127.0.0.1:6381`. An empty host is that of the node which sent it.
-    fn of(reply: &Result<Bytes, Failure>, from: &RedisAddress) -> Option<Self> {
-        let RedisPart::Error(error) = RedisReplies::of(reply.as_ref().ok()?).next()? else { return None };
-        let mut words = std::str::from_utf8(error).ok()?.split(' ');
-        let is_move = match words.next()? {
-            "MOVED" => true,
-            "ASK" => false,
-            _ => return None,
-        };
-        let slot = words.next()?.parse().ok()?;
-        let (host, port) = words.next()?.rsplit_once(':')?;
-        Some(Self { is_move, slot, host: host_of(host, from), port: port.parse().ok()? })
-    }
-}
-
-fn host_of(written: &str, from: &RedisAddress) -> String {
-    if written.is_empty() || written == "?" { from.target.host.clone() } else { written.to_owned() }
+    /// Commands that only read.
+    reading: RefCell<HashSet<String>>,
+    /// Round trips, shortest of some. Nanoseconds.
+    distances: RefCell<Vec<(RedisNode, Nanos)>>,
+    /// Named by a sentinel.
+    primary: RefCell<Option<RedisNode>>,
+    random: (RandomState, Cell<u64>),
 }
 
 impl ScriptRedisServers {
-    pub(super) fn new(network: Rc<Network>, addresses: Vec<RedisAddress>, redirects_max: Option<u32>) -> Self {
-        let nodes = addresses.iter().map(|address| Rc::new(RedisClient::new(Rc::clone(&network), address.clone()))).collect();
-        let (nodes, slots, knows_slots) = (RefCell::new(nodes), RefCell::default(), Cell::default());
-        Self { network, addresses, redirects_max, nodes, slots, knows_slots }
+    pub(super) fn new(
+        network: Rc<Network>,
+        mut addresses: Vec<RedisAddress>,
+        serving: RedisServing,
+        (limit_ns, bytes_max): (Nanos, u64),
+    ) -> Self {
+        if let RedisServing::Cluster { reads, .. } = &serving {
+            addresses.iter_mut().for_each(|address| address.reads_replicas = *reads != ClusterReads::Primary);
+        }
+        let (nodes, slots, knows_slots) = (RefCell::default(), RefCell::default(), Cell::default());
+        let (reading, distances, primary, random) = (RefCell::default(), RefCell::default(), RefCell::default(), Default::default());
+        Self { network, addresses, serving, limit_ns, bytes_max, nodes, slots, knows_slots, reading, distances, primary, random }
     }
 
     /// Sends a command, and follows redirections. Returns the server that answered.
-    pub(super) async fn exchange(&self, command: &ClusterCommand, limit_ns: Nanos, bytes_max: u64) -> (Rc<RedisClient>, RedisExchange) {
-        let Some(redirects_max) = self.redirects_max else {
-            let server = self.nodes.borrow().first().cloned().unwrap_or_else(|| self.connect(&self.addresses[0]));
-            let exchange = server.exchange(&command.wire, 1, limit_ns, bytes_max).await;
-            return (server, exchange);
-        };
-        if !self.knows_slots.get() {
-            self.learn_slots(limit_ns, bytes_max).await;
+    pub(super) async fn exchange(&self, command: &ClusterCommand) -> (Rc<RedisClient>, RedisExchange) {
+        match &self.serving {
+            RedisServing::One => {
+                let server = self.named(0);
+                let exchange = self.send(&server, &command.wire).await;
+                (server, exchange)
+            }
+            RedisServing::Cluster { redirects_max, reads } => self.in_cluster(command, *redirects_max, *reads).await,
+            RedisServing::Sentinels { primary, username, password } => self.by_sentinels(command, (primary, username, password)).await,
         }
-        let mut server = self.server_of(command.slot);
-        let mut exchange = server.exchange(&command.wire, 1, limit_ns, bytes_max).await;
+    }
+
+    async fn send(&self, server: &RedisClient, commands: &[u8]) -> RedisExchange {
+        server.exchange(commands, 1, self.limit_ns, self.bytes_max).await
+    }
+
+    async fn in_cluster(&self, command: &ClusterCommand, redirects_max: u32, reads: ClusterReads) -> (Rc<RedisClient>, RedisExchange) {
+        if !self.knows_slots.get() {
+            self.learn(reads).await;
+        }
+        let mut server = self.server_of(command, reads).await;
+        let mut exchange = self.send(&server, &command.wire).await;
         for _ in 0..redirects_max {
-            let Some(ClusterRedirection { is_move, slot, host, port }) = ClusterRedirection::of(&exchange.result, server.address()) else {
+            let Some(ClusterRedirection { is_move, slot, node }) = ClusterRedirection::of(&exchange.result, server.address()) else {
                 break;
             };
             let before = exchange.times;
-            server = self.node(&host, port);
+            server = self.node(&node);
             exchange = if is_move {
                 self.slots.borrow_mut().retain(|range| (range.first, range.last) != (slot, slot));
-                self.slots.borrow_mut().push(SlotRange { first: slot, last: slot, host, port });
-                server.exchange(&command.wire, 1, limit_ns, bytes_max).await
+                self.slots.borrow_mut().push(SlotRange { first: slot, last: slot, nodes: vec![node] });
+                self.send(&server, &command.wire).await
             } else {
-                let RedisExchange { times, result } =
-                    server.exchange(&[wire(&["ASKING"]), command.wire.clone()].concat(), 2, limit_ns, bytes_max).await;
+                let commands = [wire(&["ASKING"]), command.wire.clone()].concat();
+                let RedisExchange { times, result } = server.exchange(&commands, 2, self.limit_ns, self.bytes_max).await;
                 let result = result.map(|replies| if replies.starts_with(OK) { replies.slice(OK.len()..) } else { replies });
                 RedisExchange { times, result }
             };
@@ -158,35 +128,144 @@ impl ScriptRedisServers {
         (server, exchange)
     }
 
-    /// Asks the first node that answers for the nodes of all slots.
-    async fn learn_slots(&self, limit_ns: Nanos, bytes_max: u64) {
-        let nodes = self.nodes.borrow().clone();
-        for node in nodes {
-            let RedisExchange { result, .. } = node.exchange(&wire(&["CLUSTER", "SLOTS"]), 1, limit_ns, bytes_max).await;
-            if let Some(slots) = result.ok().and_then(|reply| slots_in(&reply, node.address())) {
-                *self.slots.borrow_mut() = slots;
-                self.knows_slots.set(true);
-                return;
+    /// Asks the first node that answers for the nodes of all slots, and for the commands that only read.
+    async fn learn(&self, reads: ClusterReads) {
+        for index in 0..self.addresses.len() {
+            let node = self.named(index);
+            let reply = self.send(&node, &wire(&["CLUSTER", "SLOTS"])).await.result;
+            let Some(slots) = reply.ok().and_then(|reply| slots_in(&reply, node.address())) else { continue };
+            *self.slots.borrow_mut() = slots;
+            self.knows_slots.set(true);
+            if reads != ClusterReads::Primary
+                && let Ok(reply) = self.send(&node, &wire(&["COMMAND"])).await.result
+            {
+                *self.reading.borrow_mut() = reading_commands(&reply);
             }
+            return;
         }
     }
 
-    fn server_of(&self, slot: Option<u16>) -> Rc<RedisClient> {
-        let slots = self.slots.borrow();
-        let range = slot.and_then(|slot| slots.iter().rev().find(|range| (range.first..=range.last).contains(&slot)));
-        let address = &self.addresses[0].target;
-        range.map_or_else(|| self.node(&address.host, address.port), |range| self.node(&range.host, range.port))
+    async fn server_of(&self, command: &ClusterCommand, reads: ClusterReads) -> Rc<RedisClient> {
+        let nodes = command.slot.and_then(|slot| {
+            let slots = self.slots.borrow();
+            slots.iter().rev().find(|range| (range.first..=range.last).contains(&slot)).map(|range| range.nodes.clone())
+        });
+        let Some(nodes) = nodes else { return self.named(0) };
+        let reads = if self.reading.borrow().contains(&command.name) { reads } else { ClusterReads::Primary };
+        let index = match (reads, nodes.len()) {
+            (ClusterReads::Primary, _) | (_, 1) => 0,
+            (ClusterReads::Replica, count) => 1 + self.random_below(count - 1),
+            (ClusterReads::Random, count) => self.random_below(count),
+            (ClusterReads::Closest, _) => self.closest(&nodes).await,
+        };
+        self.node(&nodes[index])
+    }
+
+    fn random_below(&self, count: usize) -> usize {
+        let (state, drawn) = &self.random;
+        drawn.set(drawn.get() + 1);
+        (state.hash_one(drawn.get()) % count as u64) as usize
+    }
+
+    /// The index of the node with the shortest round trip. One that does not answer is the last.
+    async fn closest(&self, nodes: &[RedisNode]) -> usize {
+        let mut best = (0, Nanos::MAX);
+        for (index, node) in nodes.iter().enumerate() {
+            let known = self.distances.borrow().iter().find(|(known, _)| known == node).map(|(_, distance)| *distance);
+            let distance = match known {
+                Some(distance) => distance,
+                None => self.measured(node).await,
+            };
+            if distance < best.1 {
+                best = (index, distance);
+            }
+        }
+        best.0
+    }
+
+    async fn measured(&self, node: &RedisNode) -> Nanos {
+        let client = self.node(node);
+        let mut shortest = Nanos::MAX;
+        for _ in 0..PINGS {
+            let RedisExchange { times, result } = self.send(&client, &wire(&["PING"])).await;
+            if result.is_err() {
+                break;
+            }
+            shortest = shortest.min(times.phases.wait);
+        }
+        let mut distances = self.distances.borrow_mut();
+        if distances.len() < NODES_MAX {
+            distances.push((node.clone(), shortest));
+        }
+        shortest
+    }
+
+    /// Sends a command to the primary. One that fails or no longer is the primary is forgotten, so that the next command asks again.
+    async fn by_sentinels(
+        &self,
+        command: &ClusterCommand,
+        (name, username, password): (&str, &str, &Option<String>),
+    ) -> (Rc<RedisClient>, RedisExchange) {
+        let known = self.primary.borrow().clone();
+        let primary = match known {
+            Some(primary) => primary,
+            None => match self.ask_sentinels(name, username, password).await {
+                Ok(primary) => primary,
+                Err((sentinel, exchange)) => return (sentinel, exchange),
+            },
+        };
+        let server = self.node(&primary);
+        let exchange = self.send(&server, &command.wire).await;
+        let is_primary = exchange.result.as_ref().is_ok_and(|reply| match RedisReplies::of(reply).next() {
+            Some(RedisPart::Error(error)) => error_code(error) != "READONLY",
+            _ => true,
+        });
+        *self.primary.borrow_mut() = is_primary.then_some(primary);
+        (server, exchange)
+    }
+
+    /// The primary of that name, from the first sentinel that knows it.
+    async fn ask_sentinels(
+        &self,
+        name: &str,
+        username: &str,
+        password: &Option<String>,
+    ) -> Result<RedisNode, (Rc<RedisClient>, RedisExchange)> {
+        let mut failed = None;
+        for address in &self.addresses {
+            let credentials = (username.to_owned(), password.clone());
+            let address = RedisAddress { username: credentials.0, password: credentials.1, database: 0, ..address.clone() };
+            let sentinel = self.connect(&address);
+            let RedisExchange { times, result } = self.send(&sentinel, &wire(&["SENTINEL", "get-master-addr-by-name", name])).await;
+            if let Some(primary) = result.as_ref().ok().and_then(|reply| primary_in(reply, &address)) {
+                return Ok(primary);
+            }
+            let result = result.and_then(|reply| match RedisReplies::of(&reply).next() {
+                Some(RedisPart::Error(_)) => Ok(reply),
+                _ => Err(Failure::new(Outcome::Protocol, format!("the sentinel knows no primary of the name \"{name}\""))),
+            });
+            failed = Some((sentinel, RedisExchange { times, result }));
+        }
+        // A client has an address.
+        Err(failed.unwrap_or_else(|| unreachable!("a client of Redis has at least one address")))
+    }
+
+    /// A server that the script names.
+    fn named(&self, index: usize) -> Rc<RedisClient> {
+        let target = &self.addresses[index].target;
+        self.node(&RedisNode { host: target.host.clone(), port: target.port })
     }
 
     /// A node, with the credentials of the first one that the script names.
-    fn node(&self, host: &str, port: u16) -> Rc<RedisClient> {
+    fn node(&self, node: &RedisNode) -> Rc<RedisClient> {
         let mut nodes = self.nodes.borrow_mut();
-        let target = |node: &Rc<RedisClient>| node.address().target.host == host && node.address().target.port == port;
-        if let Some(known) = nodes.iter().find(|node| target(node)) {
+        let is_it = |client: &RedisAddress| client.target.host == node.host && client.target.port == node.port;
+        if let Some(known) = nodes.iter().find(|client| is_it(client.address())) {
             return Rc::clone(known);
         }
-        let mut address = self.addresses[0].clone();
-        (address.target.host, address.target.port) = (host.to_owned(), port);
+        let named = self.addresses.iter().find(|address| is_it(address)).unwrap_or(&self.addresses[0]);
+        let mut address = named.clone();
+        (address.target.host, address.target.port) = (node.host.clone(), node.port);
         if nodes.len() >= NODES_MAX {
             nodes.remove(0);
         }
@@ -210,85 +289,5 @@ fn together(before: &RawTimes, last: &RawTimes) -> RawTimes {
         bytes_received: before.bytes_received + last.bytes_received,
         connected: before.connected || last.connected,
         ..*last
-    }
-}
-
-/// The reply to `CLUSTER SLOTS`: for each range its first and last slot, and nodes of which the first is the primary. `None`: it is something else.
-fn slots_in(reply: &[u8], from: &RedisAddress) -> Option<Vec<SlotRange>> {
-    let mut parts = RedisReplies::of(reply);
-    let RedisPart::List(ranges) = parts.next()? else { return None };
-    let mut slots = Vec::new();
-    for _ in 0..ranges {
-        let RedisPart::List(length) = parts.next()? else { return None };
-        let [first, last] = [parts.next()?, parts.next()?].map(|part| match part {
-            RedisPart::Integer(slot) => u16::try_from(slot).ok(),
-            _ => None,
-        });
-        for index in 2..length {
-            let RedisPart::List(fields) = parts.next()? else { return None };
-            let host = match parts.next()? {
-                RedisPart::Text(host) => String::from_utf8_lossy(host).into_owned(),
-                _ => String::new(),
-            };
-            let RedisPart::Integer(port) = parts.next()? else { return None };
-            (2..fields).try_for_each(|_| skip(&mut parts))?;
-            if index == 2 {
-                slots.push(SlotRange { first: first?, last: last?, host: host_of(&host, from), port: u16::try_from(port).ok()? });
-            }
-        }
-    }
-    Some(slots)
-}
-
-/// Skips a value with all that it contains.
-fn skip(parts: &mut RedisReplies<'_>) -> Option<()> {
-    let mut left = 1;
-    while left > 0 {
-        left = left - 1
-            + match parts.next()? {
-                RedisPart::List(count) => count,
-                RedisPart::Map(count) | RedisPart::Attributes(count) => 2 * count,
-                _ => 0,
-            };
-    }
-    Some(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn from() -> RedisAddress {
-        RedisAddress::parse("redis://10.0.0.1:7000").unwrap()
-    }
-
-    /// The slots that `redis-server` 7 answers to `CLUSTER KEYSLOT`, and the check value of the CRC in the specification.
-    #[test]
-    fn keys_have_the_slots_of_the_specification() {
-        assert_eq!(crc16(b"123456789"), 0x31c3);
-        for (key, slot) in
-            [("foo", 12182), ("bar", 5061), ("{user1000}.following", slot_of(b"user1000")), ("foo{}{bar}", 8363), ("foo{{bar}}zap", 4015)]
-        {
-            assert_eq!(slot_of(key.as_bytes()), slot, "{key}");
-        }
-        let of = |words: &[&str]| ClusterCommand::of(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).slot;
-        assert_eq!((of(&["GET", "foo"]), of(&["eval", "return 1", "1", "foo"]), of(&["PING"])), (Some(12182), Some(12182), None));
-    }
-
-    #[test]
-    fn redirections_and_slots_are_read_from_replies() {
-        let redirection = |reply: &'static [u8]| ClusterRedirection::of(&Ok(Bytes::from_static(reply)), &from());
-        let moved = ClusterRedirection { is_move: true, slot: 3999, host: "127.0.0.1".to_owned(), port: 6381 };
-        assert_eq!(redirection(b"-MOVED 3999 127.0.0.1:6381\r\n"), Some(moved));
-        let asked = redirection(b"-ASK 1 :6381\r\n").unwrap();
-        assert_eq!((asked.is_move, asked.host.as_str()), (false, "10.0.0.1"));
-        for other in [&b"-ERR MOVED\r\n"[..], b"+MOVED 1 a:1\r\n", b"-MOVED x a:1\r\n", b"-MOVED 1 a\r\n"] {
-            assert_eq!(redirection(other), None);
-        }
-        let reply = b"*2\r\n*3\r\n:0\r\n:8191\r\n*4\r\n$1\r\na\r\n:1\r\n$2\r\nid\r\n*2\r\n$1\r\nk\r\n$1\r\nv\r\n\
-            *4\r\n:8192\r\n:16383\r\n*3\r\n$-1\r\n:2\r\n$2\r\nid\r\n*3\r\n$1\r\nr\r\n:3\r\n$2\r\nid\r\n";
-        let range = |first, last, host: &str, port| SlotRange { first, last, host: host.to_owned(), port };
-        assert_eq!(slots_in(reply, &from()), Some(vec![range(0, 8191, "a", 1), range(8192, 16383, "10.0.0.1", 2)]));
-        assert_eq!(slots_in(b"-ERR This instance has cluster support disabled\r\n", &from()), None);
     }
 }

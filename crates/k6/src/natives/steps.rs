@@ -21,7 +21,9 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
     if seconds.is_nan() || seconds <= 0.0 {
         return Ok(());
     }
-    let timer = turn.vu().worker.clock.sleep((seconds * 1e9) as u64);
+    let ns = (seconds * 1e9) as u64;
+    turn.prepare_wait(ns);
+    let timer = turn.vu().worker.clock.sleep(ns);
     turn.wait(&ctx, timer)
 }
 

@@ -6,6 +6,7 @@ mod addresses;
 mod duration;
 mod executors;
 mod option_error;
+mod planned_vus;
 mod segment;
 mod segmented;
 mod system_tags;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value};
 pub(crate) use duration::duration;
 pub(crate) use executors::{K6Scenario, scenarios};
 pub(crate) use option_error::{OptionError, wrong};
+pub(crate) use planned_vus::{PlannedVus, planned_vus};
 pub(crate) use segment::{Segment, Stripe};
 pub(crate) use thresholds::{Planned, PlannedMetric, SubMetric, thresholds};
 

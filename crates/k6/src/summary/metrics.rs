@@ -153,9 +153,9 @@ fn users(test: &K6Test, run: &EndedRun<'_>) -> Map<String, Value> {
         .collect();
     let Some(most) = active.iter().max().copied() else { return Map::new() };
     let gauge = |value: u64, min: u64, max: u64| json!({ "type": "gauge", "contains": "default", "values": { "value": value, "min": min, "max": max } });
-    let prepared = test.scenarios.iter().map(|scenario| scenario.users_prepared).sum::<u64>().max(most);
+    let (prepared, initialised) = (test.planned_vus.planned.max(most), test.instance().vus_initialized.max(most));
     let (last, least) = (active.last().copied().unwrap_or(0), active.iter().min().copied().unwrap_or(0));
-    [("vus".to_owned(), gauge(last, least, most)), ("vus_max".to_owned(), gauge(prepared, prepared, prepared))].into_iter().collect()
+    [("vus".to_owned(), gauge(last, least, most)), ("vus_max".to_owned(), gauge(initialised, prepared, initialised))].into_iter().collect()
 }
 
 #[cfg(test)]

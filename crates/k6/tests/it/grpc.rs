@@ -134,6 +134,32 @@ fn streams_deliver_events_and_the_iteration_waits_for_their_end() {
     assert_eq!((counted(&ran.snapshot, "grpc_streams_msgs_sent"), counted(&ran.snapshot, "grpc_streams_msgs_received")), (4.0, 5.0));
 }
 
+/// Status and text are those of k6 1.4.2.
+#[test]
+fn a_message_beyond_the_limit_is_not_sent() {
+    let ran = call(
+        "client.connect(A, { plaintext: true, maxSendSize: 10 });
+        const [small, large] = ['short', 'longer than ten'].map((text) => client.invoke('talk.v1.Talk/Say', { text }));
+        console.log(small.status, small.message.text, large.status, large.message, JSON.stringify(large.error));
+        const chat = new Stream(client, 'talk.v1.Talk/Chat');
+        chat.on('data', (line) => { console.log('chat', line.text); chat.write({ text: 'longer than ten' }); });
+        chat.on('error', (error) => console.log('chat', error.code, error.message));
+        chat.on('end', () => console.log('chat ended'));
+        chat.write({ text: 'first' });",
+    );
+    assert_eq!(ran.ended, IterationEnd::Ended(Outcome::Passed), "{:?}", ran.printed);
+    let problem = "trying to send message larger than max (17 vs. 10)";
+    assert_eq!(
+        ran.printed,
+        [
+            format!(r#"0 short 8 null {{"code":8,"message":"{problem}","details":[]}}"#),
+            "chat first".to_owned(),
+            format!("chat 8 {problem}"),
+            "chat ended".to_owned()
+        ]
+    );
+}
+
 #[test]
 fn try_shows_the_messages_of_streams() {
     let ran = call(

@@ -20,3 +20,4 @@ mod sockets;
 mod stacks;
 mod subtle;
 mod tls;
+mod whole_load;

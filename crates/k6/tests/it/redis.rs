@@ -132,7 +132,7 @@ fn promises_are_rejected_as_in_k6() {
         row((await refused(other.get('a'))).includes('refused'));
         const denied = new redis.Client({ socket: { host: '127.0.0.1', port: PORT }, password: 'wrong' });
         row((await refused(denied.get('a'))).includes('WRONGPASS'));
-        for (const wrong of [{}, { cluster: { nodes: [] } }, { cluster: { nodes: ['redis://h'], readOnly: true } },
+        for (const wrong of [{}, { cluster: { nodes: [] } }, { cluster: { nodes: ['redis://h'], readonly: true } },
           { masterName: 'm' }, { socket: { host: 'h', hots: 1 } }, 7, 'http://h'])
           try { new redis.Client(wrong); } catch (error) { console.log(error.message.split(':')[0]); }"
             .replace("PORT", &server.port.to_string()),
@@ -146,7 +146,7 @@ fn promises_are_rejected_as_in_k6() {
     assert!(lines[2].starts_with("\"ERR value is not an integer or out of range\" \"ERR unknown command"), "{}", lines[2]);
     assert_eq!(lines[3..5], ["true", "true"]);
     assert_eq!(lines[5..].len(), 7, "{lines:?}");
-    assert!(lines[7].contains("the option `readOnly`") && lines[10].contains("invalid options type"), "{lines:?}");
+    assert!(lines[7].contains("unknown field") && lines[10].contains("invalid options type"), "{lines:?}");
     assert!(ran.exchanges.iter().any(|shown| shown.starts_with("REDIS AUTH | AUTH *** | ")), "{:?}", ran.exchanges);
     let failed = ran.snapshot.errors.iter().find(|error| error.message.contains("error ERR"));
     assert!(failed.is_some(), "{:?}", ran.snapshot.errors);
@@ -187,4 +187,100 @@ fn a_cluster_gets_each_command_at_the_node_of_its_key() {
         ran.printed,
         ["OK OK 2 1 1", "1 2 MOVED PONG", "CROSSSLOT Keys in request don't hash to the same slot 1", "OK ASK asked", "asked MOVED asked"]
     );
+}
+
+impl Server {
+    fn start_replica_of(primary: &Server) -> Self {
+        let [port, bus] = [free_port("127.0.0.1"), free_port("127.0.0.1")].map(|port| port.to_string());
+        let replica =
+            Self::start_with(folder(&[]), port.parse().unwrap(), &["--port", &port, "--cluster-enabled", "yes", "--cluster-port", &bus]);
+        primary.command(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+        let id = primary.command(&["CLUSTER", "MYID"]);
+        replica.until("knows the primary", |replica| replica.command(&["CLUSTER", "REPLICATE", id.trim()]).starts_with("OK"));
+        replica.until("follows the primary", |replica| replica.command(&["INFO", "replication"]).contains("master_link_status:up"));
+        primary.until("lists its replica", |primary| primary.command(&["CLUSTER", "SLOTS"]).contains(&port));
+        replica
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let clock = Monotonic::start();
+        while !holds(self) {
+            assert!(clock.now() < START_NS_MAX, "the server at port {} never {what}", self.port);
+            std::thread::yield_now();
+        }
+    }
+
+    /// How often the server has run a command.
+    fn calls(&self, command: &str) -> u64 {
+        let stats = self.command(&["INFO", "commandstats"]);
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+    }
+}
+
+#[test]
+fn a_cluster_reads_where_its_options_say() {
+    let primary = Server::start_node(0, 16383);
+    let replica = Server::start_replica_of(&primary);
+    primary.command(&["SET", "foo", "1"]);
+    replica.until("has the key", |replica| replica.command(&["DBSIZE"]).trim() == "1");
+    let run_with = |options: &str| {
+        run(&format!(
+            "import redis from 'k6/experimental/redis';
+             const cluster = new redis.Client({{ cluster: {{ nodes: ['redis://127.0.0.1:{}'], {options} }} }});
+             export default async function () {{
+               for (let i = 0; i < 40; i++) if (await cluster.get('foo') !== '1') console.log('wrong');
+               await cluster.set('bar', 2);
+             }}",
+            primary.port
+        ))
+    };
+    let read_with = |options: &str| {
+        let before = (primary.calls("get"), replica.calls("get"), primary.calls("set"));
+        let ran = run_with(options);
+        assert_eq!((ran.ended, ran.printed.len()), (IterationEnd::Ended(Outcome::Passed), 0), "{options}: {:?}", ran.printed);
+        assert_eq!(primary.calls("set"), before.2 + 1, "{options}");
+        (primary.calls("get") - before.0, replica.calls("get") - before.1)
+    };
+    assert_eq!(read_with(""), (40, 0));
+    assert_eq!(read_with("readOnly: true"), (0, 40));
+    let (of_primary, of_replica) = read_with("routeRandomly: true");
+    assert!(of_primary > 0 && of_replica > 0 && of_primary + of_replica == 40, "{of_primary} and {of_replica}");
+    let pings = (primary.calls("ping"), replica.calls("ping"));
+    let (of_primary, of_replica) = read_with("routeByLatency: true");
+    assert!((of_primary, of_replica) == (40, 0) || (of_primary, of_replica) == (0, 40), "{of_primary} and {of_replica}");
+    assert!(primary.calls("ping") >= pings.0 + 3 && replica.calls("ping") >= pings.1 + 3);
+}
+
+#[test]
+fn a_sentinel_names_the_primary_again_after_it_has_changed() {
+    let primary = || {
+        let port = free_port("127.0.0.1");
+        Server::start_with(folder(&[]), port, &["--port", &port.to_string()])
+    };
+    let (first, second) = (primary(), primary());
+    let port = free_port("127.0.0.1");
+    let files = folder(&[("sentinel.conf", &format!("port {port}\nbind 127.0.0.1\nsentinel monitor shop 127.0.0.1 {} 1\n", first.port))]);
+    let process = Command::new("redis-server").arg(files.path().join("sentinel.conf")).arg("--sentinel").stdout(Stdio::null()).spawn();
+    let sentinel = Server { process: process.unwrap(), port, _files: files };
+    sentinel.until("listens", |sentinel| TcpStream::connect(("127.0.0.1", sentinel.port)).is_ok());
+    let ran = run(&format!(
+        "import redis from 'k6/experimental/redis';
+         const S = {{ host: '127.0.0.1', port: {port} }};
+         const [shop, none] = ['shop', 'none'].map((masterName) => new redis.Client({{ masterName, socket: S }}));
+         const [sentinel, first] = [S, {{ host: '127.0.0.1', port: {} }}].map((socket) => new redis.Client({{ socket }}));
+         const refused = async (promise) => {{ try {{ return `kept ${{await promise}}`; }} catch (error) {{ return String(error); }} }};
+         export default async function () {{
+           console.log(await shop.set('a', 'one'), await shop.get('a'), await first.get('a'), await refused(none.get('a')));
+           await sentinel.sendCommand('SENTINEL', 'REMOVE', 'shop');
+           await sentinel.sendCommand('SENTINEL', 'MONITOR', 'shop', '127.0.0.1', {}, 1);
+           await first.sendCommand('REPLICAOF', '127.0.0.1', {});
+           console.log((await refused(shop.set('a', 'two'))).split(' ')[0], await shop.set('a', 'three'), await shop.get('a'));
+         }}",
+        first.port, second.port, second.port
+    ));
+    assert_eq!(ran.ended, IterationEnd::Ended(Outcome::Passed), "{:?}", ran.printed);
+    let unknown = "the sentinel knows no primary of the name \"none\"";
+    assert_eq!(ran.printed, [format!("OK one one {unknown}"), "READONLY OK three".to_owned()]);
+    assert_eq!(second.command(&["GET", "a"]).trim(), "three");
 }

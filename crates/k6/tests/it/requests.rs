@@ -349,6 +349,39 @@ fn a_separate_jar_is_used_by_the_requests_that_name_it() {
     assert_eq!(ran.printed, [r#"{"of":["jar"],"sid":["abc"]} {}"#]);
 }
 
+/// As k6 1.4.2 sends them.
+#[test]
+fn cookies_of_a_call_are_sent_next_to_those_of_the_jar() {
+    let ran = run(
+        "export default function () {
+           http.cookieJar().set(B, 'a', 'jar');
+           http.get(B + '/both', { cookies: { a: 'own' } });
+           http.get(B + '/replaced', { cookies: { a: { value: 'own', replace: true } } });
+           http.get(B + '/redirect', { cookies: { a: 'own' }, headers: { Cookie: 'line=1' } });
+           http.get(B + '/quoted', { jar: new http.CookieJar(), cookies: { a: 'x y;\"z' } });
+         }",
+        1,
+        None,
+    )
+    .passed();
+    let cookies = |request: &String| {
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let cookie = request.lines().find_map(|line| line.strip_prefix("Cookie: ")).unwrap_or_default();
+        format!("{path} {cookie}")
+    };
+    let sent: Vec<String> = ran.received.iter().map(cookies).collect();
+    assert_eq!(
+        sent,
+        [
+            "/both a=own; a=jar",
+            "/replaced a=own; sid=abc",
+            "/redirect line=1; a=own; a=jar; sid=abc",
+            "/target a=own; a=jar; sid=abc",
+            "/quoted a=\"x yz\"",
+        ]
+    );
+}
+
 #[test]
 fn a_response_names_the_other_end_of_its_connection() {
     let ran = run(

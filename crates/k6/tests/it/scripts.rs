@@ -235,7 +235,7 @@ fn an_instance_counts_vus_and_iterations() {
     bench.run(&mut one, 3);
     drop(two);
     bench.run(&mut one, 4);
-    assert_eq!(bench.printed(), ["0 0 1 2", "1 0 1 2", "2 1 1 2", "3 1 1 2"]);
+    assert_eq!(bench.printed(), ["0 0 1 1", "1 0 1 1", "2 1 1 1", "3 1 1 1"]);
 }
 
 #[test]

@@ -23,6 +23,15 @@ pub struct CookieJar {
     kept: RefCell<Option<Box<KeptCookies>>>,
 }
 
+/// A cookie of one call, in addition to those of the jar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallCookie {
+    pub name: String,
+    pub value: String,
+    /// Cookies of the jar with this name are not sent.
+    pub replaces: bool,
+}
+
 /// Identifies a cookie (RFC 6265, section 5.3).
 #[derive(Debug, PartialEq, Eq)]
 struct CookieKey {
@@ -137,17 +146,27 @@ impl CookieJar {
             explicit.is_some_and(|explicit| explicit.split(';').any(|pair| pair.split_once('=').is_some_and(|(key, _)| key.trim() == name)))
         };
         let mut value = explicit.unwrap_or_default().to_owned();
-        let mut added = false;
+        let length = value.len();
         for cookie in kept.for_request(url).into_iter().filter(|cookie| !is_explicit(cookie.name())) {
-            if !value.is_empty() {
-                value.push_str("; ");
-            }
-            value.push_str(cookie.name());
-            value.push('=');
-            value.push_str(cookie.value());
-            added = true;
+            add_pair(&mut value, cookie.name(), cookie.value());
         }
-        added.then_some(value)
+        (value.len() > length).then_some(value)
+    }
+
+    /// The same, with the cookies of the call before those of the jar, whose cookies of the same name are sent, too.
+    pub(crate) fn value_with(&self, url: &Url, explicit: Option<&str>, cookies: &[CallCookie]) -> Option<String> {
+        let mut value = explicit.unwrap_or_default().to_owned();
+        let length = value.len();
+        for cookie in cookies {
+            add_pair(&mut value, &cookie.name, &cookie.value);
+        }
+        let is_replaced = |name: &str| cookies.iter().any(|cookie| cookie.replaces && cookie.name == name);
+        if let Some(kept) = self.kept.borrow().as_deref() {
+            for cookie in kept.for_request(url).into_iter().filter(|cookie| !is_replaced(cookie.name())) {
+                add_pair(&mut value, cookie.name(), cookie.value());
+            }
+        }
+        (value.len() > length).then_some(value)
     }
 
     /// Value of the first cookie of this name that a request to `url` would carry.
@@ -181,6 +200,16 @@ impl CookieJar {
         kept.insert(&RawCookie::build((name, value)).path("/").secure(prefix_of(name).is_some()).build(), url);
         Ok(())
     }
+}
+
+/// Adds a cookie to the value of a `Cookie` line.
+fn add_pair(line: &mut String, name: &str, value: &str) {
+    if !line.is_empty() {
+        line.push_str("; ");
+    }
+    line.push_str(name);
+    line.push('=');
+    line.push_str(value);
 }
 
 /// A name that promises attributes (RFC 6265bis, section 4.1.3).

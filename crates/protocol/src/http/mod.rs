@@ -36,7 +36,7 @@ pub use address::{UrlError, add_query, form, path_of, resolve};
 pub use body::SharedBody;
 pub use client::{Client, ClientOptions};
 pub use content::Coding;
-pub use cookies::{CookieError, CookieJar};
+pub use cookies::{CallCookie, CookieError, CookieJar};
 pub(crate) use h2::{Http2Request, OpenStream};
 pub(crate) use h2_head::{Http2Head, fields_bytes};
 pub(crate) use h2_peer::PeerWatch;

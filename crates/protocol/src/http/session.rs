@@ -10,7 +10,7 @@ use url::Url;
 use super::address::path_of;
 use super::body::SharedBody;
 use super::client::Client;
-use super::cookies::{CookieError, CookieJar};
+use super::cookies::{CallCookie, CookieError, CookieJar};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::redirect::{is_redirect, redirected};
 use super::wire::PreparedRequest;
@@ -69,13 +69,16 @@ pub struct HttpSession {
 pub(crate) enum CookieUse<'a> {
     /// Those of this jar, which stores those of the responses.
     Jar(&'a CookieJar),
+    /// These, and those of the jar, in each hop. As in k6, cookies of the same name are all sent, and a redirect drops the request's own line.
+    Both(&'a CookieJar, &'a [CallCookie]),
     Nothing,
 }
 
 /// One request of a redirect chain, as sent, and its result.
 #[derive(Debug, Clone)]
 pub struct Hop {
-    pub request: Request,
+    /// Shared with the prepared request that was sent.
+    pub request: Rc<Request>,
     pub exchange: Exchange,
 }
 
@@ -148,9 +151,15 @@ impl HttpSession {
         self.send_as(request, redirects_max, CookieUse::Jar(&self.jar), now).await
     }
 
-    /// Like [`HttpSession::send_at`], with the cookies of another jar instead of the session's.
-    pub async fn send_with_jar_at(&self, request: Request, redirects_max: u8, jar: &CookieJar, now: Nanos) -> Hops {
-        self.send_as(request, redirects_max, CookieUse::Jar(jar), now).await
+    /// Like [`HttpSession::send_at`], with the cookies of another jar instead of the session's, and those of the call.
+    pub async fn send_with_cookies_at(
+        &self,
+        request: Request,
+        redirects_max: u8,
+        (jar, cookies): (&CookieJar, &[CallCookie]),
+        now: Nanos,
+    ) -> Hops {
+        self.send_as(request, redirects_max, CookieUse::Both(jar, cookies), now).await
     }
 
     /// Like [`HttpSession::send_at`], but the session's cookies are not sent, and those of the responses are not stored.
@@ -161,6 +170,7 @@ impl HttpSession {
     async fn send_as(&self, mut request: Request, redirects_max: u8, cookie_use: CookieUse<'_>, now: Nanos) -> Hops {
         let original_cookie = self.complete(&mut request, cookie_use);
         let exchange = self.client.send_at(&request, now).await;
+        let request = Rc::new(request);
         if self.is_last(&exchange, redirects_max) {
             return Hops { last: Hop { request, exchange }, before: Vec::new() };
         }
@@ -193,7 +203,7 @@ impl HttpSession {
 
     /// Continues from the client's response to a prepared request, like [`HttpSession::send`] from a first response.
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
-        let request = prepared.request().clone();
+        let request = Rc::clone(&prepared.request);
         let original_cookie = own_cookie(&request).map(|position| request.headers[position].1.clone());
         self.follow(request, original_cookie, first, redirects_max, CookieUse::Jar(&self.jar)).await
     }
@@ -201,7 +211,7 @@ impl HttpSession {
     /// Continues from a first response: stores its cookies, and follows its redirects.
     async fn follow(
         &self,
-        mut request: Request,
+        mut request: Rc<Request>,
         mut original_cookie: Option<String>,
         mut exchange: Exchange,
         redirects_max: u8,
@@ -217,7 +227,7 @@ impl HttpSession {
                 }
                 Some(Ok(next)) => {
                     before.push(Hop { request, exchange });
-                    (request, original_cookie) = (next.request, next.original_cookie);
+                    (request, original_cookie) = (Rc::new(next.request), next.original_cookie);
                     exchange = self.client.send(&request).await;
                 }
             }
@@ -235,7 +245,7 @@ impl HttpSession {
         cookie_use: CookieUse<'_>,
     ) -> Option<Result<NextHop, Failure>> {
         let response = exchange.result.as_ref().ok()?;
-        if let CookieUse::Jar(jar) = cookie_use {
+        if let CookieUse::Jar(jar) | CookieUse::Both(jar, _) = cookie_use {
             self.take_cookies(jar, request, response);
         }
         if redirects_max == 0 {
@@ -258,6 +268,9 @@ impl HttpSession {
             set_referer(&mut following, request, &url);
         }
         following.origin = self.origin(&url);
+        if let CookieUse::Both(..) = cookie_use {
+            following.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
+        }
         let original_cookie = self.add_cookies(&mut following, cookie_use);
         Some(Ok(NextHop { request: following, original_cookie }))
     }
@@ -329,11 +342,14 @@ impl HttpSession {
     fn add_cookies(&self, request: &mut Request, cookie_use: CookieUse<'_>) -> Option<String> {
         let position = own_cookie(request);
         let original = position.map(|position| request.headers[position].1.clone());
-        let CookieUse::Jar(jar) = cookie_use else { return original };
-        if jar.is_empty() {
-            return original;
-        }
-        if let Some(value) = request.url().and_then(|url| jar.value_for(&url, original.as_deref())) {
+        let added = match cookie_use {
+            CookieUse::Nothing => None,
+            CookieUse::Jar(jar) if jar.is_empty() => None,
+            CookieUse::Both(jar, []) if jar.is_empty() => None,
+            CookieUse::Jar(jar) => request.url().and_then(|url| jar.value_for(&url, original.as_deref())),
+            CookieUse::Both(jar, cookies) => request.url().and_then(|url| jar.value_with(&url, original.as_deref(), cookies)),
+        };
+        if let Some(value) = added {
             match position {
                 Some(position) => request.headers[position].1 = value,
                 None => request.headers.push(("Cookie".to_owned(), value)),

@@ -70,6 +70,11 @@ impl PreparedRequest {
         &self.request
     }
 
+    /// The same, for an owner that outlives this value.
+    pub fn shared_request(&self) -> Rc<Request> {
+        Rc::clone(&self.request)
+    }
+
     /// Appends head and body, with the added lines.
     pub(super) fn write_adding(&self, added: AddedLines, out: &mut Vec<u8>) {
         let (lines, rest) = self.wire.split_at(self.lines_bytes);

@@ -18,6 +18,8 @@ pub struct RedisAddress {
     pub database: u32,
     /// RESP3 instead of RESP2.
     pub resp3: bool,
+    /// Connections begin with `READONLY`: a replica in a cluster answers commands that only read.
+    pub reads_replicas: bool,
 }
 
 /// Why a string is not a valid server address. The message contains no credentials.
@@ -61,6 +63,7 @@ impl RedisAddress {
             password: url.password().map(decoded),
             database,
             resp3: false,
+            reads_replicas: false,
         })
     }
 

@@ -129,7 +129,7 @@ struct Greeting {
 impl Greeting {
     fn of(address: &RedisAddress) -> Self {
         let mut greeting = Self { commands: Vec::new(), count: 0 };
-        let RedisAddress { username, password, database, resp3, .. } = address;
+        let RedisAddress { username, password, database, resp3, reads_replicas, .. } = address;
         match (resp3, password) {
             (true, Some(password)) => {
                 let username = if username.is_empty() { "default" } else { username };
@@ -142,6 +142,9 @@ impl Greeting {
         }
         if *database != 0 {
             greeting.add("SELECT", &[&database.to_string()]);
+        }
+        if *reads_replicas {
+            greeting.add("READONLY", &[]);
         }
         greeting
     }

@@ -1,5 +1,7 @@
 //! Event streams of a session: with its header lines and cookies, and through redirects.
 
+use std::rc::Rc;
+
 use super::stream::{EventStream, EventStreamOpening, open};
 use crate::http::{CookieUse, Hop, Hops, HttpSession, Request};
 
@@ -11,9 +13,9 @@ impl HttpSession {
         if !last_id.is_empty() {
             request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
         }
-        let mut before = Vec::new();
+        let (mut request, mut before) = (Rc::new(request), Vec::new());
         loop {
-            let EventStreamOpening { mut exchange, stream } = open(self.client().network(), request.clone()).await;
+            let EventStreamOpening { mut exchange, stream } = open(self.client().network(), Request::clone(&request)).await;
             match self.next(&request, original_cookie, &exchange, (before.len(), redirects_max), CookieUse::Jar(&self.jar())) {
                 None => return (Hops { last: Hop { request, exchange }, before }, stream),
                 Some(Err(failure)) => {
@@ -22,7 +24,7 @@ impl HttpSession {
                 }
                 Some(Ok(next)) => {
                     before.push(Hop { request, exchange });
-                    (request, original_cookie) = (next.request, next.original_cookie);
+                    (request, original_cookie) = (Rc::new(next.request), next.original_cookie);
                 }
             }
         }

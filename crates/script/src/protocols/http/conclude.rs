@@ -64,7 +64,7 @@ pub(super) fn conclude<'js>(
         (SentExchange::Prepared(exchange), Some(prepared)) => (SentRequest::Prepared(prepared), exchange, Vec::new()),
         (SentExchange::Hops(hops), _) => {
             let Hops { last: Hop { request, exchange }, before } = *hops;
-            (SentRequest::Own(Box::new(request)), Box::new(exchange), before)
+            (SentRequest::Own(request), Box::new(exchange), before)
         }
         (SentExchange::Prepared(_), None) => {
             return Err(Exception::throw_internal(ctx, "an unprepared request was sent as prepared"));

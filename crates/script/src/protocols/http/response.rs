@@ -46,7 +46,7 @@ pub(super) struct SentResponse {
 /// The request that it answers.
 pub(super) enum SentRequest {
     Prepared(Rc<PreparedCall>),
-    Own(Box<Request>),
+    Own(Rc<Request>),
 }
 
 impl SentRequest {
