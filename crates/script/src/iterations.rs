@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
@@ -11,11 +11,11 @@ use rquickjs::function::This;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Object, Persistent, Promise, Value};
 
-use crate::realm::{AwaitsPromise, call_with, disregard, thrown};
+use crate::realm::{AwaitsPromise, are_pending, call_with, disregard, promise_of, then, thrown};
 use crate::runtime::object::UserObject;
 use crate::runtime::owner::{Owner, PendingCall};
 use crate::runtime::realm::RealmState;
-use crate::runtime::user::UserState;
+use crate::runtime::user::{Resumable, UserState};
 
 /// Which of a scenario's functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,12 @@ pub(crate) struct ScriptedUser {
     part: Cell<ScenarioPart>,
     /// The promise of the iteration, and its address. Stored so that no other value can have the same address.
     promise: RefCell<Option<(usize, Persistent<Value<'static>>)>>,
+    /// The scenario's function is a generator that is resumed with results.
+    is_stepped: bool,
+    /// The suspended generator of the iteration.
+    generator: RefCell<Option<Persistent<Value<'static>>>>,
+    /// Itself, for what continues the iteration later.
+    own: Weak<Self>,
     /// `user.state` begins empty.
     forgets: Cell<bool>,
     state: Rc<UserState>,
@@ -44,7 +50,7 @@ pub(crate) struct ScriptedUser {
 
 impl ScriptedUser {
     /// Creates the user object and finds the scenario's function.
-    pub(crate) fn new(ctx: &Ctx<'_>, state: Rc<UserState>, realm: Rc<RealmState>) -> rquickjs::Result<Self> {
+    pub(crate) fn new(ctx: &Ctx<'_>, state: Rc<UserState>, realm: Rc<RealmState>) -> rquickjs::Result<Rc<Self>> {
         let native: Object<'_> = ctx.globals().get("__loadstone")?;
         let find: Function<'_> = native.get("scenario")?;
         let name = &*state.scenario.name;
@@ -56,17 +62,70 @@ impl ScriptedUser {
         let (on_start, on_end) = if state.scenario.runs_around { (around("onStart")?, around("onEnd")?) } else { (None, None) };
         let user = UserObject::make(ctx, &state)?;
         realm.users.set(realm.users.get() + 1);
-        Ok(Self {
+        let is_stepped = realm.realm.stepped().has(&scenario);
+        let scripted = Rc::new_cyclic(|own: &Weak<Self>| Self {
             user: Persistent::save(ctx, user),
             scenario: Persistent::save(ctx, scenario),
             on_start,
             on_end,
             part: Cell::new(ScenarioPart::Iteration),
             promise: RefCell::default(),
+            is_stepped,
+            generator: RefCell::default(),
+            own: own.clone(),
             forgets: Cell::new(false),
             state,
             realm,
-        })
+        });
+        if is_stepped {
+            scripted.state.resumed_through(scripted.own.clone());
+        }
+        Ok(scripted)
+    }
+
+    /// Runs the iteration's generator until it waits or ends.
+    fn step<'js>(&self, ctx: &Ctx<'js>, result: Result<&Value<'js>, &Value<'js>>) -> rquickjs::Result<()> {
+        let Some(generator) = self.generator.take() else { return Ok(()) };
+        let value = generator.clone().restore(ctx)?;
+        self.state.take_suspension();
+        let stepped = match self.realm.realm.stepped().resume(ctx, &value, result) {
+            Ok(stepped) => stepped,
+            Err(error) => {
+                self.state.finish_thrown(ctx, &thrown(ctx, error));
+                return Ok(());
+            }
+        };
+        if self.state.take_suspension() {
+            *self.generator.borrow_mut() = Some(generator);
+            return Ok(());
+        }
+        let value: Value<'js> = stepped.get("value")?;
+        if stepped.get::<_, bool>("done")? {
+            return self.end_with(ctx, value);
+        }
+        *self.generator.borrow_mut() = Some(generator);
+        self.step_after(ctx, &promise_of(Ok(&value))?)
+    }
+
+    /// Continues the iteration's generator when a promise settles.
+    fn step_after<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) -> rquickjs::Result<()> {
+        let (own, epoch) = (self.own.clone(), self.state.epoch());
+        let fulfilled = Function::new(ctx.clone(), move |ctx: Ctx<'js>, value: Value<'js>| step_later(&own, epoch, &ctx, Ok(&value)))?;
+        let own = self.own.clone();
+        let rejected = Function::new(ctx.clone(), move |ctx: Ctx<'js>, value: Value<'js>| step_later(&own, epoch, &ctx, Err(&value)))?;
+        then(promise, &fulfilled, &rejected)
+    }
+
+    /// Ends the iteration with what its function returned, when that has settled.
+    fn end_with<'js>(&self, ctx: &Ctx<'js>, returned: Value<'js>) -> rquickjs::Result<()> {
+        if !returned.is_object() {
+            self.state.finish(false);
+            return Ok(());
+        }
+        match Promise::from_value(promise_of(Ok(&returned))?) {
+            Ok(promise) => self.attach(ctx, promise),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Ends the iteration with this promise, which no other code has.
@@ -78,6 +137,7 @@ impl ScriptedUser {
 
     /// Forgets the promise of an earlier iteration. An interrupted iteration may still fail as a consequence; that is not reported.
     fn wait_no_more(&self, ctx: &Ctx<'_>) {
+        drop(self.generator.take());
         let Some((address, promise)) = self.promise.take() else { return };
         if self.realm.realm.awaited().take(address).is_some()
             && let Ok(promise) = promise.restore(ctx)
@@ -136,6 +196,10 @@ impl PendingCall for ScriptedUser {
                 return Ok(());
             }
         };
+        if self.is_stepped && self.part.get() == ScenarioPart::Iteration {
+            *self.generator.borrow_mut() = Some(Persistent::save(ctx, returned));
+            return self.step(ctx, Ok(&Value::new_undefined(ctx.clone())));
+        }
         match Promise::from_value(returned) {
             Ok(promise) if !self.realm.realm.is_async(&scenario) => self.attach(ctx, promise),
             Ok(promise) if promise.state() != PromiseState::Resolved => {
@@ -150,10 +214,32 @@ impl PendingCall for ScriptedUser {
     }
 }
 
+/// What a promise does for a generator when it settles.
+fn step_later<'js>(
+    scripted: &Weak<ScriptedUser>,
+    epoch: u32,
+    ctx: &Ctx<'js>,
+    result: Result<&Value<'js>, &Value<'js>>,
+) -> rquickjs::Result<()> {
+    match scripted.upgrade() {
+        Some(scripted) if scripted.state.epoch() == epoch => scripted.step(ctx, result),
+        _ => Ok(()),
+    }
+}
+
+impl Resumable for ScriptedUser {
+    fn resume<'js>(&self, ctx: &Ctx<'js>, result: rquickjs::Result<Value<'js>>) -> rquickjs::Result<()> {
+        let result = result.map_err(|error| thrown(ctx, error));
+        let result = result.as_ref();
+        // Jobs that were queued before run before, as they would if the function awaited a promise.
+        if are_pending(ctx) { self.step_after(ctx, &promise_of(result)?) } else { self.step(ctx, result) }
+    }
+}
+
 impl Drop for ScriptedUser {
     fn drop(&mut self) {
         self.state.abandon();
-        if self.promise.borrow().is_some() {
+        if self.promise.borrow().is_some() || self.generator.borrow().is_some() {
             self.realm.realm.enter(|ctx| self.wait_no_more(ctx));
         }
         self.realm.users.set(self.realm.users.get().saturating_sub(1));
@@ -166,8 +252,8 @@ pub struct ScriptUser {
 }
 
 impl ScriptUser {
-    pub(crate) fn new(scripted: ScriptedUser) -> Self {
-        Self { scripted: Rc::new(scripted) }
+    pub(crate) fn new(scripted: Rc<ScriptedUser>) -> Self {
+        Self { scripted }
     }
 
     /// Runs the user's functions around its iterations. Returns whether all of them succeeded.

@@ -51,6 +51,7 @@ const LARGE_BODIES: &[ContenderRow] = &[
 
 /// ab speaks HTTP/1.0 and closes each connection. Without a number of requests it would end after 50,000.
 const NEW_CONNECTIONS: &[ContenderRow] = &[
+    ("wrk, a new connection each", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "-H", "Connection: close", "{url}"], &["-v"]),
     ("ab, a new connection each", "ab", &["-q", "-c{users}", "-t{seconds}", "-n2000000", "{url}"], &["-V"]),
     (
         "loadstone run URL, a new connection each",

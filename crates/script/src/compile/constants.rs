@@ -20,8 +20,10 @@ use oxc_ast_visit::{VisitMut, walk_mut};
 use oxc_syntax::operator::UnaryOperator;
 use serde_json::{Map, Number, Value};
 
+use super::stepped::STEPPED_PREFIX;
+
 /// Functions of the user object that take options after the URL.
-const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
+pub(super) const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
 
 /// Replaces constant options in a module's tree. Returns the declarations to append to its code: users call only after all of it has run.
 pub(super) fn hoist<'a>(tree: &mut Tree<'a>, text: &str, allocator: &'a Allocator) -> String {
@@ -45,7 +47,7 @@ impl<'a> VisitMut<'a> for Hoist<'a> {
         let Expression::StaticMemberExpression(callee) = &call.callee else { return };
         let Expression::Identifier(user) = &callee.object else { return };
         let (user, method) = (user.name, callee.property.name);
-        if callee.optional || call.optional || call.arguments.len() != 2 || !METHODS.contains(&method.as_str()) {
+        if callee.optional || call.optional || call.arguments.len() != 2 || !is_request(&method) {
             return;
         }
         let Some(Argument::ObjectExpression(options)) = call.arguments.get_mut(1) else { return };
@@ -62,6 +64,11 @@ impl<'a> VisitMut<'a> for Hoist<'a> {
         call.arguments[1] = Argument::from(Expression::new_conditional_expression(span, mark, known, written, builder));
         self.values.push(value);
     }
+}
+
+/// The name of such a function, also as `stepped` writes it.
+fn is_request(method: &str) -> bool {
+    METHODS.contains(&method.strip_prefix(STEPPED_PREFIX).unwrap_or(method))
 }
 
 /// The fixed value of an object literal. `None` if any part of it can vary.

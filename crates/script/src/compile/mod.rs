@@ -14,6 +14,7 @@ mod options;
 mod program;
 mod resolve;
 mod source;
+mod stepped;
 mod transpile;
 mod user_calls;
 

@@ -18,6 +18,7 @@ use oxc_transformer::{TransformOptions, Transformer};
 use super::constants;
 use super::program::ModuleForm;
 use super::source::{Positions, SourceText, source_type};
+use super::stepped;
 use super::user_calls;
 use crate::error::ScriptError;
 use crate::known_verbs::{CheckedLater, KnownVerbs};
@@ -106,6 +107,7 @@ fn compile(path: &Path, source: &SourceText, verbs: &KnownVerbs, dialect: Source
     }
     // A CommonJS file may return before its end, where the declarations would be.
     let constants = if form == ModuleForm::Module && dialect == SourceDialect::Loadstone {
+        stepped::step(&mut tree, &source.text, &allocator);
         constants::hoist(&mut tree, &source.text, &allocator)
     } else {
         String::new()

@@ -20,6 +20,12 @@ pub(super) fn run_one<'js>(ctx: &Ctx<'js>) -> Result<bool, Value<'js>> {
     }
 }
 
+/// Whether jobs are queued.
+pub(crate) fn are_pending(ctx: &Ctx<'_>) -> bool {
+    // SAFETY: the context is alive, and so is its runtime.
+    unsafe { qjs::JS_IsJobPending(qjs::JS_GetRuntime(ctx.as_raw().as_ptr())) }
+}
+
 /// `function(argument)`, without the overhead of a call with any number of arguments.
 pub(crate) fn call_with<'js>(function: &Function<'js>, argument: &Value<'js>) -> rquickjs::Result<Value<'js>> {
     let (ctx, mut argument) = (function.ctx(), argument.as_raw());

@@ -9,6 +9,7 @@ mod failure;
 mod heap;
 mod jobs;
 mod loader;
+mod stepped;
 mod unhandled;
 mod watchdog;
 
@@ -25,10 +26,12 @@ use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value
 pub(crate) use awaited::{Awaited, AwaitsPromise, address_of, disregard};
 pub(crate) use constants::Constants;
 pub(crate) use failure::{caller_place, caught, describe, name_of, thrown};
-pub(crate) use jobs::call_with;
+pub(crate) use jobs::{are_pending, call_with};
+pub(crate) use stepped::{promise_of, then};
 pub(crate) use watchdog::TURN_NS_MAX;
 
 use heap::Heap;
+use stepped::SteppedFunctions;
 use unhandled::Unhandled;
 use watchdog::Watchdog;
 
@@ -64,6 +67,7 @@ pub(crate) struct Realm {
     unhandled: Unhandled,
     /// It holds values too.
     constants: Constants,
+    stepped: SteppedFunctions,
     context: Context,
     runtime: Runtime,
     watchdog: Watchdog,
@@ -101,12 +105,13 @@ impl Realm {
             ctx.eval::<Value<'_>, _>("(async () => {})").map(|function| class_of(&function))
         });
         let async_class = async_class.map_err(no_realm)?;
-        let constants = Constants::default();
-        let realm = Self { context, runtime, watchdog, unhandled, constants, heap: Heap::default(), awaited, async_class, world };
+        let (constants, stepped) = (Constants::default(), SteppedFunctions::default());
+        let realm = Self { context, runtime, watchdog, unhandled, constants, stepped, heap: Heap::default(), awaited, async_class, world };
         let installed = realm.enter(|ctx| {
             let native = Object::new(ctx.clone())?;
             install_commonjs(ctx, &native, &realm.world.program)?;
             realm.constants.install(ctx, &native)?;
+            realm.stepped.install(ctx, &native)?;
             native.set("duration", Function::new(ctx.clone(), duration)?)?;
             native.set("rate", Function::new(ctx.clone(), rate)?)?;
             native.set("share", Function::new(ctx.clone(), share)?)?;
@@ -194,6 +199,11 @@ impl Realm {
     /// Options that were moved out of the code.
     pub(crate) fn constants(&self) -> &Constants {
         &self.constants
+    }
+
+    /// Functions of scenarios that are resumed with each response.
+    pub(crate) fn stepped(&self) -> &SteppedFunctions {
+        &self.stepped
     }
 
     /// Whether it is an `async` function: each call returns a promise that no other code has.

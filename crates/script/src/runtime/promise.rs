@@ -12,6 +12,14 @@ use super::operation::Operation;
 use super::user::UserState;
 use crate::realm::{call_with, thrown};
 
+/// How a script waits for the result of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AwaitedBy {
+    Promise,
+    /// The scenario's function yields at once, and is resumed with the result. If the call returns a promise after all, it awaits that.
+    Generator,
+}
+
 /// The two ends of a promise that an operation settles.
 pub(crate) struct PromiseEnds {
     resolve: Persistent<Function<'static>>,
@@ -83,14 +91,44 @@ impl UserState {
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, ends) = PromiseEnds::new(ctx)?;
         let user = Rc::clone(self);
-        let operation = settling(future, move |ctx: &Ctx<'_>, output| {
-            user.forget_refusal();
-            let settled = settle(ctx, &user, output);
-            // A step that was not sent has no result. This is an error of the script, not of the target.
-            let refusal = if settled.is_ok() { user.take_refusal(ctx) } else { None };
-            ends.settle(ctx, refusal.map_or(settled, Err))
-        });
+        let operation = settling(future, move |ctx: &Ctx<'_>, output| ends.settle(ctx, user.settled(ctx, settle, output)));
         self.submit(operation, &self.realm(ctx)?);
         Ok(promise)
+    }
+
+    /// Like [`UserState::promise`]. Returns the promise, or nothing for a generator.
+    #[inline]
+    pub(crate) fn awaited<'js, F: Future + 'static>(
+        self: &Rc<Self>,
+        ctx: &Ctx<'js>,
+        by: AwaitedBy,
+        future: F,
+        settle: impl for<'a> FnOnce(&Ctx<'a>, &Rc<UserState>, F::Output) -> rquickjs::Result<Value<'a>> + 'static,
+    ) -> rquickjs::Result<Value<'js>> {
+        if by == AwaitedBy::Promise {
+            return self.promise(ctx, future, settle).map(Promise::into_value);
+        }
+        let (user, epoch) = (Rc::clone(self), self.epoch());
+        let operation = settling(future, move |ctx: &Ctx<'_>, output| {
+            let settled = user.settled(ctx, settle, output);
+            user.resume(ctx, epoch, settled)
+        });
+        self.submit(operation, &self.realm(ctx)?);
+        self.wait_for_resumption();
+        Ok(Value::new_undefined(ctx.clone()))
+    }
+
+    /// The result of `settle` for an output.
+    fn settled<'js, T>(
+        self: &Rc<Self>,
+        ctx: &Ctx<'js>,
+        settle: impl FnOnce(&Ctx<'js>, &Rc<UserState>, T) -> rquickjs::Result<Value<'js>>,
+        output: T,
+    ) -> rquickjs::Result<Value<'js>> {
+        self.forget_refusal();
+        let settled = settle(ctx, self, output);
+        // A step that was not sent has no result. This is an error of the script, not of the target.
+        let refusal = if settled.is_ok() { self.take_refusal(ctx) } else { None };
+        refusal.map_or(settled, Err)
     }
 }

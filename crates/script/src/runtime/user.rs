@@ -29,6 +29,15 @@ use crate::realm::{AwaitsPromise, describe, name_of};
 /// Number of stored operations of one user at which those that have ended are removed.
 const OPERATIONS_SWEPT_AT: usize = 8;
 
+/// A function that runs until it waits for an operation.
+pub(crate) trait Resumable {
+    /// Continues it with the operation's result.
+    ///
+    /// # Errors
+    /// The realm failed. What the function throws ends its iteration.
+    fn resume<'js>(&self, ctx: &Ctx<'js>, result: rquickjs::Result<Value<'js>>) -> rquickjs::Result<()>;
+}
+
 /// Contains no JavaScript values: objects of the realm hold it, and a cycle through the engine would never be freed.
 pub(crate) struct UserState {
     pub(crate) worker: Rc<WorkerState>,
@@ -61,6 +70,10 @@ pub(crate) struct UserState {
     end: Cell<Option<IterationEnd>>,
     waker: RefCell<Option<Waker>>,
     operations: RefCell<Vec<Weak<dyn Cancel>>>,
+    /// Runs the iteration's function, if that is resumed with results.
+    resumable: RefCell<Option<Weak<dyn Resumable>>>,
+    /// That function waits for an operation.
+    is_suspended: Cell<bool>,
     groups: RefCell<Vec<Rc<Group>>>,
     parts: UserParts,
 }
@@ -91,6 +104,8 @@ impl UserState {
             end: Cell::default(),
             waker: RefCell::default(),
             operations: RefCell::default(),
+            resumable: RefCell::default(),
+            is_suspended: Cell::default(),
             groups: RefCell::default(),
             parts: UserParts::default(),
         }
@@ -304,6 +319,31 @@ impl UserState {
     /// Closes all connections, without waiting for a server.
     pub(crate) fn abandon(&self) {
         self.parts.abandon();
+    }
+}
+
+/// Its function, if that is resumed with results instead of awaiting promises.
+impl UserState {
+    pub(crate) fn resumed_through(&self, resumable: Weak<dyn Resumable>) {
+        *self.resumable.borrow_mut() = Some(resumable);
+    }
+
+    pub(super) fn wait_for_resumption(&self) {
+        self.is_suspended.set(true);
+    }
+
+    /// Whether the function has begun to wait for an operation since the last call.
+    pub(crate) fn take_suspension(&self) -> bool {
+        self.is_suspended.take()
+    }
+
+    /// Continues the function of this iteration with a result.
+    pub(crate) fn resume<'js>(&self, ctx: &Ctx<'js>, epoch: u32, result: rquickjs::Result<Value<'js>>) -> rquickjs::Result<()> {
+        if epoch != self.epoch() || !self.is_running() {
+            return Ok(());
+        }
+        let resumable = self.resumable.borrow().as_ref().and_then(Weak::upgrade);
+        resumable.map_or(Ok(()), |resumable| resumable.resume(ctx, result))
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) trait Verb: 'static {
     const ARGUMENTS: usize;
     /// It neither changes nor stores its options, so they may be constants: see `compile::constants`.
     const TAKES_CONSTANTS: bool = false;
+    /// There is a form of it for functions that are resumed with the result: see `compile::stepped`.
+    const IS_STEPPED: bool = false;
 
     /// The name in reports of a call that cannot be sent because of its arguments, unless its options, the last argument, have one. `None`: the
     /// verb sends nothing.
@@ -69,7 +71,8 @@ pub(crate) fn install<'js, V: Verb>(ctx: &Ctx<'js>, prototype: &Object<'js>) -> 
         Value::from_raw(ctx.clone(), function)
     };
     let function = function.into_object().ok_or(Error::Exception)?;
-    if V::TAKES_CONSTANTS {
+    // Marks the function for compiled code, which other functions must not reach.
+    if V::TAKES_CONSTANTS || V::IS_STEPPED {
         function.prop("__loadstone", Property::from(true))?;
     }
     prototype.prop(V::NAME, Property::from(function).writable().configurable())

@@ -26,6 +26,7 @@ mod shared_connections;
 mod shared_server;
 mod sockets;
 mod sql;
+mod stepped;
 mod stub_grpc;
 mod stub_tcp;
 mod tags;

@@ -8,12 +8,13 @@ use rquickjs::{Ctx, Exception, Value};
 use super::build;
 use super::codec::{Encoded, encode};
 use super::conclude::{IssuedCall, conclude};
-use super::lookup::{self, AskedCall};
+use super::lookup::{self, AskedCall, Begin};
 use super::methods::{GrpcMethod, GrpcRealm};
 use super::options::GrpcOptions;
 use super::state::GrpcUser;
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
+use crate::runtime::promise::AwaitedBy;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 use crate::runtime::verb::{Verb, VerbArguments};
@@ -24,16 +25,38 @@ pub(super) struct CallUnary;
 impl Verb for CallUnary {
     const NAME: &'static str = "grpc";
     const ARGUMENTS: usize = 3;
+    const IS_STEPPED: bool = true;
 
     fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
         Some(lookup::refused_name(&arguments.get(0)))
     }
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
-        user.state.check_running(ctx, "await every call")?;
-        let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
-        lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_call, call)
+        begin(ctx, user, arguments, call)
     }
+}
+
+/// The same, called by a function that yields at once: see `compile::stepped`.
+pub(super) struct CallStepped;
+
+impl Verb for CallStepped {
+    const NAME: &'static str = "$loadstone_grpc";
+    const ARGUMENTS: usize = 3;
+
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        CallUnary::refused_name(arguments)
+    }
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        begin(ctx, user, arguments, call_stepped)
+    }
+}
+
+/// `at_once`: begins a call whose method is known.
+fn begin<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>, at_once: Begin) -> rquickjs::Result<Value<'js>> {
+    user.state.check_running(ctx, "await every call")?;
+    let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
+    lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_call, (at_once, call))
 }
 
 fn call<'js>(
@@ -43,6 +66,29 @@ fn call<'js>(
     message: &Value<'js>,
     options: GrpcOptions,
     group: Option<Rc<Group>>,
+) -> rquickjs::Result<Value<'js>> {
+    send(ctx, user, method, message, options, group, AwaitedBy::Promise)
+}
+
+fn call_stepped<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    method: Rc<GrpcMethod>,
+    message: &Value<'js>,
+    options: GrpcOptions,
+    group: Option<Rc<Group>>,
+) -> rquickjs::Result<Value<'js>> {
+    send(ctx, user, method, message, options, group, AwaitedBy::Generator)
+}
+
+fn send<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    method: Rc<GrpcMethod>,
+    message: &Value<'js>,
+    options: GrpcOptions,
+    group: Option<Rc<Group>>,
+    awaited_by: AwaitedBy,
 ) -> rquickjs::Result<Value<'js>> {
     check_unary(ctx, &method)?;
     let realm = user.realm(ctx)?;
@@ -57,8 +103,7 @@ fn call<'js>(
     let followed = follows.then(|| (Rc::clone(&prepared), json));
     let work = perform(step.in_flight(user), client, prepared, bytes);
     let issued = IssuedCall { step, method, expect: options.expect, followed };
-    let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
-    Ok(promise.into_value())
+    user.awaited(ctx, awaited_by, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))
 }
 
 fn check_unary(ctx: &Ctx<'_>, method: &GrpcMethod) -> rquickjs::Result<()> {

@@ -26,7 +26,7 @@ pub(super) struct AskedCall<'js> {
 type ReadOptions = for<'js> fn(&Ctx<'js>, &UserState, &Value<'js>) -> rquickjs::Result<GrpcOptions>;
 
 /// Begins a call whose method is known.
-type Begin =
+pub(super) type Begin =
     for<'js> fn(&Ctx<'js>, &Rc<UserState>, Rc<GrpcMethod>, &Value<'js>, GrpcOptions, Option<Rc<Group>>) -> rquickjs::Result<Value<'js>>;
 
 /// `Service/Method`: the name of a call whose arguments cannot be sent.
@@ -38,7 +38,7 @@ pub(super) fn refused_name(method: &Value<'_>) -> String {
     }
 }
 
-/// Begins a call once its method is known.
+/// Begins a call once its method is known: with the first function if it is known at once, with the second one if not.
 ///
 /// # Errors
 /// Throws the problem with the name, the message or the options.
@@ -47,7 +47,7 @@ pub(super) fn with_method<'js>(
     user: &Rc<UserState>,
     asked: AskedCall<'js>,
     read: ReadOptions,
-    begin: Begin,
+    (at_once, later): (Begin, Begin),
 ) -> rquickjs::Result<Value<'js>> {
     let name = text(ctx, &asked.name, "the name of the call")?;
     let realm = user.realm(ctx)?;
@@ -55,7 +55,7 @@ pub(super) fn with_method<'js>(
     let options = read(ctx, user, &asked.options)?;
     let service = service_of(&name).filter(|_| user.worker.loaded.settings.grpc_reflection && !grpc.knows_service(&name));
     let Some(service) = service.map(str::to_owned) else {
-        return begin(ctx, user, grpc.method(ctx, &name)?, &asked.message, options, asked.group);
+        return at_once(ctx, user, grpc.method(ctx, &name)?, &asked.message, options, asked.group);
     };
     let client = GrpcUser::of(user);
     let request = build::request(ctx, user, &client, (&"/".into(), &name), &options, None)?;
@@ -77,7 +77,7 @@ pub(super) fn with_method<'js>(
         let grpc: &GrpcRealm = realm.parts.get();
         let message = message.restore(ctx)?;
         let step = || MeasuredStep::named(user, group.clone(), &shown);
-        user.refusing(ctx, step, || begin(ctx, user, grpc.method(ctx, &name)?, &message, options, group.clone()))
+        user.refusing(ctx, step, || later(ctx, user, grpc.method(ctx, &name)?, &message, options, group.clone()))
     })?;
     Ok(promise.into_value())
 }

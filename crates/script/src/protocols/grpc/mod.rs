@@ -46,6 +46,7 @@ impl Capability for Grpc {
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         answers::install(ctx, &natives.native)?;
         verb::install::<call::CallUnary>(ctx, &natives.users)?;
+        verb::install::<call::CallStepped>(ctx, &natives.users)?;
         verb::install::<stream::open::OpenGrpcStream>(ctx, &natives.users)?;
         if let Some(prototype) = Class::<GrpcResponseObject>::prototype(ctx)? {
             natives.extractable(prototype)?;

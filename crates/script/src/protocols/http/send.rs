@@ -16,6 +16,7 @@ use super::state::{HttpRealm, HttpScenario, HttpUser};
 use crate::protocols::options::wrong;
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
+use crate::runtime::promise::AwaitedBy;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
@@ -26,6 +27,7 @@ pub(super) fn send<'js>(
     method: RequestMethod,
     url: &Value<'js>,
     options: &Value<'js>,
+    awaited_by: AwaitedBy,
 ) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "await every request")?;
@@ -38,7 +40,7 @@ pub(super) fn send<'js>(
         RequestMethod::Known(_) | RequestMethod::Other(_) => CallLookup::Unknown,
     };
     if let CallLookup::Found(prepared) = found {
-        return send_prepared(ctx, user, object.group(), prepared);
+        return send_prepared(ctx, user, object.group(), prepared, awaited_by);
     }
     let method = match method {
         RequestMethod::Known(method) => Rc::clone(&http.methods[usize::from(method)]),
@@ -56,7 +58,7 @@ pub(super) fn send<'js>(
     if let CallLookup::SeenBefore(key, status) = found {
         let prepared = Rc::new(prepare(ctx, user, request, redirects, options, status)?);
         http.calls.keep(key, &prepared);
-        return send_prepared(ctx, user, object.group(), prepared);
+        return send_prepared(ctx, user, object.group(), prepared, awaited_by);
     }
     let group = object.group();
     let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
@@ -87,6 +89,7 @@ fn send_prepared<'js>(
     user: &Rc<UserState>,
     group: Option<Rc<Group>>,
     prepared: Rc<PreparedCall>,
+    awaited_by: AwaitedBy,
 ) -> rquickjs::Result<Value<'js>> {
     let step = match group {
         None => MeasuredStep::of_series(user, None, prepared.series),
@@ -95,8 +98,7 @@ fn send_prepared<'js>(
     let step = step.with_tags(user, &prepared.tags);
     let work = perform_prepared(step.in_flight(user), HttpUser::of(user), Rc::clone(&prepared));
     let issued = IssuedRequest { step, expected: ExpectedResponse::Status(prepared.status), prepared: Some(prepared), attempts: 1 };
-    let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
-    Ok(promise.into_value())
+    user.awaited(ctx, awaited_by, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))
 }
 
 fn prepare(

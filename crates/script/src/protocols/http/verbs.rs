@@ -2,10 +2,11 @@
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
-use super::methods::{NAMES, RequestMethod};
+use super::methods::{NAMES, RequestMethod, STEPPED_NAMES};
 use super::options::REQUEST;
 use super::{name, send};
 use crate::runtime::object::UserObject;
+use crate::runtime::promise::AwaitedBy;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::unknown_options::OptionsOfVerb;
 
@@ -34,6 +35,13 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, users: &Object<'js>) -> rquickjs::Res
     verb::install::<SendKnown<4>>(ctx, users)?;
     verb::install::<SendKnown<5>>(ctx, users)?;
     verb::install::<SendKnown<6>>(ctx, users)?;
+    verb::install::<SendStepped<0>>(ctx, users)?;
+    verb::install::<SendStepped<1>>(ctx, users)?;
+    verb::install::<SendStepped<2>>(ctx, users)?;
+    verb::install::<SendStepped<3>>(ctx, users)?;
+    verb::install::<SendStepped<4>>(ctx, users)?;
+    verb::install::<SendStepped<5>>(ctx, users)?;
+    verb::install::<SendStepped<6>>(ctx, users)?;
     verb::install::<SendAny>(ctx, users)
 }
 
@@ -50,7 +58,24 @@ impl<const METHOD: u8> Verb for SendKnown<METHOD> {
     }
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
-        send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1))
+        send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1), AwaitedBy::Promise)
+    }
+}
+
+/// The same, called by a function that yields at once: see `compile::stepped`.
+struct SendStepped<const METHOD: u8>;
+
+impl<const METHOD: u8> Verb for SendStepped<METHOD> {
+    const NAME: &'static str = STEPPED_NAMES[METHOD as usize];
+    const ARGUMENTS: usize = 2;
+    const TAKES_CONSTANTS: bool = true;
+
+    fn refused_name(arguments: &VerbArguments<'_, '_>) -> Option<String> {
+        SendKnown::<METHOD>::refused_name(arguments)
+    }
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1), AwaitedBy::Generator)
     }
 }
 
@@ -73,6 +98,6 @@ impl Verb for SendAny {
         }
         // As written: methods are case-sensitive (RFC 9110, section 9.1).
         let method = RequestMethod::Other(method.into());
-        send::send(ctx, user, method, &arguments.get(1), &arguments.get(2))
+        send::send(ctx, user, method, &arguments.get(1), &arguments.get(2), AwaitedBy::Promise)
     }
 }

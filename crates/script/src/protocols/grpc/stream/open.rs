@@ -39,7 +39,7 @@ impl Verb for OpenGrpcStream {
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         user.state.check_running(ctx, "open every stream")?;
         let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
-        lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_stream, open)
+        lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_stream, (open, open))
     }
 }
 
