@@ -42,6 +42,12 @@ declare module "loadstone" {
    *   thresholds: [responseTime().p99.below("200ms")],
    * });
    *
+   * @example
+   * export default watch({
+   *   record: proxy.http({ listen: "127.0.0.1:18080", to: "http://127.0.0.1:8080" }),
+   *   observe: [observe.process({ port: 8080 })],
+   * });
+   *
    * @unreleased
    */
   export function watch(definition: WatchDefinition): Watch;
@@ -53,6 +59,8 @@ declare module "loadstone" {
 
   /** The parts of a file for `loadstone watch`. */
   export interface WatchDefinition {
+    /** Loadstone's proxy, whose requests are the record: see {@link proxy}. Default: the record of the tool, or of the flags `--record` and `--follow`. */
+    record?: RecordingProxy;
     /** Sources of the system's own signals: see {@link observe}. Default: none. */
     observe?: readonly Observer[];
     /** Objectives of the run. Default: none. */
@@ -2162,7 +2170,32 @@ declare module "loadstone" {
      * knob("delay at PostgreSQL", { values: ["0ms", "1ms", "2ms"], apply: (delay) => ({ proxy: database, delay }) });
      */
     tcp(options: ProxyOptions): TcpProxy;
+
+    /**
+     * An HTTP proxy between another tool and the system, which records each request. Only as the `record` of {@link watch}. Send the load to `listen`.
+     *
+     * @example
+     * export default watch({ record: proxy.http({ listen: "127.0.0.1:18080", to: "http://127.0.0.1:8080" }) });
+     *
+     * @unreleased
+     */
+    http(options: RecordingProxyOptions): RecordingProxy;
   };
+
+  /** Where a recording proxy listens, and where it forwards to. */
+  export interface RecordingProxyOptions {
+    /** Address and port, such as "127.0.0.1:18080". */
+    listen: string;
+    /** URL of the system, without a path. "https://…": the proxy opens TLS to it. "tcp://…" passes everything on, and only connections are recorded. */
+    to: string;
+    /** Accept TLS, by an authority whose certificate is written to this file for the tool to trust. Default: plain HTTP. */
+    ca?: string;
+  }
+
+  /** A proxy whose requests are the record of `loadstone watch`. */
+  export interface RecordingProxy {
+    readonly [brand]: "recording proxy";
+  }
 
   /** Addresses and initial effects of a proxy. */
   export interface ProxyOptions extends ProxyEffects {

@@ -13,7 +13,12 @@ use crate::script_run::start_stubs;
 
 /// Adds the observers, thresholds and stubs of the file to a session, and starts the stubs.
 pub(crate) fn with_system(session: Session, file: &Path, inputs: &Inputs, sender: &LineSender) -> anyhow::Result<Session> {
-    let system = Arc::new(loadstone_script::load_system(file, inputs)?);
+    with_loaded_system(session, file, loadstone_script::load_system(file, inputs)?, sender)
+}
+
+/// The same with a file that was evaluated.
+pub(crate) fn with_loaded_system(session: Session, file: &Path, system: Loaded, sender: &LineSender) -> anyhow::Result<Session> {
+    let system = Arc::new(system);
     let plan = merged(session.plan, &system, file)?;
     let observers = observers_of(&system.plan)?;
     let stubs = start_stubs(&system, sender).map_err(|error| error.hiding(&system.plan.all_secrets()))?;
@@ -25,6 +30,11 @@ pub(crate) fn with_system(session: Session, file: &Path, inputs: &Inputs, sender
 /// # Errors
 /// Both together are no valid plan.
 pub(crate) fn merged(mut plan: TestPlan, system: &Loaded, file: &Path) -> Result<TestPlan, UsageError> {
+    if system.record.is_some() {
+        let message =
+            format!("{}: `record` is for `loadstone watch`: leave it out, because the script sends the load itself", file.display());
+        return Err(UsageError(message));
+    }
     plan.secrets.extend_later(&system.plan.all_secrets());
     plan.thresholds.extend(system.plan.thresholds.iter().cloned());
     plan.observers.clone_from(&system.plan.observers);

@@ -64,7 +64,7 @@ pub use guest_grpc::{GuestMethod, GuestProtos, GuestServices};
 pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
 pub use load::{load, load_system};
-pub use loaded::Loaded;
+pub use loaded::{Loaded, ProxyRecordChoice};
 pub use named_hosts::{SETTINGS_BYTES_MAX, in_value as hosts_named_in};
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use permissions::{AccessKind, AccessRefused, FileAccess, Permissions};

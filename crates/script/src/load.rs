@@ -18,7 +18,7 @@ use crate::error::ScriptError;
 use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Interventions;
 use crate::known_verbs::CalledVerb;
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, ProxyRecordChoice};
 use crate::module;
 use crate::named_hosts;
 use crate::natives::{self, unix_path};
@@ -38,6 +38,8 @@ struct TestDescription {
     settings: Settings,
     interventions: Interventions,
     consumers: Vec<ConsumerDescription>,
+    #[serde(default)]
+    record: Option<ProxyRecordChoice>,
 }
 
 #[derive(Deserialize)]
@@ -104,7 +106,7 @@ fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded
         let Some(description) = described else {
             return Err(ScriptError::new(format!("{file} exports no test")).help(remedy));
         };
-        let TestDescription { mut plan, settings, interventions, consumers } = serde_json::from_str(&description)
+        let TestDescription { mut plan, settings, interventions, consumers, record } = serde_json::from_str(&description)
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values in `test(…)`"))?;
         settings.learn_secrets(&mut secrets);
         interventions.learn_secrets(&mut secrets);
@@ -131,12 +133,13 @@ fn load_as(file_kind: ExportKind, path: &Path, inputs: &Inputs) -> Result<Loaded
         let targets = settings.targets().chain(plan.target.as_deref());
         let allowed_hosts = AllowedHosts::only(named.chain(of_servers.chain(targets).flat_map(named_hosts::in_value)));
         let network = NetworkOptions { allowed_hosts, ..network_options(&settings, &plan, &program.folder)? };
-        Ok((plan, settings, network, stubs, interventions, consumers, replays))
+        Ok((plan, settings, network, stubs, interventions, consumers, replays, record))
     };
-    let (plan, settings, network, stubs, interventions, consumers, replays) = resolved().map_err(|error| error.hiding(&secrets))?;
+    let (plan, settings, network, stubs, interventions, consumers, replays, record) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed, planned.access().clone());
     Ok(Loaded {
         plan,
+        record,
         network,
         program,
         inputs,

@@ -10,6 +10,7 @@ use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
 use loadstone_protocol::{IdentitySource, NetworkOptions};
 use loadstone_stub::{DnsSpec, ProxySpec};
+use serde::Deserialize;
 
 use crate::compile::Program;
 use crate::data::collection::Collected;
@@ -25,11 +26,24 @@ use crate::realm::World;
 use crate::replay::RecordsOfScenarios;
 use crate::settings::Settings;
 
+/// The proxy whose requests are the record of `loadstone watch`, as `proxy.http(…)` describes it. Nothing of it is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ProxyRecordChoice {
+    /// Address and port of the proxy.
+    pub listen: String,
+    /// URL of the system.
+    pub to: String,
+    /// Where to write the certificate of the proxy's authority, relative to the test's folder. `None`: the proxy accepts no TLS.
+    pub ca: Option<PathBuf>,
+}
+
 /// A test file, ready to run. Shared by all workers.
 #[derive(Debug)]
 pub struct Loaded {
     /// Validated.
     pub plan: TestPlan,
+    /// Only in a file for `loadstone watch`.
+    pub record: Option<ProxyRecordChoice>,
     /// How the test reaches the network. The binary's flags may add to it.
     pub network: NetworkOptions,
     /// Settings that an experiment may change.

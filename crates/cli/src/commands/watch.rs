@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use loadstone_metrics::CommandEnd;
 use loadstone_plan::{LoadModel, TestPlan};
 use loadstone_protocol::NetworkOptions;
+use loadstone_script::{Loaded, ProxyRecordChoice};
 use loadstone_secrets::{MASK, is_credential, is_password};
 use loadstone_session::{PrintedLines, Session};
 use loadstone_watch::{Watch, WatchChoices, WatchEnd, WatchLimits};
@@ -19,7 +20,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, ProcessExit, UsageError};
 use crate::flags::{LimitArgs, ObserverArgs, OutputArgs, ParameterArgs, observers_of};
 use crate::objective;
-use crate::system_file::with_system;
+use crate::system_file::with_loaded_system;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -32,7 +33,7 @@ Examples:
   loadstone watch --process 8080 --record otlp --for 5m
   loadstone watch --process 8080 --record proxy:18080=http://127.0.0.1:8080 -- wrk -d 30 http://127.0.0.1:18080/")]
 pub(crate) struct WatchArgs {
-    /// A file with observers and thresholds: `export default watch({ observe, thresholds })`.
+    /// A file with observers, thresholds and perhaps a proxy as record: `export default watch({ record, observe, thresholds })`.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// The command that generates the load.
@@ -95,7 +96,12 @@ enum LoadArgument {
 
 impl WatchArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<ProcessExit> {
-        let watch = Watch::prepare(&self.choices(), self.limits()?)?.with_quiet_stdout(self.output.json);
+        let mut system = match &self.file {
+            Some(file) => Some(loadstone_script::load_system(file, &self.params.inputs()?)?),
+            None => None,
+        };
+        let choices = self.choices(system.as_mut().and_then(|system| system.record.take()))?;
+        let watch = Watch::prepare(&choices, self.limits()?)?.with_quiet_stdout(self.output.json);
         if let Some(hint) = watch.hint().filter(|_| !self.output.quiet) {
             let _ = writeln!(std::io::stderr(), "{hint}");
         }
@@ -106,7 +112,7 @@ impl WatchArgs {
             plan.thresholds.push(objective::parse("--threshold", text)?);
         }
         plan.validate().map_err(|error| UsageError(error.to_string()))?;
-        let session = self.session(plan)?;
+        let session = self.session(plan, system)?;
         let options = session.plan.options.clone();
         let end = Cell::new(WatchEnd::default());
         // The load is another tool's, so there is none to limit.
@@ -130,19 +136,29 @@ impl WatchArgs {
         Ok(with_command(exit, end.get()))
     }
 
-    fn choices(&self) -> WatchChoices {
-        WatchChoices {
+    /// `proxy`: the record, as the file describes it.
+    fn choices(&self, proxy: Option<ProxyRecordChoice>) -> Result<WatchChoices, UsageError> {
+        let (mut record, mut proxy_ca) = (self.record.clone(), self.proxy_ca.clone());
+        if let (Some(proxy), Some(file)) = (proxy, &self.file) {
+            let flags = [("--record", record.is_some()), ("--follow", self.follow.is_some()), ("--proxy-ca", proxy_ca.is_some())];
+            if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
+                return Err(UsageError(format!("the record comes from {} or from {flag}, not from both", file.display())));
+            }
+            record = Some(format!("proxy:{}={}", proxy.listen, proxy.to));
+            proxy_ca = proxy.ca.map(|ca| file.parent().unwrap_or(Path::new("")).join(ca));
+        }
+        Ok(WatchChoices {
             command: self.command.clone(),
-            record: self.record.clone(),
+            record,
             follow: self.follow.clone(),
             listen: self.listen,
-            proxy_ca: self.proxy_ca.clone(),
+            proxy_ca,
             log_format: self.log_format.clone(),
             model: self.load.map(|load| match load {
                 LoadArgument::Arrivals => LoadModel::Arrivals,
                 LoadArgument::Users => LoadModel::Users,
             }),
-        }
+        })
     }
 
     fn limits(&self) -> Result<WatchLimits, UsageError> {
@@ -154,7 +170,7 @@ impl WatchArgs {
         Ok(WatchLimits { duration_ns: self.duration_ns, pid: self.pid, until_signal: self.until_signal })
     }
 
-    fn session(&self, plan: TestPlan) -> anyhow::Result<Session> {
+    fn session(&self, plan: TestPlan, system: Option<Loaded>) -> anyhow::Result<Session> {
         let observers = observers_of(&plan)?;
         let printed = PrintedLines::new();
         let sender = printed.sender();
@@ -171,11 +187,11 @@ impl WatchArgs {
             printed,
             finds_early: self.output.live,
         };
-        let Some(file) = &self.file else { return Ok(session) };
+        let (Some(file), Some(system)) = (&self.file, system) else { return Ok(session) };
         if self.observers.first_set().is_some() {
             return Err(UsageError(format!("observers come from {} or from flags, not from both", file.display())).into());
         }
-        with_system(session, file, &self.params.inputs()?, &sender)
+        with_loaded_system(session, file, system, &sender)
     }
 
     /// The command, with the values of credentials masked.

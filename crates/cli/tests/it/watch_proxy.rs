@@ -43,6 +43,10 @@ fn each_request_through_the_proxy_is_one_of_the_record() {
     assert!(own >= 4 && (own..=own + 4).contains(&found), "{found} of {own}");
     assert!(request["response"]["min"].as_f64().is_some_and(|seconds| seconds >= WAIT_NS / 1e9), "{summary:#}");
     let delay = check(&summary, "proxy-delay");
+    assert_eq!(summary["source"]["name"], "the proxy");
+    // Advice names the system, not the proxy.
+    let advice = format!("--process {}", target.address().port());
+    assert!(summary["verdict"]["findings"].to_string().contains(&advice), "{summary:#}");
     assert!(delay["evidence"].as_str().is_some_and(|text| text.starts_with("it held a request for ")), "{delay}");
 }
 
@@ -71,6 +75,53 @@ fn tls_ends_at_the_proxy_and_begins_again() {
     assert_eq!((&summary["requests"][0]["name"], &check(&summary, "proxy-delay")["grade"]), (&"connection".into(), &"suspect".into()));
     let folder = folder.file("notes.pem", "mine");
     folder.run(&["watch", "--record", &ends, "--proxy-ca", "notes.pem", "--for", "1s"]).code(2).says("this file has something else");
+}
+
+#[test]
+fn the_proxy_of_a_file_is_the_record() {
+    let (target, port) = (stub(), server::free_port("127.0.0.1"));
+    let (to, url) = (target.url(""), format!("http://127.0.0.1:{port}/orders/7"));
+    let file = |record: &str| {
+        let imports = "import { failures, proxy, watch } from \"loadstone\";";
+        Folder::new().file(
+            "shop.watch.ts",
+            &format!("{imports}\nexport default watch({{ {record}, thresholds: [failures().rate.below(\"1%\")] }});"),
+        )
+    };
+    let folder = file(&format!("record: proxy.http({{ listen: \"127.0.0.1:{port}\", to: \"{to}\" }})"));
+    let ended = folder.run(&[&["watch", "shop.watch.ts"][..], &tool(&url, &["--rate", "20", "--for", "1s"])].concat());
+    let summary = ended.code(0).summary();
+    assert_eq!(
+        (&summary["requests"][0]["name"], &summary["requests"][0]["count"]),
+        (&"GET /orders/{id}".into(), &20.into()),
+        "{summary:#}"
+    );
+    assert_eq!((&summary["source"]["name"], &summary["source"]["lag"]), (&"the proxy".into(), &"delay of the proxy".into()));
+    folder
+        .run(&["watch", "shop.watch.ts", "--record", "otlp", "--for", "1s"])
+        .code(2)
+        .says("from shop.watch.ts or from --record, not from both");
+    folder.run(&["run", "shop.watch.ts"]).code(2);
+    file("record: \"proxy\"").run(&["watch", "shop.watch.ts", "--for", "1s"]).code(2).says("write `proxy.http({ listen, to })`");
+    let unused = "thresholds: (proxy.http({ listen: \"127.0.0.1:1\", to: \"http://h\" }), [])";
+    let unused =
+        Folder::new().file("a.ts", &format!("import {{ proxy, watch }} from \"loadstone\";\nexport default watch({{ {unused} }});"));
+    unused.run(&["watch", "a.ts", "--for", "1s"]).code(2).says("watch({ record: proxy.http(…) })");
+    let address = file("record: proxy.http({ listen: \"18080\", to: \"127.0.0.1:8080\" })");
+    address.run(&["watch", "shop.watch.ts", "--for", "1s"]).code(2).says("is not an address");
+}
+
+/// HTTP/2 passes through the proxy, and every surface says that its requests are missing.
+#[test]
+fn http2_through_the_proxy_makes_the_run_invalid() {
+    let (target, folder, port) = (stub(), Folder::new(), server::free_port("127.0.0.1"));
+    let (record, url) = (format!("proxy:{port}={}", target.url("")), format!("http://127.0.0.1:{port}/orders/7"));
+    let ended =
+        folder.run(&[&["watch", "--record", &record][..], &tool(&url, &["--http2", "only", "--rate", "20", "--for", "1s"])].concat());
+    let found = check(&ended.summary(), "record");
+    assert_eq!(found["grade"], "invalid", "{found}");
+    assert!(found["evidence"].as_str().is_some_and(|text| text.contains("not in the record: a client sends HTTP/2")), "{found}");
+    ended.code(4).says("HTTP/2");
 }
 
 fn misused(arguments: &[&str]) -> Ended {

@@ -1,6 +1,6 @@
-// Loadstone's TCP proxies, between the system and its dependencies. This file builds the data of `stub::proxy::ProxySpec`; the proxy is in
-// Rust.
-import { known, members, nanoseconds, share, show, strict, whole } from "loadstone:values";
+// Loadstone's proxies: for TCP between the system and its dependencies, and for HTTP between another tool and the system. This file builds the data of
+// `stub::proxy::ProxySpec` and `ProxyRecordChoice`; the proxies are in Rust.
+import { known, members, name as nameOf, nanoseconds, share, show, strict, whole } from "loadstone:values";
 
 const EFFECTS = ["delay", "bandwidth", "resets"];
 const OPTIONS = ["to", "listen", ...EFFECTS];
@@ -10,6 +10,16 @@ export class TcpProxy {
 }
 
 strict(TcpProxy);
+
+/** The proxy whose requests are the record of `loadstone watch`. */
+export class RecordingProxy {
+  constructor(readonly plan: { listen: string; to: string; ca: string | null }) {}
+}
+
+strict(RecordingProxy);
+
+/** All of the file. One that is no record would be ignored. */
+export const recordingProxies: RecordingProxy[] = [];
 
 /** All proxies of the file, in the order of their declaration. */
 export const proxies: TcpProxy[] = [];
@@ -36,7 +46,22 @@ export const proxy = members("proxy", {
     proxies.push(tcpProxy);
     return tcpProxy;
   },
+
+  http(options: any) {
+    known(options, ["to", "listen", "ca"], "proxy.http(…)");
+    const listen = address(options.listen, "proxy.http(…) listen");
+    const recordingProxy = new RecordingProxy({ listen, to: url(options.to), ca: options.ca === undefined ? null : nameOf(options.ca, "proxy.http(…) ca") });
+    recordingProxies.push(recordingProxy);
+    return recordingProxy;
+  },
 });
+
+function url(value: unknown): string {
+  if (typeof value !== "string" || !/^(https?|tcp):\/\//.test(value)) {
+    throw new TypeError(`proxy.http(…) to: ${show(value)} is not the URL of the system: write it as "http://127.0.0.1:8080"`);
+  }
+  return value;
+}
 
 /** A knob's change to a proxy. */
 export function proxyChange(change: any, what: string): any {

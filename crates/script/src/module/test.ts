@@ -6,7 +6,7 @@ import { stubs } from "loadstone:answers";
 import { AUTH, around, aroundRun, loadTree, numbered, once, scenario, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
 import { nameServers } from "loadstone:names";
-import { proxies } from "loadstone:proxies";
+import { proxies, RecordingProxy, recordingProxies } from "loadstone:proxies";
 import { Threshold, withImplied } from "loadstone:thresholds";
 import { known, knownIn, members, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
@@ -210,7 +210,18 @@ export function test(definition: any): Test {
 }
 
 /** The whole plan as JSON; called by the host once the file has been evaluated. */
-__loadstone.describe = (exported: unknown, file: string) => (exported instanceof Test ? JSON.stringify(exported.plan(file)) : undefined);
+__loadstone.describe = (exported: unknown, file: string) => {
+  if (!(exported instanceof Test)) return undefined;
+  checkRecording(undefined);
+  return JSON.stringify(exported.plan(file));
+};
+
+/** A proxy that is not the record would not be started. */
+function checkRecording(record: unknown) {
+  if (recordingProxies.some((proxy) => proxy !== record)) {
+    throw new TypeError("proxy.http(…) records requests for `loadstone watch`: write `export default watch({ record: proxy.http(…) })`, or leave it out");
+  }
+}
 
 const SYSTEM = ["observe", "thresholds", "stubs"];
 
@@ -224,8 +235,12 @@ export function watch(definition: any): Watch {
   if (definition === null || typeof definition !== "object") {
     throw new TypeError(`watch(…): ${show(definition)} is not a description such as { observe, thresholds }`);
   }
+  if (definition.record !== undefined && !(definition.record instanceof RecordingProxy)) {
+    const remedy = "write `proxy.http({ listen, to })`; other records are --record and --follow";
+    throw new TypeError(`watch(…) record: ${show(definition.record)} is not a proxy: ${remedy}`);
+  }
   if ("load" in definition) throw new TypeError("watch(…) has no `load`: another tool generates it; for Loadstone's own load write `test(…)`");
-  known(definition, ["observe", "thresholds"], "watch(…)");
+  known(definition, ["record", "observe", "thresholds"], "watch(…)");
   return new Watch(definition);
 }
 
@@ -233,9 +248,11 @@ export function watch(definition: any): Watch {
 __loadstone.describeSystem = (exported: any, file: string) => {
   if (exported === null || typeof exported !== "object" || exported instanceof Test) return undefined;
   const system = exported instanceof Watch ? exported.definition : exported;
-  known(system, SYSTEM, "the default export of the file of --with");
-  const { observe, thresholds } = system;
-  return JSON.stringify(test({ observe, thresholds, load: scenario("system", () => {}).run(once()) }).plan(file));
+  known(system, exported instanceof Watch ? [...SYSTEM, "record"] : SYSTEM, "the default export of the file of --with");
+  const { record, observe, thresholds } = system;
+  checkRecording(record);
+  const plan = test({ observe, thresholds, load: scenario("system", () => {}).run(once()) }).plan(file);
+  return JSON.stringify({ ...plan, record: record?.plan });
 };
 /** The function of a scenario, or a function that its users run around it; called by the host in every realm. */
 __loadstone.scenario = (name: string, part?: "onStart" | "onEnd") => {
