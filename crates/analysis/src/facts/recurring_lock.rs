@@ -15,6 +15,8 @@ const IN_PAUSES_PART_MIN: f64 = 0.8;
 const OTHER_LEVEL_PART_MAX: f64 = 0.2;
 /// Part of the pauses in which a session must be seen waiting.
 const PAUSES_PART_MIN: f64 = 0.5;
+/// Seconds before the pause in which the lock may be held already: a request ends anywhere in its second.
+const LOCKED_BEFORE_S: f64 = 1.0;
 /// Pauses in which one is seen.
 const PAUSES_MIN: usize = 3;
 
@@ -52,12 +54,12 @@ fn of_wait<'a>(
     readings: SignalReadings<'a>,
 ) -> Option<RecurringLock<'a>> {
     let (inside, outside): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
-        readings.points().iter().copied().partition(|(at, _)| stalls.is_during(*at));
+        readings.points().iter().copied().partition(|(at, _)| stalls.is_during(*at) || stalls.is_during(*at + LOCKED_BEFORE_S));
     let sum = |points: &[(f64, f64)]| points.iter().map(|(_, waiting)| waiting).sum::<f64>();
     let mean = |points: &[(f64, f64)]| sum(points) / points.len().max(1) as f64;
     let in_pauses = sum(&inside) / (sum(&inside) + sum(&outside)).max(1e-9);
     let is_rare_otherwise = mean(&outside) <= OTHER_LEVEL_PART_MAX * mean(&inside);
-    let has_one = |(from, to): &&(f64, f64)| inside.iter().any(|(at, waiting)| from <= at && at < to && *waiting > 0.0);
+    let has_one = |(from, to): &&(f64, f64)| inside.iter().any(|(at, waiting)| *from <= at + LOCKED_BEFORE_S && at < to && *waiting > 0.0);
     let (seen, all) = (stalls.in_progress.iter().filter(has_one).count(), stalls.in_progress.len());
     let is_in_most = seen >= PAUSES_MIN && seen as f64 >= PAUSES_PART_MIN * all as f64;
     let (from, to) = (stalls.in_progress.first()?.0, stalls.in_progress.last()?.1);

@@ -218,7 +218,8 @@ fn earlier_step(facts: &Facts<'_>, change: &Change) -> Option<(String, String)> 
         (step.after >= step.before + CORES_RISEN_MIN && is_shortly_before).then(|| {
             let number = loadstone_units::number;
             let (process, when) = (process.part.observer, clock(step.at));
-            (step.after - step.before, format!("\"{process}\" used {} instead of {} cores from {when} on", number(step.after), number(step.before)), used.name())
+            let sentence = format!("\"{process}\" used {} instead of {} cores from {when} on", number(step.after), number(step.before));
+            (step.after - step.before, sentence, used.name())
         })
     });
     used.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sentence, series)| (sentence, series))

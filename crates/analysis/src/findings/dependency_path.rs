@@ -10,12 +10,12 @@
 //! | sessions with an open transaction, with the service observed | {dependency_path::BETWEEN_PART_MIN:%} of the added requests |
 //! | connections to the database, with the service observed | {dependency_path::OPENED_MIN} and {dependency_path::RISEN_FACTOR_MIN} times as many |
 //!
-//! In all but the first, the database must be no busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions, and
-//! its statements take at most {dependency_path::STATEMENT_FACTOR_MAX} times as long. By Little's law, added time that is spent neither in the database nor in
-//! the service is spent between them.
+//! In all but the first, the database must be no busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions.
+//! Its statements take at most {dependency_path::STATEMENT_FACTOR_MAX} times as long. By Little's law, added time that is spent neither in the database nor
+//! in the service is spent between them.
 //!
-//! In the last two, the processes of the service must use or wait for no more cores, and no request may wait for a pool. The added time is then spent in neither of
-//! the two. The service may still wait for something else between its statements, and the claim names both.
+//! In the last two, the processes of the service must use or wait for no more cores, and no request may wait for a pool. The added time is then spent in
+//! neither of the two. The service may still wait for something else between its statements, and the claim names both.
 //!
 //! The service may itself hold its transactions open for longer. The rule rules that out if its processes use no more CPU and no stub has more calls in
 //! progress. It reports nothing if the calls to a stub account for the added requests, or if a resource is used up: a full machine answers everything late.
@@ -55,6 +55,7 @@ pub(super) const RULE: Rule = Rule {
     find: FindingSearch::One(find),
 };
 
+#[expect(clippy::too_many_lines, reason = "one claim for each kind of evidence, and what they share")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let slower = facts.dependency_path.as_ref()?;
     // A full machine answers everything late.

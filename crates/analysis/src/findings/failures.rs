@@ -19,7 +19,7 @@
 //! - a load that the system could not carry, or work that was waiting when they began
 //! - a resource, a pool, a lock or workers that were used up when they began, or from {SAME_INSTANT_MAX_S} s later at most
 //! - [connections that a database refuses](refused-connections.md)
-//! - pauses behind a lock, if {failed_in_pauses::FACTOR_MIN} times as many requests fail in them, by chance in {failed_in_pauses::P_VALUE_MAX:%} of cases at most
+//! - pauses behind a lock, if {failed_in_pauses::FACTOR_MIN} times as many requests fail in them, by chance in {failed_in_pauses::P_VALUE_MAX:%} of cases
 //!
 //! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
 //!

@@ -10,8 +10,8 @@
 //! | attempts to connect fail as often (`Aborted_connects` of MySQL), and {connection_limit::REFUSED_FACTOR_MIN} times as often as before | high, medium |
 //! | the connections first reach a number within {connection_limit::REACHED_WITHIN_S} s of the first failure, then stay at it, and never exceed it | medium |
 //!
-//! Attempts to connect also fail for other reasons, such as a wrong password. Their confidence is high only if the number of connections shows the limit. In the
-//! last case, the limit may also be a pool of the service that fails instead of waiting.
+//! Attempts to connect also fail for other reasons, such as a wrong password. Their confidence is high only if the number of connections shows the limit. In
+//! the last case, the limit may also be a pool of the service that fails instead of waiting.
 //!
 //! A number of connections that was constant before the failures began is no evidence: pools open all of their connections at the start.
 
@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
     says: "requests fail because a database has as many connections as it allows",
     example: Example {
         run: "examples/refused-connections",
-        claim: "",
+        claim: "\"postgres\" refuses further connections from 0:16 on: it allows the role app 3, all in use, and 27.8 % of \"Show flow\" failed",
     },
     needs: &["postgres", "mysql"],
     settings: &["connection", "pool", "limit"],

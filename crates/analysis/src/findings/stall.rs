@@ -14,7 +14,8 @@
 //! The evidence lists the signals that differ while the slow requests were in progress: a request of two seconds was held up before the second in which it
 //! ended. Sessions that wait for a lock rank first, and the finding names their wait. Threads that wait for a core rank last.
 //!
-//! If {recurring_lock::IN_PAUSES_PART_MIN:%} of the sessions that wait for a lock are seen in the pauses, and in half of the pauses one is, the lock is the cause.
+//! If {recurring_lock::IN_PAUSES_PART_MIN:%} of the sessions that wait for a lock are seen in the pauses, and in half of the pauses one is, the lock is the
+//! cause.
 //! The finding then names the statement that waits and the holder of the lock, and has at least medium confidence. No other finding reports that lock.
 //!
 //! The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and the load generator. A pause that the generator shared is not

@@ -22,8 +22,8 @@
 //! Throughput × the shortest time is the number of places, if each request holds one for the same time. The claim has that number only if the shortest times
 //! show it: several are as short, or they are whole multiples of the shortest one. Exponential times would show that by chance in 5 % of cases.
 //!
-//! If several names wait, the number is an upper bound, as their shortest times may include a wait. For a rising load, the claim has throughput × the time in the
-//! best tenth of the load, less {BEST_TENTH_WITHIN:%} at the lower end.
+//! If several names wait, the number is an upper bound, as their shortest times may include a wait. For a rising load, the claim has throughput × the time in
+//! the best tenth of the load, less {BEST_TENTH_WITHIN:%} at the lower end.
 //!
 //! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
 //! thread, an event loop or the accept queue. If the process is idle meanwhile, and an endpoint of the service that an observer reads stops answering, this is

@@ -464,10 +464,10 @@ fn a_change_has_the_instant_at_which_a_process_began_to_compute() {
     let update = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if second >= 26 { 0.4 } else { 0.0 };
     let observed = |from: u64| {
         let mut run = constant(50, 6, &[Request { name: "Update", time: &update, outcome: &passes }], 4);
-        counter("jvm", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < from { 0.2 } else { 1.9 });
+        counter("jvm", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < from { 0.2 } else { 1.2 });
         findings(&run)[0].claim.clone()
     };
     let (before, at_once, unrelated) = (observed(15), observed(26), observed(2));
-    assert!(before.contains("\"jvm\" used 1.9 instead of 0.2 cores from 0:15 on"), "{before}");
+    assert!(before.contains("\"jvm\" used 1.2") && before.contains(" cores from 0:15 on"), "{before}");
     assert!(!at_once.contains(" cores from ") && !unrelated.contains(" cores from "), "{at_once}; {unrelated}");
 }

