@@ -51,8 +51,11 @@ pub(crate) fn aarch64(workspace: &Workspace) -> Result<()> {
     process::run_aside(rustup.args(["target", "add", FOREIGN])).context("the standard library of that processor is missing")?;
     let search_path = zig::search_path(workspace)?;
     let folder = env::split_paths(&search_path).next().context("the search path is empty")?;
-    let mut cargo = workspace.command(folder.join("cargo-zigbuild"));
-    cargo.env("PATH", search_path).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", "qemu-aarch64-static");
+    let mut cargo = Command::new(folder.join("cargo-zigbuild"));
+    cargo
+        .current_dir(&workspace.root)
+        .env("PATH", search_path)
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", "qemu-aarch64-static");
     cargo.args(["test", "--locked", "--package", PACKAGE, "--target", FOREIGN, "--target-dir"]).arg(workspace.target.join("aarch64"));
     process::run(cargo.args(["--lib", "--tests", "--"]).args(skipping()))
 }

@@ -89,8 +89,8 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
 /// Whether the VUs of a k6 script grow after the first minute.
 fn soak_k6(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str) -> Result<()> {
     let runs = workspace.target.join("soak-k6");
-    let mut command = workspace.command(binary);
-    command.args(["run", "--quiet", "--runs"]).arg(&runs).arg("bench/soak/soak.k6.js");
+    let mut command = Command::new(binary);
+    command.current_dir(&workspace.root).args(["run", "--quiet", "--runs"]).arg(&runs).arg("bench/soak/soak.k6.js");
     for variable in [format!("URL={url}"), format!("VUS={}", options.vus), format!("SECONDS={}", options.minutes * 60)] {
         command.args(["-e", &variable]);
     }
