@@ -41,7 +41,7 @@ pub(crate) struct SoakOptions {
     /// Run the k6 script instead: VUs that are interrupted, iterations that throw, cookies. 12 minutes are enough.
     #[arg(long)]
     k6: bool,
-    /// VUs of the k6 script, beside those of its other scenarios.
+    /// VUs of the k6 script, in addition to those of its other scenarios.
     #[arg(long, default_value_t = 300)]
     vus: u32,
     /// Use this binary instead of building the release one.
