@@ -40,7 +40,7 @@ struct NightlyPart {
     name: &'static str,
     /// The part is ended, and has failed, after this time. All parts that run by default together: an hour.
     limit_minutes: u32,
-    /// Not one of those that run by default: it takes a toolchain or an hour of its own.
+    /// Not one of those that run by default: it takes a separate toolchain or a long time.
     by_name_only: bool,
     perform: fn(&Workspace, &NightlyPart) -> Result<()>,
 }

@@ -144,8 +144,10 @@ mod tests {
     /// An error by design, which AddressSanitizer must report in the C code of QuickJS and on a coroutine: without it, `cargo xtask asan` fails.
     #[cfg(feature = "sanitizer")]
     #[test]
-    #[ignore = "reads beyond a buffer: `cargo xtask asan` expects the report"]
     fn quickjs_reads_beyond_a_buffer() {
+        if std::env::var_os("LOADSTONE_PLANTED_ERROR").is_none() {
+            return;
+        }
         let read = |_| {
             let runtime = Runtime::new().unwrap();
             let context = Context::custom::<Globals>(&runtime).unwrap();
@@ -153,7 +155,7 @@ mod tests {
                 let module = Module::declare(ctx.clone(), "planted", "export const planted = [1, 'two'];").unwrap();
                 let bytes = module.write(WriteOptions::default()).unwrap();
                 let half: Box<[u8]> = bytes[..bytes.len() / 2].into();
-                // SAFETY: none. QuickJS is told that the buffer is twice as long as it is.
+                // SAFETY: none. QuickJS gets twice the length of the buffer.
                 unsafe { qjs::JS_ReadObject(ctx.as_raw().as_ptr(), half.as_ptr(), bytes.len() as _, qjs::JS_READ_OBJ_BYTECODE as i32) };
             });
         };

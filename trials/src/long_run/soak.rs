@@ -41,7 +41,7 @@ pub(crate) struct SoakOptions {
     /// Run the k6 script instead: VUs that are interrupted, iterations that throw, cookies. 12 minutes are enough.
     #[arg(long)]
     k6: bool,
-    /// VUs of the k6 script, beside those of its other scenarios.
+    /// VUs of the k6 script, in addition to those of its other scenarios.
     #[arg(long, default_value_t = 300)]
     vus: u32,
     /// Use this binary instead of building the release one.
@@ -89,8 +89,8 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
 /// Whether the VUs of a k6 script grow after the first minute.
 fn soak_k6(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str) -> Result<()> {
     let runs = workspace.target.join("soak-k6");
-    let mut command = workspace.command(binary);
-    command.args(["run", "--quiet", "--runs"]).arg(&runs).arg("bench/soak/soak.k6.js");
+    let mut command = Command::new(binary);
+    command.current_dir(&workspace.root).args(["run", "--quiet", "--runs"]).arg(&runs).arg("bench/soak/soak.k6.js");
     for variable in [format!("URL={url}"), format!("VUS={}", options.vus), format!("SECONDS={}", options.minutes * 60)] {
         command.args(["-e", &variable]);
     }

@@ -111,7 +111,12 @@ mod tests {
     /// The numbers are those that k6 1.4.2 prints for `exec.instance.vusInitialized`.
     #[test]
     fn scenarios_that_follow_one_another_share_their_vus() {
-        let constant = |vus: u64, start: &str, stop: &str| json!({ "executor": "constant-vus", "vus": vus, "duration": "1s", "startTime": start, "gracefulStop": stop });
+        let constant = |vus: u64, start: &str, stop: &str| {
+            let times = json!({ "duration": "1s", "startTime": start, "gracefulStop": stop });
+            let mut scenario = json!({ "executor": "constant-vus", "vus": vus });
+            scenario.as_object_mut().unwrap().extend(times.as_object().unwrap().clone());
+            scenario
+        };
         assert_eq!(of(json!({ "a": constant(3, "0s", "0s"), "b": constant(2, "1s", "0s") })), (3, 3));
         assert_eq!(of(json!({ "a": constant(3, "0s", "1s"), "b": constant(2, "1s", "0s") })), (5, 5));
         let rate = json!({ "executor": "constant-arrival-rate", "rate": 1, "duration": "1s", "preAllocatedVUs": 2, "maxVUs": 9 });

@@ -146,7 +146,7 @@ fn promises_are_rejected_as_in_k6() {
     assert!(lines[2].starts_with("\"ERR value is not an integer or out of range\" \"ERR unknown command"), "{}", lines[2]);
     assert_eq!(lines[3..5], ["true", "true"]);
     assert_eq!(lines[5..].len(), 7, "{lines:?}");
-    assert!(lines[7].contains("unknown field") && lines[10].contains("invalid options type"), "{lines:?}");
+    assert!(lines[7].contains("invalid options; reason") && lines[10].contains("invalid options type"), "{lines:?}");
     assert!(ran.exchanges.iter().any(|shown| shown.starts_with("REDIS AUTH | AUTH *** | ")), "{:?}", ran.exchanges);
     let failed = ran.snapshot.errors.iter().find(|error| error.message.contains("error ERR"));
     assert!(failed.is_some(), "{:?}", ran.snapshot.errors);

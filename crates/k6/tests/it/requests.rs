@@ -175,7 +175,7 @@ fn requests_are_sent_as_written() {
         [
             format!("POST /a HTTP/1.1\r\nHost: HOST\r\n{AGENT}\r\nContent-Length: 7\r\n\r\n{{\"a\":1}}"),
             format!(
-                "POST /b HTTP/1.1\r\nHost: HOST\r\nX-A: 1\r\nContent-Type: application/x-www-form-urlencoded\r\nCookie: k=v; sid=abc\r\n{AGENT}\r\n\
+                "POST /b HTTP/1.1\r\nHost: HOST\r\nX-A: 1\r\nContent-Type: application/x-www-form-urlencoded\r\n{AGENT}\r\nCookie: k=v; sid=abc\r\n\
                  Content-Length: 18\r\n\r\na=%C3%A4+b&b=x&b=y"
             ),
             format!("DELETE /c HTTP/1.1\r\nHost: HOST\r\n{AGENT}\r\n{cookie}\r\n\r\n"),

@@ -37,7 +37,7 @@ impl Seconds {
 fn a_load_with_every_kind_of_end_runs_to_its_end() {
     let server = Server::builder().route("* /*", Behaviour::json(&serde_json::json!({ "products": [1, 2, 3] }))).start().unwrap();
     let folder = folder(&[("script.js", SCRIPT)]);
-    let variables = [("URL", server.url("")), ("SECONDS", "2".to_owned()), ("VUS", "20".to_owned()), ("PAUSE", "0.02".to_owned())];
+    let variables = [("URL", server.url("")), ("SECONDS", "3".to_owned()), ("VUS", "20".to_owned()), ("PAUSE", "0.1".to_owned())];
     let inputs = K6Inputs { variables: variables.map(|(name, value)| (name.to_owned(), value)).into(), ..K6Inputs::default() };
     let test = Arc::new(loaded(folder.path(), &inputs).unwrap_or_else(|error| panic!("{}", error.render())));
     let mut seconds = Seconds(Vec::new());
