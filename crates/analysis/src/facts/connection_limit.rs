@@ -1,4 +1,4 @@
-//! A database that refuses connections while requests fail: because of a limit of its own, of a role or of one of its databases.
+//! A database that refuses connections while requests fail: it, a role or one of its databases has reached a limit.
 //!
 //! Some databases count what they refuse, others only show the connections that they have. A limit of n then shows as a number that rises to n when the
 //! failures begin, and never above it.
@@ -61,7 +61,7 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, failing: 
     let (from, to) = failing.when.span(end);
     let rate = failing.while_failing.0 as f64 / (to - from).max(1.0);
     let search = LimitSearch { signals, begin, span: (from, to), rate, has_onset: failing.when.onset().is_some() };
-    let limits = |find: &dyn Fn(ObservedPart<'a>) -> Option<FoundLimit<'a>>| {
+    let limits = |find: &dyn Fn(ObservedPart<'a>) -> Option<ReachedLimit<'a>>| {
         signals.parts_with(Role::ConnectionsOpen).find_map(|part| Some((part, find(part)?)))
     };
     let found = limits(&|part| search.stated(part))
@@ -78,7 +78,7 @@ fn may_be_refused(failing: &Failing<'_>) -> bool {
     failing.share() >= FAILED_SHARE_MIN && !failing.is_rate_limited() && failing.kinds.first().is_some_and(|kind| is_answer(kind.outcome))
 }
 
-type FoundLimit<'a> = (Option<f64>, LimitEvidence<'a>, Vec<String>);
+type ReachedLimit<'a> = (Option<f64>, LimitEvidence<'a>, Vec<String>);
 
 struct LimitSearch<'f, 'a> {
     signals: &'f ObservedSignals<'a>,
@@ -90,7 +90,7 @@ struct LimitSearch<'f, 'a> {
 }
 
 impl<'a> LimitSearch<'_, 'a> {
-    fn stated(&self, database: ObservedPart<'a>) -> Option<FoundLimit<'a>> {
+    fn stated(&self, database: ObservedPart<'a>) -> Option<ReachedLimit<'a>> {
         let (from, to) = self.span;
         let limited = self.signals.parts_with(Role::LimitedConnections).filter(|part| part.observer == database.observer);
         limited.into_iter().find_map(|part| {
@@ -101,7 +101,7 @@ impl<'a> LimitSearch<'_, 'a> {
         })
     }
 
-    fn counted(&self, part: ObservedPart<'a>, role: Role) -> Option<FoundLimit<'a>> {
+    fn counted(&self, part: ObservedPart<'a>, role: Role) -> Option<ReachedLimit<'a>> {
         let (from, to) = self.span;
         let refused = self.signals.read(ObservedPart { part: "", ..part }, role)?;
         let (during, before) = (refused.mean(from, to)?, refused.mean(self.begin, from).unwrap_or(0.0));
@@ -118,7 +118,7 @@ impl<'a> LimitSearch<'_, 'a> {
     }
 
     /// A number of connections that is reached when the failures begin, and then constant.
-    fn constant(&self, part: ObservedPart<'a>) -> Option<FoundLimit<'a>> {
+    fn constant(&self, part: ObservedPart<'a>) -> Option<ReachedLimit<'a>> {
         let open = self.signals.read(part, Role::ConnectionsOpen)?;
         let number = self.most(&open, CONSTANT_SHARE_MIN)?;
         let (at, _) = *open.points().iter().find(|(at, count)| *at >= self.begin && *count >= number)?;

@@ -53,7 +53,7 @@ fn of_wait<'a>(
     part: ObservedPart<'a>,
     readings: SignalReadings<'a>,
 ) -> Option<RecurringLock<'a>> {
-    let (inside, outside): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
+    let (inside, outside): (Vec<_>, Vec<_>) =
         readings.points().iter().copied().partition(|(at, _)| stalls.is_during(*at) || stalls.is_during(*at + LOCKED_BEFORE_S));
     let sum = |points: &[(f64, f64)]| points.iter().map(|(_, waiting)| waiting).sum::<f64>();
     let mean = |points: &[(f64, f64)]| sum(points) / points.len().max(1) as f64;

@@ -14,7 +14,7 @@ const APART_QUANTILE: f64 = 0.9;
 
 /// A step of a signal, between means of its readings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SignalStep {
+pub(crate) struct LevelStep {
     /// The last reading before it. A reading describes the time before it. Seconds since the run began.
     pub(crate) at: f64,
     pub(crate) before: f64,
@@ -22,7 +22,7 @@ pub(crate) struct SignalStep {
 }
 
 /// The step within a stretch that leaves the least variance on both sides. `None`: the levels overlap or are alike.
-pub(crate) fn find(readings: &SignalReadings<'_>, (from, to): (f64, f64)) -> Option<SignalStep> {
+pub(crate) fn find(readings: &SignalReadings<'_>, (from, to): (f64, f64)) -> Option<LevelStep> {
     let points: Vec<(f64, f64)> = readings.between(from, to).filter(|(_, value)| value.is_finite()).collect();
     let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
     let last = values.len().checked_sub(READINGS_MIN)?;
@@ -36,7 +36,7 @@ pub(crate) fn find(readings: &SignalReadings<'_>, (from, to): (f64, f64)) -> Opt
     let (before, after) = (mean(left), mean(right));
     let (low, high) = if before < after { (left, right) } else { (right, left) };
     let is_apart = quantile(low, APART_QUANTILE) < quantile(high, 1.0 - APART_QUANTILE);
-    (is_apart && before.max(after) >= FACTOR_MIN * before.min(after)).then(|| SignalStep { at: points[split - 1].0, before, after })
+    (is_apart && before.max(after) >= FACTOR_MIN * before.min(after)).then(|| LevelStep { at: points[split - 1].0, before, after })
 }
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    fn step(values: impl Fn(u64) -> f64) -> Option<SignalStep> {
+    fn step(values: impl Fn(u64) -> f64) -> Option<LevelStep> {
         let signal = Signal { kind: SignalKind::Gauge, ..Signal::default() };
         let points = (0..40).map(|second| SignalPoint { at: second * 1_000_000_000 + 500_000_000, value: values(second) }).collect();
         find(&SignalReadings::of(&SignalSeries { signal, points }), (0.0, 40.0))

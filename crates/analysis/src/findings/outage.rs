@@ -18,7 +18,7 @@ use crate::Evidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
-use crate::facts::exhausted::ExhaustedResource;
+use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
 use crate::finding::Alternative;
@@ -63,7 +63,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::share(share)
         ),
     };
-    let after = after_full_cpu(facts, outage).map_or_else(String::new, |(cpu, _)| cpu);
+    let full = after_full_cpu(facts, outage);
+    let after = full.map_or_else(String::new, |full| {
+        format!(", after {} had been used up since {}", full.resource.name().replacen("The", "the", 1), clock(full.from))
+    });
     let claim = format!("\"{observer}\" could not be read from {}{until}: {what}{after}, and {effect}", loadstone_units::seconds(*from));
     let found = RankedFinding::new(Standing::Cause, "outage", Subject::observed(observer), Confidence::High, claim)
         .with(Quantity::count("failed", *failed as f64))
@@ -87,10 +90,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("until then its memory grew steadily from {first} to {last}, by about {each} per request");
         found.rests_on(text, vec![grown.series.clone()], (0.0, *from))
     });
-    let found = match after_full_cpu(facts, outage) {
-        Some((_, (span, series))) => found.rests_on("work waited for the CPU until then".to_owned(), series, span),
-        None => found,
-    };
+    let found = full.into_iter().fold(found, |found, full| {
+        found.rests_on("work waited for the CPU until then".to_owned(), full.series.clone(), (full.from, *from))
+    });
     let found = match part {
         LostPart::Database => found.weigh(Alternative::not_ruled_out(
             "A database that is too busy, or has too many connections, to answer the observer",
@@ -106,15 +108,13 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }))
 }
 
-/// A CPU that was used up until the process ended, as part of a sentence, with its stretch and series: the end may be a consequence.
-fn after_full_cpu(facts: &Facts<'_>, outage: &Outage<'_>) -> Option<(String, ((f64, f64), Vec<String>))> {
+/// A CPU that was used up until the process ended, which may be a consequence.
+fn after_full_cpu<'f, 'a>(facts: &'f Facts<'a>, outage: &Outage<'_>) -> Option<&'f Exhausted<'a>> {
     let is_cpu = |resource: &ExhaustedResource<'_>| {
         matches!(resource, ExhaustedResource::ProcessCpu(_) | ExhaustedResource::GroupCpu { .. } | ExhaustedResource::MachineCpu(_))
     };
     let is_before = |from: f64, to: f64| from + FULL_BEFORE_MIN_S <= outage.from && outage.from <= to + READ_WITHIN_S;
-    let full = facts.used_up().filter(|_| outage.part == LostPart::Process).find(|full| is_cpu(&full.resource) && is_before(full.from, full.to))?;
-    let sentence = format!(", after {} had been used up since {}", full.resource.name().replacen('T', "t", 1), clock(full.from));
-    Some((sentence, ((full.from, outage.from), full.series.clone())))
+    facts.used_up().filter(|_| outage.part == LostPart::Process).find(|full| is_cpu(&full.resource) && is_before(full.from, full.to))
 }
 
 /// The growth of a process whose memory grew until it ended.

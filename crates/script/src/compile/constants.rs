@@ -20,7 +20,8 @@ use oxc_ast_visit::{VisitMut, walk_mut};
 use oxc_syntax::operator::UnaryOperator;
 use serde_json::{Map, Number, Value};
 
-use super::stepped::STEPPED_PREFIX;
+/// Begins the names of verbs for functions that `stepped` writes, which are resumed with the response.
+pub(super) const STEPPED_PREFIX: &str = "$loadstone_";
 
 /// Functions of the user object that take options after the URL.
 pub(super) const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];

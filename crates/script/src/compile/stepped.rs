@@ -24,10 +24,7 @@ use oxc_span::GetSpan;
 use oxc_syntax::scope::ScopeFlags;
 
 use super::call_place::CallsOf;
-use super::constants::METHODS;
-
-/// Begins the names of verbs for functions that are resumed with the response.
-pub(super) const STEPPED_PREFIX: &str = "$loadstone_";
+use super::constants::{METHODS, STEPPED_PREFIX};
 
 /// Replaces the functions of scenarios in a module's tree.
 pub(super) fn step<'a>(tree: &mut Tree<'a>, text: &str, allocator: &'a Allocator) {

@@ -103,7 +103,7 @@ const CONNECTIONS: &str = "select coalesce(state, 'unknown'), count(*)::float8, 
     coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity \
     where backend_type = 'client backend' and pid <> pg_backend_pid() group by 1";
 
-/// Roles and databases with a limit of their own, their limits and their connections. A superuser is exempt from the limit of its role.
+/// Roles and databases that have a limit, with it and their connections. A superuser is exempt from the limit of its role.
 const LIMITS: &str = "select 'role ' || rolname, rolconnlimit::float8, (select count(*) from pg_stat_activity where usesysid = r.oid and \
     backend_type = 'client backend')::float8 from pg_roles r where rolconnlimit >= 0 and rolcanlogin and not rolsuper union all \
     select 'database ' || datname, datconnlimit::float8, (select count(*) from pg_stat_activity a where a.datid = d.oid and \
