@@ -6,7 +6,7 @@ mod replacement;
 mod scaling;
 
 use std::cell::Cell;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::*;
 use crate::event_loop::on_virtual_time;
@@ -214,6 +214,11 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         outputs.push(inputs);
     }
     on_virtual_time(&clock, &turns, 2_000 * S, join_all(bodies)).expect("the workers end");
+    folded(asked, outputs)
+}
+
+/// Everything that the workers measured, and their slices.
+fn folded(asked: &LoadCase, outputs: Vec<Receiver<CoordinatorInput>>) -> (Snapshot, Vec<Snapshot>) {
     let (mut all, mut slices): (Option<Snapshot>, _) = (None, Vec::new());
     for inputs in outputs {
         for input in inputs.try_iter() {

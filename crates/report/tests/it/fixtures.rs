@@ -293,6 +293,7 @@ pub(crate) fn summary() -> Summary {
     response.merge(&tap);
     Summary {
         schema: 1,
+        source: loadstone_analysis::LoadSource::default(),
         id: "2026-11-20T18-30-05-tickets".to_owned(),
         test: "tickets".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),

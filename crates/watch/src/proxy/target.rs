@@ -8,9 +8,10 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use loadstone_metrics::Outcome;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Outcome};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -24,8 +25,8 @@ use crate::error::WatchError;
 /// Time to open a connection, and for its handshake.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// A connection that is opened later than this after the last lookup starts another one. It uses the addresses that are known.
-const LOOKUP_EVERY: Duration = Duration::from_secs(5);
+/// A connection that is opened later than this after the last lookup starts another one. It uses the addresses that are known. Nanoseconds.
+const LOOKUP_EVERY_NS: Nanos = 5_000_000_000;
 
 /// A connection of either side.
 pub(super) trait ProxyStream: AsyncRead + AsyncWrite + Unpin {
@@ -67,7 +68,9 @@ pub(super) struct ProxyDestination {
     /// Without brackets, and the port.
     name: (String, u16),
     addresses: Arc<Mutex<Vec<SocketAddr>>>,
-    looked_up_at: Cell<Instant>,
+    clock: Monotonic,
+    /// On that clock.
+    looked_up_at: Cell<Nanos>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
@@ -89,7 +92,7 @@ impl ProxyDestination {
         };
         let addresses = Arc::new(Mutex::new(found.collect()));
         let name = (target.host.clone(), target.port);
-        Ok(Self { shown: target.shown.clone(), name, addresses, looked_up_at: Cell::new(Instant::now()), tls })
+        Ok(Self { shown: target.shown.clone(), name, addresses, clock: Monotonic::start(), looked_up_at: Cell::default(), tls })
     }
 
     /// Opens a connection.
@@ -136,10 +139,11 @@ impl ProxyDestination {
 
     /// Starts a lookup if the last one is too old. On a thread, because the system's resolver may take seconds.
     fn look_up_again(&self) {
-        if self.looked_up_at.get().elapsed() < LOOKUP_EVERY {
+        let now = self.clock.now();
+        if now < self.looked_up_at.get() + LOOKUP_EVERY_NS {
             return;
         }
-        self.looked_up_at.set(Instant::now());
+        self.looked_up_at.set(now);
         let (name, addresses) = (self.name.clone(), Arc::clone(&self.addresses));
         let look_up = move || {
             let found: Vec<SocketAddr> = name.to_socket_addrs().map(Iterator::collect).unwrap_or_default();

@@ -205,7 +205,7 @@ fn a_response_that_nobody_takes_belongs_to_an_aborted_request() {
 
 #[test]
 fn the_end_of_the_run_cuts_off_requests_in_flight() {
-    let (arrived, is_there) = std::sync::mpsc::channel();
+    let (arrived, is_there) = std::sync::mpsc::sync_channel(1);
     let mut proxied = Proxied::before(move |mut stream| {
         expect(&mut stream, GET);
         arrived.send(()).unwrap();
