@@ -88,6 +88,7 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
         failed_uncertainty: None,
     };
     let summary = Summary {
+        source: crate::LoadSource::default(),
         schema: Summary::SCHEMA,
         id: format!("run-{run}"),
         test: "history".to_owned(),

@@ -187,7 +187,7 @@ fn a_client_that_only_ends_its_side_gets_its_responses() {
 /// The system learns of a closed connection only when it sends a response. The time of such a request ends when its client gave up.
 #[test]
 fn a_response_that_nobody_takes_belongs_to_an_aborted_request() {
-    let (ended, client_ended) = std::sync::mpsc::channel();
+    let (ended, client_ended) = std::sync::mpsc::sync_channel(1);
     let mut proxied = Proxied::before(move |mut stream| {
         assert_eq!(wait_for_end(stream.try_clone().unwrap()), GET);
         ended.send(()).unwrap();
