@@ -323,7 +323,7 @@ test("a number that the load generator may have increased is marked, with its un
     const headline = page.locator("section.headline");
     const numbers = await headline.locator("dl > div dd:nth-child(2)").allInnerTexts();
     expect(numbers.map((number) => number.startsWith("~"))).toEqual([false, false, false, false, true, true]);
-    expect(await headline.locator("dd", { hasText: "~" }).first().getAttribute("title")).toMatch(/^up to .* of it may be the load generator's$/);
+    expect(await headline.locator("dd", { hasText: "~" }).first().getAttribute("title")).toMatch(/^up to .* of it may not be the target's$/);
     const chip = page.getByTestId("noise");
     expect(await text(chip)).toMatch(/^~ generator noise ≤ [\d.]+ m?s$/);
     const notes = chip.locator("li");
@@ -337,7 +337,7 @@ test("a number that the load generator may have increased is marked, with its un
     const [p50, p95, , max] = await row.locator("td").evaluateAll(titled);
     expect(p50![0]).not.toContain("~");
     expect(p95![0]).toMatch(/^~\d/);
-    expect(p95![1]).toContain("may be the load generator's");
+    expect(p95![1]).toContain("may not be the target's");
     expect(max![0]).toMatch(/^≥ ~\d/);
     expect(max![1]).toContain("the longest wait was cut off");
     await row.locator("th button").click();
