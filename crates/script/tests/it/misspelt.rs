@@ -32,7 +32,7 @@ fn unknown_members_are_errors_that_list_the_known_ones() {
             "there is no `metric.histogram`; there is: metric.trend, metric.counter, metric.gauge, metric.rate",
         ),
         ("kafka.produce('t');", (2, 7), "there is: kafka.consume"),
-        ("proxy.http({});", (2, 7), "there is: proxy.tcp"),
+        ("proxy.udp({});", (2, 7), "there is: proxy.tcp, proxy.http"),
         ("const load = arrivals.rmap(1, 2);", (2, 23), "(did you mean `arrivals.ramp`?)"),
         ("const load = users.step(1);", (2, 20), "(did you mean `users.steps`?)"),
     ] {
