@@ -116,8 +116,7 @@ fn the_proxy_of_a_file_is_the_record() {
 fn http2_through_the_proxy_makes_the_run_invalid() {
     let (target, folder, port) = (stub(), Folder::new(), server::free_port("127.0.0.1"));
     let (record, url) = (format!("proxy:{port}={}", target.url("")), format!("http://127.0.0.1:{port}/orders/7"));
-    let ended =
-        folder.run(&[&["watch", "--record", &record][..], &tool(&url, &["--http2=only", "--rate", "20", "--for", "1s"])].concat());
+    let ended = folder.run(&[&["watch", "--record", &record][..], &tool(&url, &["--http2=only", "--rate", "20", "--for", "1s"])].concat());
     let found = check(&ended.summary(), "record");
     assert_eq!(found["grade"], "invalid", "{found}");
     assert!(found["evidence"].as_str().is_some_and(|text| text.contains("not in the record: a client sends HTTP/2")), "{found}");
