@@ -253,8 +253,9 @@ pub(super) async fn responses(
                         false => exchange.abort(vec![request]).await,
                     }
                 }
-                if exchange.client_ended_at.get().is_some() {
-                    // Servers close a connection whose client has ended it.
+                // Servers close a connection whose client has ended it, but not in the middle of a response that the client takes.
+                let breaks_off = !framing.is_between() && !framing.ends_with_connection();
+                if exchange.client_ended_at.get().is_some() && !(breaks_off && exchange.is_delivered().await) {
                     exchange.abort(Vec::new()).await;
                 }
                 exchange.fail(zero.now(), Outcome::Reset, "the target closed the connection before the response was complete").await;

@@ -184,6 +184,22 @@ fn a_client_that_only_ends_its_side_gets_its_responses() {
     }
 }
 
+#[test]
+fn a_target_that_breaks_off_fails_the_request_of_a_client_that_only_ended_its_side() {
+    const HALF: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\nhalf";
+    let mut proxied = Proxied::before(|mut stream| {
+        expect(&mut stream, GET);
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "the end arrives before the response");
+        stream.write_all(HALF).unwrap();
+    });
+    let mut client = proxied.connect();
+    client.write_all(GET).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(wait_for_end(client), HALF);
+    let request = proxied.request();
+    assert!(!request.is_aborted && request.outcome == Outcome::Reset, "{request:?}");
+}
+
 /// The system learns of a closed connection only when it sends a response. The time of such a request ends when its client gave up.
 #[test]
 fn a_response_that_nobody_takes_belongs_to_an_aborted_request() {
