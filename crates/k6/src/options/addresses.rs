@@ -14,7 +14,10 @@ const TTL_NS: u64 = 300_000_000_000;
 /// `dns`: an object, or as in a variable, `ttl=5m,select=random,policy=preferIPv4`.
 pub(super) fn dns(value: &Value) -> Result<NameResolution, OptionError> {
     let refuse = |problem: String| {
-        let help = "write dns: { ttl: \"5m\", select: \"random\", policy: \"preferIPv4\" }";
+        let help = match value {
+            Value::String(_) => "write ttl=5m,select=random,policy=preferIPv4, or some of these",
+            _ => "write dns: { ttl: \"5m\", select: \"random\", policy: \"preferIPv4\" }",
+        };
         wrong("dns", format!("dns: {problem}"), help)
     };
     let fields: Map<String, Value> = match value {

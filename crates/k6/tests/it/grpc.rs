@@ -134,7 +134,7 @@ fn streams_deliver_events_and_the_iteration_waits_for_their_end() {
     assert_eq!((counted(&ran.snapshot, "grpc_streams_msgs_sent"), counted(&ran.snapshot, "grpc_streams_msgs_received")), (4.0, 5.0));
 }
 
-/// Status and text are those of k6 1.4.2.
+/// Status and text are those of grpc-go, the client of k6, by its source.
 #[test]
 fn a_message_beyond_the_limit_is_not_sent() {
     let ran = call(
