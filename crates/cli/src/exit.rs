@@ -40,11 +40,15 @@ pub(crate) enum Exit {
     Interrupted = 130,
     /// Codes of k6, for `--k6-exit-codes`: thresholds failed.
     K6ThresholdsFailed = 99,
+    /// `setup` took longer than `setupTimeout`.
+    K6SetUpTimedOut = 100,
+    /// `teardown` took longer than `teardownTimeout`.
+    K6TearDownTimedOut = 101,
     /// An option is wrong.
     K6InvalidConfig = 104,
     /// Interrupted by the user.
     K6ExternalAbort = 105,
-    /// The script, or its set-up, threw.
+    /// The script, its set-up or its tear-down threw.
     K6ScriptException = 107,
     /// `exec.test.abort()`.
     K6ScriptAborted = 108,

@@ -57,7 +57,8 @@ pub(crate) struct K6Args {
     /// Write k6's summary of metrics, checks and groups to this file as JSON.
     #[arg(long, value_name = "FILE")]
     summary_export: Option<PathBuf>,
-    /// Use k6's exit codes: 99 a threshold failed, 104 wrong option, 105 interrupted, 107 the script threw, 108 exec.test.abort(), 110 exec.test.fail().
+    /// Use k6's exit codes: 99 a threshold failed, 100 setup or 101 teardown took too long, 104 wrong option, 105 interrupted,
+    /// 107 the script threw, 108 exec.test.abort(), 110 exec.test.fail().
     /// As in k6, an invalid measurement or an unreachable target is no failure.
     #[arg(long)]
     k6_exit_codes: bool,
@@ -144,7 +145,13 @@ impl K6Run<'_> {
         limits.check_plan(&session.plan)?;
         let summarize = |run: &Run, summary: &Summary| self.summarize(&test, run, summary);
         let codes = |exit: Exit, ending: &LoadEnding, summary: &Summary| {
-            let script = ScriptActions { aborted: aborted.load(Ordering::Relaxed), marked_failed: test.is_marked_failed() };
+            let script = ScriptActions {
+                aborted: aborted.load(Ordering::Relaxed),
+                marked_failed: test.is_marked_failed(),
+                tear_down_threw: test.tear_down_threw(),
+                set_up_cut_off: test.set_up_was_cut_off(),
+                tear_down_cut_off: test.tear_down_was_cut_off(),
+            };
             match (self.k6.k6_exit_codes, exit) {
                 (true, exit) => k6_codes::of_run(exit, ending, summary, &declared, script),
                 (false, Exit::Passed) if script.marked_failed => Exit::ThresholdsFailed,

@@ -168,14 +168,16 @@ impl<C: UserFactory> ActiveLeaf<C> {
         .await
     }
 
-    /// Runs one iteration, which starts now, and records it. `due`: when the arrival was due (open load). Returns when the engine noticed the end.
+    /// Runs one iteration, which starts now, and records it. `due`: the arrival (open load). Returns when the engine noticed the end.
     /// `None`: there was nothing left to do.
-    pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> Option<Nanos> {
-        let (scheduled, open) = (due.unwrap_or(started), due.is_some());
+    pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<DueArrival>, sequence: u64) -> Option<Nanos> {
+        let (scheduled, open) = (due.map_or(started, |due| due.scheduled), due.is_some());
+        let waited_for_user = due.is_some_and(|due| due.waited_for_user);
         let arrival = Arrival { scheduled, scenario: self.run.scenario, sequence };
         let mut record = IterationRecord { leaf: self, scheduled, started, end: None };
         record.begin();
-        let end = yielding_once(user.iterate(Iteration { arrival, leaf: self.number, open, load_end: Rc::clone(&self.load_end) })).await;
+        let iteration = Iteration { arrival, leaf: self.number, open, waited_for_user, load_end: Rc::clone(&self.load_end) };
+        let end = yielding_once(user.iterate(iteration)).await;
         let now = self.now();
         record.end = Some(RecordedEnd { end, ended: user.ended().unwrap_or(now), now });
         drop(record);
@@ -185,7 +187,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     /// The context of a user's work outside its iterations, before the first or after the last.
     pub(crate) fn outside_iteration(&self) -> Iteration {
         let arrival = Arrival { scheduled: self.now(), scenario: self.run.scenario, sequence: 0 };
-        Iteration { arrival, leaf: self.number, open: false, load_end: Rc::clone(&self.load_end) }
+        Iteration { arrival, leaf: self.number, open: false, waited_for_user: false, load_end: Rc::clone(&self.load_end) }
     }
 
     /// Returns when the deadline has passed or the leaf has changed.
@@ -204,6 +206,14 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.active.set(active);
         self.context.recorder.borrow_mut().users_active(self.number, at, active);
     }
+}
+
+/// An arrival of open load that a user begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DueArrival {
+    pub(crate) scheduled: Nanos,
+    /// [`Iteration::waited_for_user`].
+    pub(crate) waited_for_user: bool,
 }
 
 /// Counts an iteration from its start to its end, however it ends. An iteration that is dropped without an end counts as interrupted.

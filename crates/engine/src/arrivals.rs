@@ -1,17 +1,20 @@
 //! When the arrivals of an open profile are due.
-//! The rate's integral A(t) grows along the stages. An evenly spaced arrival *k* is due where A(t) = k. A Poisson arrival is due where A(t) is the
-//! sum of *k* unit exponentials (time rescaling, which is exact for any rate). Every worker walks the whole sequence and keeps its own share, so the
-//! shares always add up to the whole.
+//! The rate's integral A(t) grows along the stages. An evenly spaced arrival *k* is due where A(t) = k, from 0 or 1 ([`StepPlace`]). A Poisson arrival
+//! is due where A(t) is the sum of *k* unit exponentials (time rescaling, which is exact for any rate). Every worker walks the whole sequence and keeps
+//! its own share, so the shares always add up to the whole.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loadstone_metrics::Nanos;
-use loadstone_plan::{OpenStage, Timing};
+use loadstone_plan::{OpenStage, StepPlace, Timing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::handover::Handover;
+
+/// Maximum error of the integral.
+const ROUNDING_MAX: f64 = 1e-9;
 
 /// One due arrival: offset from the leaf's beginning, number within the leaf, and its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,7 @@ pub struct Arrivals {
     /// Shared by the clones. Every look-ahead creates a clone.
     stages: Arc<[OpenStage]>,
     share: ArrivalShare,
+    step_place: StepPlace,
     /// In the order in which agents were lost. Also shared by the clones.
     handed_over: Arc<[HandedOver]>,
     random: Xoshiro256PlusPlus,
@@ -73,6 +77,7 @@ impl Arrivals {
         let mut arrivals = Self {
             stages: stages.into(),
             share,
+            step_place: StepPlace::default(),
             handed_over: Arc::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             stage: 0,
@@ -89,6 +94,15 @@ impl Arrivals {
         // A Poisson process has no arrival at its very start. Its first gap is drawn like all others.
         arrivals.wanted = arrivals.gap_before_first();
         arrivals
+    }
+
+    /// Moves evenly spaced arrivals within their intervals. For arrivals of which none has been returned.
+    pub fn placed(mut self, step_place: StepPlace) -> Self {
+        self.step_place = step_place;
+        if step_place == StepPlace::LastAtEnd && self.wanted == 0.0 {
+            self.wanted = 1.0;
+        }
+        self
     }
 
     /// Multiplies the rate by `factor` (relative to the plan; 0 pauses) from this offset on. Bursts keep their size. Offsets must not decrease from
@@ -205,8 +219,12 @@ impl Arrivals {
                     continue;
                 }
             }
-            // The tolerance prevents rounding from adding an arrival at the very end of a stage: 4/s for 60 s is 240.
-            if target >= end_integral - 1e-9 {
+            // The tolerance prevents rounding from adding or removing an arrival at the very end of a stage: 4/s for 60 s is 240.
+            let is_beyond = match self.step_place {
+                StepPlace::FirstAtBeginning => target >= end_integral - ROUNDING_MAX,
+                StepPlace::LastAtEnd => target > end_integral + ROUNDING_MAX,
+            };
+            if is_beyond {
                 return None;
             }
             return Some(self.stage_start_s + stage.instant(target - self.stage_integral));
@@ -286,6 +304,15 @@ mod tests {
         for (k, at) in all.iter().enumerate() {
             assert!((*at as f64 / 1e9 - (2.0 * k as f64).sqrt()).abs() < 1e-6, "arrival {k}");
         }
+    }
+
+    /// k6 1.4.2 starts these at 0.894 s, 1.265 s, …, 2.8 s and 3 s.
+    #[test]
+    fn the_last_arrival_of_a_ramp_can_be_at_its_end() {
+        let stages = [rate(0.0, 5.0, 2), rate(5.0, 5.0, 1)];
+        let all = Arrivals::new(&stages, 1, ArrivalShare::WHOLE).placed(StepPlace::LastAtEnd);
+        let all: Vec<u64> = all.map(|due| due.offset_ns / 1_000_000).collect();
+        assert_eq!(all, [894, 1264, 1549, 1788, 2000, 2200, 2400, 2600, 2800, 3000]);
     }
 
     #[test]

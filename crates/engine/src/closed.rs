@@ -76,7 +76,7 @@ struct Removal {
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
 pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[ClosedStage], shared: Arc<LeafShared>) {
-    let level = UserLevel::new(stages);
+    let level = UserLevel::new(stages, leaf.run.step_place);
     let tasks = Tasks::default();
     let loops = UserLoops::new(leaf, shared, &tasks);
     tasks.run_until(follow(loops, level)).await;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use loadstone_metrics::Nanos;
 use loadstone_plan::{OpenStage, ScenarioRun};
 
-use crate::active_leaf::ActiveLeaf;
+use crate::active_leaf::{ActiveLeaf, DueArrival};
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
 use crate::exchange::{ArrivalExchange, ExchangePlace, Message};
 use crate::handover::users_of;
@@ -86,7 +86,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
     if share.index >= share.of {
         return;
     }
-    let arrivals = Arrivals::new(stages, leaf.seed, share);
+    let arrivals = Arrivals::new(stages, leaf.seed, share).placed(leaf.run.step_place);
     let tasks = Tasks::default();
     let pool = Rc::new(UserPool {
         free: RefCell::default(),
@@ -372,10 +372,11 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             return;
         };
         let scheduled = leaf.begin + due.offset_ns;
-        if !queued && now > scheduled + ON_TIME_LAG_MAX_NS {
+        let is_late = now > scheduled + ON_TIME_LAG_MAX_NS;
+        if is_late && !queued {
             leaf.context.recorder.borrow_mut().leaf(leaf.number).held_back += 1;
         }
-        if leaf.perform(&mut user, now, Some(scheduled), due.sequence).await.is_none() {
+        if leaf.perform(&mut user, now, Some(DueArrival { scheduled, waited_for_user: queued && is_late }), due.sequence).await.is_none() {
             leaf.stop();
         }
         pool.under_way.set(pool.under_way.get() - 1);

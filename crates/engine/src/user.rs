@@ -27,6 +27,8 @@ pub struct Iteration {
     pub leaf: u32,
     /// Open load: the first request's response time counts from `arrival.scheduled`. Closed load: from its own start.
     pub open: bool,
+    /// Open load: when it was due, earlier iterations occupied all users of the leaf, and there could be no more. It then waited for one.
+    pub waited_for_user: bool,
     /// When the leaf's load ends: at its profile's end, or earlier if the run is stopped. A loop inside an iteration ends then. `Nanos::MAX` where
     /// only a count bounds the leaf (bursts, iterations).
     pub load_end: Rc<Cell<Nanos>>,

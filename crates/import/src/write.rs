@@ -97,10 +97,19 @@ fn function(step: &Step, name: &str, uses: &mut BTreeSet<&'static str>) -> Strin
     format!("\nasync function {name}(user: User) {{\n{body}}}\n")
 }
 
-fn request(request: &PlannedRequest, indent: &str, uses: &mut BTreeSet<&'static str>) -> String {
+/// The beginning of a call. Verbs whose requests normally have no body take none, and `user.request` takes one with any method.
+pub(crate) fn called(request: &PlannedRequest) -> String {
     let method = request.method.to_ascii_lowercase();
-    let known = matches!(method.as_str(), "get" | "head" | "options" | "post" | "put" | "patch" | "delete");
-    let called = if known { format!("user.{method}(") } else { format!("user.request({}, ", quoted(&request.method)) };
+    let has_verb = match method.as_str() {
+        "get" | "head" | "options" => matches!(request.body, Body::None),
+        "post" | "put" | "patch" | "delete" => true,
+        _ => false,
+    };
+    if has_verb { format!("user.{method}(") } else { format!("user.request({}, ", quoted(&request.method)) }
+}
+
+fn request(request: &PlannedRequest, indent: &str, uses: &mut BTreeSet<&'static str>) -> String {
+    let called = called(request);
     let options = options(request, uses);
     let read = !request.extracted.is_empty() || !request.checks.is_empty();
     let mut lines = String::new();

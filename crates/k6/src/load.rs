@@ -120,6 +120,7 @@ pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
         shared,
         plan,
         program,
+        prepares_vus: true,
         planned_vus: options::planned_vus(&scenarios),
         scenarios,
         stripe: segment.map(|segment| segment.stripe().clone()),

@@ -30,6 +30,8 @@ pub struct K6Test {
     pub(crate) program: Arc<Program>,
     pub(crate) bytecode: Arc<HashMap<String, Vec<u8>>>,
     pub(crate) scenarios: Vec<K6Scenario>,
+    /// Whether the VUs of open load are created before the load.
+    pub(crate) prepares_vus: bool,
     /// How many VUs k6 would initialise.
     pub(crate) planned_vus: PlannedVus,
     /// The VUs of the execution segment, among those of all instances.
@@ -63,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) protos: Mutex<HashMap<String, GuestProtos>>,
     /// Counts for `exec.instance`, for each worker.
     pub(crate) counts: Mutex<Vec<Arc<WorkerCounts>>>,
+    /// VUs that each leaf of open load has used, on all workers.
+    pub(crate) vus_of_arrivals: Mutex<BTreeMap<u32, u64>>,
     /// Checks by group, for each worker.
     pub(crate) steps: Mutex<Vec<Arc<Mutex<StepCounts>>>>,
     pub(crate) secret_sources: Vec<SecretSource>,
@@ -71,6 +75,10 @@ pub(crate) struct Shared {
     pub(crate) summary_files: Mutex<Option<Vec<SummaryFile>>>,
     /// `exec.test.fail()` was called.
     pub(crate) marked_failed: AtomicBool,
+    pub(crate) tear_down_threw: AtomicBool,
+    /// `setup` or `teardown` was interrupted: by its time limit, or by the user.
+    pub(crate) set_up_cut_off: AtomicBool,
+    pub(crate) tear_down_cut_off: AtomicBool,
     /// Checks by group of each agent of a fleet, on the controller.
     pub(crate) steps_of_agents: Mutex<BTreeMap<usize, StepCounts>>,
     /// The totals that an agent sent last.
@@ -80,7 +88,7 @@ pub(crate) struct Shared {
 impl K6Test {
     /// Creates no VU before the load needs it. For loads other than the script's.
     pub fn prepare_no_users(&mut self) {
-        self.scenarios.iter_mut().for_each(|scenario| scenario.users_prepared = 0);
+        self.prepares_vus = false;
     }
 
     /// Names of the variables that the script reads, as `__ENV.NAME` or `__ENV["NAME"]`.
@@ -121,6 +129,21 @@ impl K6Test {
     /// Whether the script marked the run as failed: `exec.test.fail()`.
     pub fn is_marked_failed(&self) -> bool {
         self.shared.marked_failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether `teardown` ended with an error.
+    pub fn tear_down_threw(&self) -> bool {
+        self.shared.tear_down_threw.load(Ordering::Relaxed)
+    }
+
+    /// Whether `setup` was interrupted: by its time limit, or by the user.
+    pub fn set_up_was_cut_off(&self) -> bool {
+        self.shared.set_up_cut_off.load(Ordering::Relaxed)
+    }
+
+    /// Whether `teardown` was interrupted.
+    pub fn tear_down_was_cut_off(&self) -> bool {
+        self.shared.tear_down_cut_off.load(Ordering::Relaxed)
     }
 
     /// What `exec.instance` reports.

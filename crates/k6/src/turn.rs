@@ -26,6 +26,8 @@ use crate::worker::Worker;
 pub(crate) struct Work {
     pub(crate) iteration: Iteration,
     pub(crate) part: ScriptPart,
+    /// In k6, the arrival would have been dropped: it found no free VU.
+    pub(crate) found_no_vu: bool,
 }
 
 /// Longest time that JavaScript runs before the other VUs of its worker do. Nanoseconds.
@@ -379,7 +381,7 @@ impl VuState {
 
     /// An iteration begins.
     pub(crate) fn begin(&self, work: Work) {
-        let Work { iteration, part } = work;
+        let Work { iteration, part, .. } = work;
         let number_in_scenario = match part {
             ScriptPart::Scenario(index) => {
                 let mut counts = self.iterations_in.borrow_mut();

@@ -12,6 +12,7 @@ use loadstone_plan::ScenarioId;
 use loadstone_protocol::{Network, NetworkOptions, WorkerPosition};
 use loadstone_script::ScriptError;
 
+use crate::options::K6Scenario;
 use crate::script_part::ScriptPart;
 use crate::sinks::K6Sinks;
 use crate::test::K6Test;
@@ -24,8 +25,6 @@ pub struct K6Users {
     /// Initialised, and not yet in use.
     waiting: RefCell<VecDeque<K6User>>,
     created: Cell<u64>,
-    /// VUs of each scenario, by its index.
-    used: RefCell<Vec<u64>>,
     /// `__VU` of the first VU, and the step to the next, so that numbers are unique over all workers.
     first: u64,
     step: u64,
@@ -45,7 +44,7 @@ impl K6Users {
     pub fn with_network(test: &Arc<K6Test>, context: &WorkerContext, network: Rc<Network>, sinks: K6Sinks) -> Self {
         let worker = Rc::new(Worker::new(context, network, Arc::clone(test), sinks));
         let (first, step) = (u64::from(context.index) + 1, u64::from(context.workers));
-        Self { worker, waiting: RefCell::default(), created: Cell::default(), used: RefCell::default(), first, step }
+        Self { worker, waiting: RefCell::default(), created: Cell::default(), first, step }
     }
 
     fn create(&self) -> Result<K6User, ScriptError> {
@@ -53,19 +52,15 @@ impl K6Users {
         K6User::new(&self.worker, self.first + number * self.step)
     }
 
-    /// A scenario uses another VU. Of open load, it may be one that was not prepared.
-    fn count_used(&self, scenario: ScenarioId) {
-        let index = scenario.0 as usize;
-        let Some(described) = self.worker.test.scenarios.get(index).filter(|described| described.run.profile.is_open()) else { return };
-        let mut used = self.used.borrow_mut();
-        if used.len() <= index {
-            used.resize(index + 1, 0);
-        }
-        used[index] += 1;
-        // Workers share the prepared VUs evenly.
-        if used[index] > described.users_prepared.saturating_sub(self.first - 1).div_ceil(self.step) {
-            self.worker.counts.unplanned_vu_created();
-        }
+    /// A leaf uses another VU. Returns whether an arrival of open load needs it beyond those that were prepared.
+    fn is_unplanned(&self, leaf: u32, scenario: ScenarioId) -> bool {
+        let test = &self.worker.test;
+        let described = test.scenarios.get(scenario.0 as usize).filter(|described| described.run.profile.is_open() && test.prepares_vus);
+        let Some(described) = described else { return false };
+        let Ok(mut used) = test.shared.vus_of_arrivals.lock() else { return false };
+        let count = used.entry(leaf).or_default();
+        *count += 1;
+        *count > described.users_prepared
     }
 }
 
@@ -84,14 +79,13 @@ impl UserFactory for K6Users {
 
     /// Initialises the VUs that the load will need, as k6 does: evaluating the script during the load would delay other VUs.
     fn prepare(&self, users: u64) -> Result<(), UserError> {
-        let open: u64 = self
-            .worker
-            .test
-            .scenarios
-            .iter()
-            .filter(|scenario| scenario.run.profile.is_open())
-            .map(|scenario| scenario.users_prepared)
-            .sum();
+        let test = &self.worker.test;
+        // No worker creates VUs of a load before all have prepared theirs.
+        if let Ok(mut used) = test.shared.vus_of_arrivals.lock() {
+            used.clear();
+        }
+        let prepared = |scenario: &K6Scenario| scenario.run.profile.is_open() && test.prepares_vus;
+        let open: u64 = test.scenarios.iter().filter(|scenario| prepared(scenario)).map(|scenario| scenario.users_prepared).sum();
         for _ in 0..users + open.div_ceil(self.step) {
             let user = self.create().map_err(of_script)?;
             self.waiting.borrow_mut().push_back(user);
@@ -99,14 +93,19 @@ impl UserFactory for K6Users {
         Ok(())
     }
 
-    fn new_user(&self, _: u32, scenario: ScenarioId, _: u64) -> Result<K6User, UserError> {
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, _: u64) -> Result<K6User, UserError> {
         if let ScriptPart::SetUp | ScriptPart::TearDown | ScriptPart::Summary = self.worker.test.part(scenario) {
             // As in k6, they run in a separate VU, whose number is 0.
             return K6User::new(&self.worker, 0).map_err(of_script);
         }
-        self.count_used(scenario);
+        let added_by_arrival = self.is_unplanned(leaf, scenario);
+        if added_by_arrival {
+            self.worker.counts.unplanned_vu_created();
+        }
         let waiting = self.waiting.borrow_mut().pop_front();
-        waiting.map_or_else(|| self.create().map_err(of_script), Ok)
+        let mut user = waiting.map_or_else(|| self.create().map_err(of_script), Ok)?;
+        user.added_by_arrival = added_by_arrival;
+        Ok(user)
     }
 
     fn count_into(&self, slice: &mut GeneratorSlice) {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
@@ -40,6 +41,8 @@ pub struct K6User {
     coroutine: Coroutine<Work, IterationEnd>,
     worker: Rc<Worker>,
     id: u64,
+    /// An arrival found no free VU, so this one was added. It has not begun that iteration.
+    pub(crate) added_by_arrival: bool,
 }
 
 impl std::fmt::Debug for K6User {
@@ -63,7 +66,7 @@ impl K6User {
                 .help("use fewer VUs, or raise vm.max_map_count: a VU needs two mappings")
         })?;
         match coroutine.resume(Resume::Poll, None) {
-            Some(Suspension::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id }),
+            Some(Suspension::Idle(_)) => Ok(Self { coroutine, worker: Rc::clone(worker), id, added_by_arrival: false }),
             _ => Err(problem.take().unwrap_or_else(|| ScriptError::new(format!("VU {id} could not be initialised")))),
         }
     }
@@ -82,8 +85,11 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
     let mut resume = vu.suspender().idle(IterationEnd::Ended(Outcome::Passed));
     let mut iterations = 0u64;
     while let Resume::Begin(work) = resume {
-        let part = work.part;
+        let (part, found_no_vu) = (work.part, work.found_no_vu);
         vu.begin(work);
+        if found_no_vu {
+            record_drop(&vu);
+        }
         let end = realm.enter(|ctx, exports| VuIteration { ctx, exports, vu: &vu, realm: &realm, part }.run());
         vu.end(matches!(end, IterationEnd::Ended(Outcome::Interrupted)));
         iterations += 1;
@@ -93,6 +99,13 @@ fn body(worker: Rc<Worker>, id: u64, suspender: VuSuspender) -> Result<(), Scrip
         resume = vu.suspender().idle(end);
     }
     Ok(())
+}
+
+/// Counts an arrival that k6 would have dropped.
+fn record_drop(vu: &VuState) {
+    let tag = vu.tag_of(&[], &[]);
+    let mut recorder = vu.worker.recorder_at_end();
+    vu.worker.record_own(&mut recorder, "dropped_iterations", 1.0, &tag);
 }
 
 fn session(worker: &Worker) -> HttpSession {
@@ -134,11 +147,16 @@ impl<'js> VuIteration<'_, 'js> {
         let result = self.call().and_then(|returned| self.settled(returned));
         if self.vu.is_interrupted() {
             self.drain();
-            return IterationEnd::Ended(Outcome::Interrupted);
+            // A set-up that called `exec.test.abort()`: no load follows.
+            let is_set_up = self.part == ScriptPart::SetUp;
+            return if is_set_up { IterationEnd::Threw(Outcome::Script) } else { IterationEnd::Ended(Outcome::Interrupted) };
         }
         let end = match result.and_then(|returned| self.conclude(returned)) {
             Ok(()) => IterationEnd::Ended(Outcome::Passed),
             Err(error) => {
+                if self.part == ScriptPart::TearDown {
+                    self.vu.worker.test.shared.tear_down_threw.store(true, Ordering::Relaxed);
+                }
                 self.report(&caught_error(self.ctx, &self.realm.world.program, error));
                 self.drain();
                 IterationEnd::Threw(Outcome::Script)
@@ -318,13 +336,15 @@ fn summary_files<'js>(ctx: &Ctx<'js>, returned: &Value<'js>) -> rquickjs::Result
 impl VirtualUser for K6User {
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd> {
         let part = self.worker.test.part(iteration.arrival.scenario);
-        IterationFuture { user: self, work: Some(Work { iteration, part }), runs: false }
+        let found_no_vu = std::mem::take(&mut self.added_by_arrival) || iteration.waited_for_user;
+        IterationFuture { user: self, part, work: Some(Work { iteration, part, found_no_vu }), runs: false }
     }
 }
 
 /// A running iteration. Dropping it interrupts the iteration.
 struct IterationFuture<'u> {
     user: &'u mut K6User,
+    part: ScriptPart,
     /// Until it begins.
     work: Option<Work>,
     runs: bool,
@@ -353,6 +373,12 @@ impl Future for IterationFuture<'_> {
 impl Drop for IterationFuture<'_> {
     fn drop(&mut self) {
         if self.runs {
+            let shared = &self.user.worker.test.shared;
+            match self.part {
+                ScriptPart::SetUp => shared.set_up_cut_off.store(true, Ordering::Relaxed),
+                ScriptPart::TearDown => shared.tear_down_cut_off.store(true, Ordering::Relaxed),
+                ScriptPart::Scenario(_) | ScriptPart::Summary => {}
+            }
             self.user.coroutine.abort();
         }
     }

@@ -111,6 +111,16 @@ impl ValueHistogram {
         };
         Some(value.clamp(self.min, self.max))
     }
+
+    /// A value between the two nearest ranks, as k6 computes percentiles (`TrendSink.P`): with the ranks from 0 to count − 1, the one at
+    /// q·(count − 1).
+    pub fn interpolated_quantile(&self, q: f64) -> Option<f64> {
+        let count = self.count();
+        let position = q * (count.checked_sub(1)? as f64);
+        let at = |rank: f64| self.quantile((rank + 0.5) / count as f64);
+        let (low, high) = (at(position.floor())?, at(position.ceil())?);
+        Some(low + (high - low) * position.fract())
+    }
 }
 
 /// The number as which the value of this rank is read.

@@ -20,7 +20,7 @@ mod validate;
 
 pub use declared_metric::{DeclaredMetric, MetricKind};
 pub use flow::FlowSpec;
-pub use load::{Load, RunRole, ScenarioId, ScenarioRun};
+pub use load::{Load, RunRole, ScenarioId, ScenarioRun, StepPlace};
 pub use loadstone_secrets::Secrets;
 pub use options::RunOptions;
 pub use parameter::{Parameter, ParameterKind, ParameterOrigin, ParameterValue};

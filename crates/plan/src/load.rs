@@ -33,6 +33,24 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Where users of a closed ramp and evenly spaced arrivals of an open profile lie within their intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepPlace {
+    /// The first one at the beginning: the level is rounded up, and arrival *k*, from 0, is due where the integral of the rate reaches *k*.
+    #[default]
+    FirstAtBeginning,
+    /// The first one after an interval, the last one at the end, as in k6's ramps: the level is rounded down, and the integral counts from 1.
+    LastAtEnd,
+}
+
+impl StepPlace {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == StepPlace::default()
+    }
+}
+
 /// One scenario under one load profile: a leaf of the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioRun {
@@ -46,6 +64,8 @@ pub struct ScenarioRun {
     /// How long the running iteration of a user may go on after a closed profile has removed that user. Nanoseconds. `None`: until it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graceful_ramp_down_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "StepPlace::is_default")]
+    pub step_place: StepPlace,
     #[serde(default, skip_serializing_if = "RunRole::is_load")]
     pub role: RunRole,
     /// Delay between the leaf's turn and its start. Nanoseconds.
@@ -62,6 +82,7 @@ impl ScenarioRun {
             users_max: None,
             graceful_stop_ns: None,
             graceful_ramp_down_ns: None,
+            step_place: StepPlace::default(),
             role: RunRole::Load,
             start_after_ns: 0,
         }

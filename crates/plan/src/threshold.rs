@@ -168,6 +168,10 @@ pub struct Threshold {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub passes_without_data: bool,
+    /// The percentile of a custom metric is a value between the two nearest ranks, as in k6, and not the nearest rank.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub interpolates: bool,
     /// One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`.
     pub label: String,
 }
@@ -185,6 +189,7 @@ impl Threshold {
             abort: false,
             abort_while_failing_after: None,
             passes_without_data: false,
+            interpolates: false,
             label: label.into(),
         }
     }

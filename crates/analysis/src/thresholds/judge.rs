@@ -155,7 +155,7 @@ impl Judge {
     }
 
     fn judge_window(&mut self, open: OpenWindow, seconds: f64) {
-        let measured = self.samples.measure(&self.threshold.metric, self.threshold.aggregate, Some(seconds));
+        let measured = self.samples.measure(&self.threshold, Some(seconds));
         // A window in which nothing ended has no times; its counts and rates are zero.
         let Some(holds) = self.holds(measured) else { return };
         let is_cut = self.edges() == Edges::LoadOnly && self.first_ended == Some(open.first_slice) && self.knows_load;
@@ -228,7 +228,7 @@ impl Judge {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
             return measure_points(&self.points, self.threshold.aggregate);
         }
-        self.samples.measure(&self.threshold.metric, self.threshold.aggregate, None)
+        self.samples.measure(&self.threshold, None)
     }
 
     /// The number of samples of a threshold on times; `None` for other metrics.

@@ -249,13 +249,14 @@ impl ThresholdSamples {
     }
 
     /// Times in seconds.
-    pub(crate) fn measure(&self, metric: &Metric, aggregate: Aggregate, window_seconds: Option<f64>) -> MeasuredValue {
+    pub(crate) fn measure(&self, threshold: &Threshold, window_seconds: Option<f64>) -> MeasuredValue {
+        let (metric, aggregate) = (&threshold.metric, threshold.aggregate);
         let share = |part: u64| if self.count > 0 { MeasuredValue::Value(part as f64 / self.count as f64) } else { MeasuredValue::NoData };
         match (metric, aggregate) {
             (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
             // A counter without values is zero, also per second.
             (Metric::Own { kind: MetricKind::Counter, .. }, Aggregate::Rate) if self.own.is_none() => MeasuredValue::Value(0.0),
-            (Metric::Own { .. }, aggregate) => self.measure_own(aggregate, window_seconds),
+            (Metric::Own { .. }, aggregate) => self.measure_own(aggregate, threshold.interpolates, window_seconds),
             (Metric::Checks, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
             (metric, Aggregate::Count) if metric.rate_is_share() => MeasuredValue::Value(self.part(metric) as f64),
             (metric, Aggregate::Rate) if metric.rate_is_share() => share(self.part(metric)),
@@ -277,7 +278,7 @@ impl ThresholdSamples {
     }
 
     /// In the metric's unit. A count without values is zero.
-    fn measure_own(&self, aggregate: Aggregate, window_seconds: Option<f64>) -> MeasuredValue {
+    fn measure_own(&self, aggregate: Aggregate, interpolates: bool, window_seconds: Option<f64>) -> MeasuredValue {
         let value = match (&self.own, aggregate) {
             (None, Aggregate::Count) => Some(0.0),
             (None, _) => None,
@@ -286,6 +287,7 @@ impl ThresholdSamples {
                 Aggregate::Mean => values.mean(),
                 Aggregate::Min => values.min(),
                 Aggregate::Max => values.max(),
+                Aggregate::Quantile(q) if interpolates => values.interpolated_quantile(q),
                 Aggregate::Quantile(q) => values.quantile(q),
                 Aggregate::Rate | Aggregate::Last => None,
             },

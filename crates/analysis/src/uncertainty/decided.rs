@@ -109,7 +109,7 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
             // A threshold on times needs no rate.
             samples.add(threshold, slice, LoadTime::default());
         });
-        let value = match samples.measure(&threshold.metric, threshold.aggregate, None) {
+        let value = match samples.measure(threshold, None) {
             MeasuredValue::Value(value) if !threshold.bound.holds(value) => value,
             // The request was cut off by a time limit: its time is longer than the limit.
             MeasuredValue::AtLeast(least) if !threshold.bound.holds(least) => return None,
@@ -142,7 +142,7 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
         samples.add(threshold, slice, LoadTime::default());
     });
     // The percentile lies among journeys that did not finish: the time is longer than the measured one, regardless of the generator.
-    if !matches!(samples.measure(&threshold.metric, threshold.aggregate, None), MeasuredValue::Value(_)) {
+    if !matches!(samples.measure(threshold, None), MeasuredValue::Value(_)) {
         return None;
     }
     let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);

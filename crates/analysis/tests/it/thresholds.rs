@@ -1,8 +1,10 @@
 //! Thresholds judge the values that their label names.
 
 use loadstone_analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
-use loadstone_metrics::{LeafChange, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
-use loadstone_plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
+use loadstone_metrics::{
+    LeafChange, MetricSlice, MetricValue, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot, Tags, ValueHistogram,
+};
+use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Threshold, Window};
 use loadstone_run_directory::SignalSeries;
 
 use crate::synthetic::{self, MS, SECOND, Slice, threshold};
@@ -41,6 +43,22 @@ fn named(mut threshold: Threshold, name: &str) -> Threshold {
 fn over(mut threshold: Threshold, seconds: u32) -> Threshold {
     threshold.window = Window::Every { seconds };
     threshold
+}
+
+/// k6 1.4.2 computes 8.95 as p(95) of these values.
+#[test]
+fn a_percentile_of_k6_lies_between_two_ranks() {
+    let mut values = ValueHistogram::default();
+    [1.0, 2.0, 3.0, 10.0].into_iter().for_each(|value| values.record(value));
+    let mut slice = Slice::new(0).done();
+    slice.metrics.push(MetricSlice { name: "steps".into(), unit: "".into(), tags: Tags::default(), value: MetricValue::Trend(values) });
+    let own = Metric::Own { name: "steps".to_owned(), kind: MetricKind::Trend, unit: String::new() };
+    for (interpolates, expected) in [(true, 8.95), (false, 10.0)] {
+        let asked = Threshold { interpolates, ..threshold(own.clone(), Quantile(0.95), Below, 9.5) };
+        let result = judge(asked, vec![slice.clone()]);
+        assert!((result.measured.unwrap() - expected).abs() < 0.02, "{:?}", result.measured);
+        assert_eq!(result.state, if interpolates { Passed } else { Failed });
+    }
 }
 
 #[test]

@@ -34,6 +34,7 @@ struct Target {
     odd_ns: Option<u64>,
     turns: Turns,
     read_at_once: Rc<RefCell<Vec<bool>>>,
+    waited: Rc<Cell<u64>>,
     needs_numbers: bool,
 }
 
@@ -68,6 +69,7 @@ impl VirtualUser for TestUser {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         let target = &self.target;
         target.numbers.borrow_mut().push(iteration.arrival.sequence);
+        target.waited.set(target.waited.get() + u64::from(iteration.waited_for_user));
         let Some(left) = target.iterations_left.get().checked_sub(1) else { return IterationEnd::Exhausted };
         target.iterations_left.set(left);
         target.generator.works(&target.clock, target.generator.iteration_ns);
@@ -115,6 +117,8 @@ struct LoadCase {
     users_created: Rc<Cell<u64>>,
     /// For each iteration: whether a worker that may read late had to read its end at once.
     read_at_once: Rc<RefCell<Vec<bool>>>,
+    /// Iterations that waited for a user.
+    waited: Rc<Cell<u64>>,
     /// How long iterations with odd numbers take, if that differs.
     odd_ns: Option<u64>,
     /// A second leaf, and how long its iterations take.
@@ -143,6 +147,7 @@ impl LoadCase {
             generator: Generator::default(),
             users_created: Rc::default(),
             read_at_once: Rc::default(),
+            waited: Rc::default(),
             odd_ns: None,
             second_leaf: None,
             commands: Vec::new(),
@@ -185,6 +190,7 @@ fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             odd_ns: asked.odd_ns,
             turns: turns.clone(),
             read_at_once: Rc::clone(&asked.read_at_once),
+            waited: Rc::clone(&asked.waited),
             needs_numbers: asked.needs_numbers,
             second_leaf_ns: asked.second_leaf.as_ref().map(|(_, ns)| *ns),
         });
@@ -360,6 +366,19 @@ fn iterations_that_outlast_the_graceful_stop_are_interrupted() {
     assert_eq!((leaf.started, leaf.ended, leaf.interrupted), (10, 5, 5));
     let series = iterations(&all);
     assert_eq!((series.count, series.failed, series.censored.count()), (5, 0, 5));
+}
+
+/// An iteration takes 1 s, and five arrivals come per second. With two users, the first two start at once, and the others when a user is free.
+#[test]
+fn arrivals_that_waited_for_a_user_are_marked() {
+    let mut asked = LoadCase::new(rate(5.0, 2), |_| S);
+    asked.users_max = Some(2);
+    measured(&asked, 1);
+    assert_eq!((asked.numbers.borrow().len(), asked.waited.get()), (10, 8));
+    // With enough users, none waits.
+    let asked = LoadCase::new(rate(5.0, 2), |_| S);
+    measured(&asked, 1);
+    assert_eq!((asked.numbers.borrow().len(), asked.waited.get()), (10, 0));
 }
 
 /// Iterations take 4 s. Of four users, three leave after one, two and three seconds, in the middle of their first iteration, and the last at the end.

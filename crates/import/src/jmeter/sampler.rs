@@ -9,7 +9,7 @@ use super::values::Values;
 use crate::sent::{name_of, set_body, set_header};
 use crate::steps::{Body, FormPart, PlannedRequest, pieces, value};
 use crate::text::{indented, milliseconds, quoted};
-use crate::write::{options, text};
+use crate::write::{called, options, text};
 
 /// The code of a sampler.
 pub(super) fn sampler(node: &PlanNode, scope: &SamplerScope, output: &mut GroupOutput<'_>) -> String {
@@ -18,9 +18,7 @@ pub(super) fn sampler(node: &PlanNode, scope: &SamplerScope, output: &mut GroupO
         code.push_str(&pause(timer, output));
     }
     let request = request(node, scope, output);
-    let method = request.method.to_ascii_lowercase();
-    let known = matches!(method.as_str(), "get" | "head" | "options" | "post" | "put" | "patch" | "delete");
-    let call = if known { format!("user.{method}(") } else { format!("user.request({}, ", quoted(&request.method)) };
+    let call = called(&request);
     let options = options(&request, output.uses);
     let mut reads = String::new();
     for extractor in &scope.extractors {

@@ -19,6 +19,8 @@ fn words_of_a_shell_are_read_as_a_shell_does() {
         ),
         ("curl http://a.test/x --json $'{\"a\":\"it\\'s \\u00e9\"}'", "json: { a: \"it's é\" }"),
         ("curl -I --request GET http://a.test/x", "user.get(\"/x\""),
+        // The options of `user.get` have no body.
+        ("curl -X GET http://a.test/x -d '{\"q\":1}'", "user.request(\"GET\", \"/x\""),
     ] {
         let text = written(Format::Curl, command);
         assert!(text.contains(here), "{command}\n{here}\n{text}");

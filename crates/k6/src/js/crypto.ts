@@ -58,7 +58,10 @@ export const sha512_224 = named("sha512_224");
 export const sha512_256 = named("sha512_256");
 export const md4 = named("md4");
 export const ripemd160 = named("ripemd160");
-export const randomBytes = (size: number) => globalThis.crypto.getRandomValues(new Uint8Array(size)).buffer;
+export function randomBytes(size: number): ArrayBuffer {
+  if (!(size >= 1)) throw new Error("invalid size");
+  return globalThis.crypto.getRandomValues(new Uint8Array(size)).buffer;
+}
 
 export default {
   createHash, createHMAC, hmac, md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, ripemd160, randomBytes,

@@ -34,16 +34,23 @@ export const vu = {
   metrics: { tags, metadata: {} as Record<string, string> },
 };
 
+/** Where the VU is in its scenario. The set-up and the tear-down have none. */
+const inScenario = () => {
+  const position = k6.position();
+  if (position.scenario === undefined) throw new Error("exec.scenario is only available in the functions of scenarios");
+  return position;
+};
+
 export const scenario = {
-  get name() { return k6.position().scenario; },
-  get executor() { return k6.position().executor; },
-  get startTime() { const { sinceStart, startAfter } = k6.position(); return Date.now() - sinceStart + startAfter; },
+  get name() { return inScenario().scenario; },
+  get executor() { return inScenario().executor; },
+  get startTime() { const { sinceStart, startAfter } = inScenario(); return Date.now() - sinceStart + startAfter; },
   get progress() {
-    const { sinceStart, startAfter, duration } = k6.position();
+    const { sinceStart, startAfter, duration } = inScenario();
     return duration ? Math.min(1, Math.max(0, (sinceStart - startAfter) / duration)) : missing("scenario.progress without a duration");
   },
-  get iterationInTest() { return k6.position().iterationInTest; },
-  get iterationInInstance() { return k6.position().iterationOfScenarioHere; },
+  get iterationInTest() { return inScenario().iterationInTest; },
+  get iterationInInstance() { return inScenario().iterationOfScenarioHere; },
 };
 
 export const instance = {

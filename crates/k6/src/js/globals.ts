@@ -3,7 +3,6 @@ declare const globalThis: any;
 const k6 = globalThis.__k6;
 
 globalThis.__VU = k6.vu;
-globalThis.__ITER = 0;
 globalThis.__ENV = k6.variables();
 
 // Functions that operations call when they complete, by number.

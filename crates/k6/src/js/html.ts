@@ -30,12 +30,15 @@ const escaped = (text: string) =>
 export class Selection {
   #page: any;
   #numbers: number[];
+  /** The selection that this one was made from. */
+  #previous?: Selection;
   url: string;
 
-  constructor(page: any, numbers: number[], url = "") {
+  constructor(page: any, numbers: number[], url = "", previous?: Selection) {
     this.#page = page;
     this.#numbers = numbers;
     this.url = url;
+    this.#previous = previous;
   }
 
   static numbersOf(selection: Selection): number[] {
@@ -43,7 +46,7 @@ export class Selection {
   }
 
   #of(numbers: number[]): Selection {
-    return new Selection(this.#page, numbers, this.url);
+    return new Selection(this.#page, numbers, this.url, this);
   }
   #element(number: number): Element {
     return new Element(this.#page, number, this.url);
@@ -109,6 +112,7 @@ export class Selection {
     const inside = (number: number) => this.#of([number]).find(wanted).size() > 0;
     return this.#of(this.#numbers.filter(inside));
   }
+  end(): Selection { return this.#previous ?? this.#of([]); }
   first(): Selection { return this.#of(this.#numbers.slice(0, 1)); }
   last(): Selection { return this.#of(this.#numbers.slice(-1)); }
   eq(index: number): Selection { return this.#of(this.#numbers.slice(index, index === -1 ? undefined : index + 1)); }
@@ -202,7 +206,7 @@ export class Selection {
       if (name === "" || field.attr("disabled") !== undefined || ["submit", "button", "reset", "image", "file"].includes(type)) return [];
       if (checkable && field.attr("checked") !== "checked") return [];
       const value = field.val();
-      return value === undefined ? [] : (Array.isArray(value) ? value : [value]).map((one: any) => ({ name, value: one }));
+      return value === undefined ? [] : [{ name, value }];
     });
   }
   serializeObject(): Record<string, any> {
@@ -211,7 +215,7 @@ export class Selection {
     return object;
   }
   serialize(): string {
-    const pairs = this.serializeArray().map(({ name, value }) => `${escaped(name)}=${escaped(String(value))}`);
+    const pairs = this.serializeArray().flatMap(({ name, value }) => [value].flat().map((one) => `${escaped(name)}=${escaped(String(one))}`));
     return pairs.sort((a, b) => (a.split("=")[0] < b.split("=")[0] ? -1 : a.split("=")[0] > b.split("=")[0] ? 1 : 0)).join("&");
   }
 }
@@ -297,7 +301,10 @@ export class Element {
   #part(pattern: RegExp): string { return pattern.exec(this.href())?.[1] ?? ""; }
   href(): string { return this.getAttribute("href") ?? ""; }
   text(): string { return this.textContent(); }
-  protocol(): string { return this.#part(/^([a-z][a-z0-9+.-]*:)/i); }
+  protocol(): string { return this.#part(/^([a-z][a-z0-9+.-]*):/i); }
+  origin(): string { return this.host() === "" ? "" : `${this.protocol()}://${this.host()}`; }
+  username(): string { return this.#part(/^[a-z]+:\/\/([^/@:]*)(?::[^/@]*)?@/i); }
+  password(): string { return this.#part(/^[a-z]+:\/\/[^/@:]*:([^/@]*)@/i); }
   hostname(): string { return this.#part(/^[a-z]+:\/\/(?:[^/@]*@)?([^/:?#]*)/i); }
   host(): string { return this.#part(/^[a-z]+:\/\/(?:[^/@]*@)?([^/?#]*)/i); }
   port(): string { return this.#part(/^[a-z]+:\/\/[^/?#]*:(\d+)/i); }
@@ -307,12 +314,43 @@ export class Element {
   name(): string { return this.getAttribute("name") ?? ""; }
   value(): any { return new Selection(this.#page, [this.#number], this.#url).val(); }
   type(): string { return this.getAttribute("type") ?? (this.nodeName() === "input" ? "text" : this.nodeName() === "button" ? "submit" : ""); }
+  #integer(name: string, otherwise: number): number {
+    const value = parseInt(this.getAttribute(name) ?? "", 10);
+    return Number.isNaN(value) ? otherwise : value;
+  }
+  width(): number { return this.#integer("width", 0); }
+  height(): number { return this.#integer("height", 0); }
+  colSpan(): number { return this.#integer("colspan", 1); }
+  rowSpan(): number { return this.#integer("rowspan", 1); }
+  cellIndex(): number { return this.parentNode()?.children().findIndex((cell) => cell?.isSameNode(this)) ?? -1; }
+  defaultChecked(): boolean { return this.checked(); }
+  defaultSelected(): boolean { return this.selected(); }
   checked(): boolean { return this.hasAttribute("checked"); }
   selected(): boolean { return this.hasAttribute("selected"); }
   disabled(): boolean { return this.hasAttribute("disabled"); }
   required(): boolean { return this.hasAttribute("required"); }
   readonly(): boolean { return this.hasAttribute("readonly"); }
   multiple(): boolean { return this.hasAttribute("multiple"); }
+  options(): Element[] { return this.querySelectorAll("option"); }
+  selectedOptions(): Element[] { return this.options().filter((option) => option.selected()); }
+  selectedIndex(): number { return this.options().findIndex((option) => option.selected()); }
+  index(): number {
+    let list = this.parentNode();
+    if (list?.nodeName() === "optgroup") list = list.parentNode();
+    return list?.options().findIndex((option) => option.isSameNode(this)) ?? -1;
+  }
+  elements(): Element[] { return this.querySelectorAll("input,select,button,textarea"); }
+  length(): number {
+    switch (this.nodeName()) {
+      case "form":
+        return this.elements().length;
+      case "textarea":
+        return this.textContent().length;
+      default:
+        return this.options().length;
+    }
+  }
+  enctype(): string { return this.getAttribute("enctype") ?? "application/x-www-form-urlencoded"; }
   placeholder(): string { return this.getAttribute("placeholder") ?? ""; }
   src(): string { return this.getAttribute("src") ?? ""; }
   alt(): string { return this.getAttribute("alt") ?? ""; }

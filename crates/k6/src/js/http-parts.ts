@@ -41,8 +41,8 @@ function encoded(body: any): { body: any; contentType?: string } {
   if (typeof body === "string") return { body };
   if (isBytes(body)) return { body: bytesOf(body).slice().buffer };
   if (body instanceof FileData) return { body: typeof body.data === "string" ? body.data : bytesOf(body.data).slice().buffer };
-  if (typeof body !== "object") return { body: String(body) };
-  const fields = Object.keys(body).filter((name) => body[name] !== undefined);
+  if (typeof body !== "object") throw new TypeError(unknownBody(body));
+  const fields = Object.keys(body);
   if (fields.some((name) => body[name] instanceof FileData)) {
     const boundary = Array.from({ length: 60 }, () => Math.floor(Math.random() * 16).toString(16)).join("");
     const parts: Uint8Array[] = [];
@@ -65,7 +65,16 @@ function encoded(body: any): { body: any; contentType?: string } {
   return { body: pairs.join("&"), contentType: "application/x-www-form-urlencoded" };
 }
 
-const field = (value: any): string => (value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const unknownBody = (body: any) =>
+  `unknown request body type ${typeof body === "number" ? (Number.isInteger(body) ? "int64" : "float64") : typeof body === "boolean" ? "bool" : typeof body}`;
+
+/** A field of a form as Go prints it (`%v`), which is what k6 sends. */
+function field(value: any): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(field).join(" ")}]`;
+  if (typeof value !== "object") return String(value);
+  return `map[${Object.keys(value).sort().map((name) => `${name}:${field(value[name])}`).join(" ")}]`;
+}
 
 function checkAuth(auth: any) {
   if (auth !== "basic") throw new Error(`Loadstone does not support the authentication "${auth}": see docs/k6-compatibility.md`);
@@ -139,7 +148,8 @@ function satisfies(element: any, query: string, whole: string): boolean {
 function select(value: any, path: string, whole = path): any {
   const parts = partsOf(path);
   const walk = (at: any, index: number): any => {
-    if (index === parts.length || at === undefined || at === null) return at;
+    if (index === parts.length) return at;
+    if (at === undefined || at === null) return undefined;
     const part = parts[index];
     const rest = (elements: any[]) => elements.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
     if (part === "#" && Array.isArray(at)) return index + 1 === parts.length ? at.length : rest(at);
@@ -282,7 +292,7 @@ class CookieJar {
 }
 
 k6.httpParts = {
-  encoded, checkAuth, compress, callCookies, select, cookiesOf, REASONS, submitForm, clickLink,
+  encoded, unknownBody, checkAuth, compress, callCookies, select, cookiesOf, REASONS, submitForm, clickLink,
   CookieJar,
   nativeJar: CookieJar.native,
   vuJar: () => new CookieJar(k6.vuJar()),

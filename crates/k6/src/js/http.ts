@@ -194,6 +194,7 @@ function checked(response: Response, params: any): Response {
 export function request(method: string, address: any, body?: any, params?: any): Response {
   const isPlain = callback === DEFAULT_CALLBACK && (params === undefined || params === null) && typeof address === "string";
   if (isPlain && (body === undefined || body === null || typeof body === "string")) return checked(k6.requestPlain(String(method), address, body), params);
+  if (typeof body === "number" || typeof body === "boolean") return checked(new Response(0, null, parts().unknownBody(body), 0), params);
   return checked(k6.request(prepared(method, address, body, params)), params);
 }
 

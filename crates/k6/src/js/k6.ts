@@ -33,6 +33,7 @@ export function check(value: any, checks: Record<string, any>, tags?: any): bool
 
 export function group(name: string, body: () => any) {
   if (typeof body !== "function") throw new TypeError("group() expects a name and a function");
+  if (body.constructor.name === "AsyncFunction") throw new TypeError(`group "${name}": async functions cannot be groups`);
   k6.enterGroup(String(name));
   try {
     const returned = body();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_plan::{ClosedStage, IterationSplit, LoadProfile, OpenStage, ScenarioId, ScenarioRun, Timing};
+use loadstone_plan::{ClosedStage, IterationSplit, LoadProfile, OpenStage, ScenarioId, ScenarioRun, StepPlace, Timing};
 use serde_json::{Map, Value, json};
 
 use super::{OptionError, Segment, Stripe, count, duration, strings, wrong};
@@ -174,6 +174,7 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         users_max,
         graceful_stop_ns: Some(graceful_stop_ns),
         graceful_ramp_down_ns,
+        step_place: if executor.starts_with("ramping-") { StepPlace::LastAtEnd } else { StepPlace::FirstAtBeginning },
         start_after_ns: fields.duration("startTime", "0s")?,
         ..ScenarioRun::new(ScenarioId(index), profile)
     };

@@ -59,8 +59,6 @@ const OWN: [(&str, MetricKind, &str); 26] = [
     ("ws_msgs_received", MetricKind::Counter, ""),
     ("ws_ping", MetricKind::Trend, "ms"),
 ];
-/// Metrics of k6 that no part of Loadstone records yet.
-const UNRECORDED: [&str; 1] = ["dropped_iterations"];
 /// Seconds after which k6 first evaluates thresholds.
 const FIRST_EVALUATION_SECONDS: u32 = 2;
 
@@ -92,9 +90,9 @@ pub(crate) fn thresholds(options: &Map<String, Value>, declared: &[DeclaredMetri
 impl Planned {
     /// Adds k6's own metrics, for the end-of-test summary. `expects`: requests have the tag `expected_response`.
     pub(crate) fn add_summary_metrics(&mut self, expects: bool) {
-        for (name, kind, unit) in OWN.iter().filter(|(name, ..)| !UNRECORDED.contains(name)) {
-            if !self.metrics.iter().any(|metric| metric.declared.name == *name) {
-                let declared = DeclaredMetric { name: (*name).to_owned(), kind: *kind, unit: (*unit).to_owned() };
+        for (name, kind, unit) in OWN {
+            if !self.metrics.iter().any(|metric| metric.declared.name == name) {
+                let declared = DeclaredMetric { name: name.to_owned(), kind, unit: unit.to_owned() };
                 self.metrics.push(PlannedMetric { declared, tags: Vec::new() });
             }
         }
@@ -119,13 +117,8 @@ impl Planned {
         if let Some(index) = self.metrics.iter().position(|metric| metric.declared.name == name) {
             return Ok(index);
         }
-        if UNRECORDED.contains(&name) || name.starts_with("browser_") || name == "vus" || name == "vus_max" {
-            let help = match name {
-                "dropped_iterations" => {
-                    "remove it: Loadstone drops no iteration. One that finds no free VU waits, and the summary reports it as late"
-                }
-                _ => "remove the threshold, or run this script with k6",
-            };
+        if name.starts_with("browser_") || name == "vus" || name == "vus_max" {
+            let help = "remove the threshold, or run this script with k6";
             return Err(wrong(key, format!("thresholds: the metric `{name}` is not recorded"), help));
         }
         let Some((_, kind, unit)) = OWN.iter().find(|(own, ..)| *own == name) else {
@@ -173,6 +166,7 @@ fn threshold(key: &str, metric: &DeclaredMetric, tags: &BTreeMap<String, String>
         abort,
         abort_while_failing_after: abort.then(|| delay_seconds.max(FIRST_EVALUATION_SECONDS)),
         passes_without_data: true,
+        interpolates: true,
         ..Threshold::new(format!("{key}: {}", expression.trim()), of, aggregate, bound.comparison, bound.value)
     })
 }
@@ -249,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dropped_silently() {
+    fn a_threshold_without_a_meaning_is_refused() {
         for (written, word) in [
             (json!({ "http_req_durations": ["p(95)<5"] }), "there is no metric"),
-            (json!({ "dropped_iterations": ["count<5"] }), "not recorded"),
+            (json!({ "vus_max": ["value<5"] }), "not recorded"),
             (json!({ "http_req_failed": ["p(95)<5"] }), "has no \"p(95)\""),
             (json!({ "waiting": ["p(95)"] }), "no comparison"),
             (json!({ "waiting": ["p(95)<fast"] }), "not a number"),

@@ -122,20 +122,11 @@ fn trend(values: Option<&ValueHistogram>, stat: &str) -> Value {
         "avg" => values.mean(),
         "min" => values.min(),
         "max" => values.max(),
-        "med" => interpolated(values, 0.5),
+        "med" => values.interpolated_quantile(0.5),
         "count" => return json!(values.count()),
-        _ => percentile(stat).and_then(|share| interpolated(values, share)),
+        _ => percentile(stat).and_then(|share| values.interpolated_quantile(share)),
     };
     number(value.unwrap_or(0.0))
-}
-
-/// k6 interpolates between the two nearest ranks.
-fn interpolated(values: &ValueHistogram, share: f64) -> Option<f64> {
-    let count = values.count();
-    let position = share * (count.checked_sub(1)? as f64);
-    let at = |rank: f64| values.quantile((rank + 0.5) / count as f64);
-    let (low, high) = (at(position.floor())?, at(position.ceil())?);
-    Some(low + (high - low) * position.fract())
 }
 
 /// Whole numbers without a fraction, as JavaScript writes them.

@@ -75,7 +75,7 @@ fn allocations_of_iteration(script: &str) -> u64 {
         let mut least = u64::MAX;
         for sequence in 0..50 {
             let arrival = Arrival { scheduled: clock.now(), scenario: ScenarioId(0), sequence };
-            let iteration = Iteration { arrival, leaf: 0, open: false, load_end: Rc::new(Cell::new(u64::MAX)) };
+            let iteration = Iteration { arrival, leaf: 0, open: false, waited_for_user: false, load_end: Rc::new(Cell::new(u64::MAX)) };
             let before = ALLOCATIONS.get();
             assert_eq!(user.iterate(iteration).await, IterationEnd::Ended(Outcome::Passed));
             // A table that grows allocates in one iteration of many.

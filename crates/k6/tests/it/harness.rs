@@ -69,7 +69,7 @@ impl Bench {
 
     pub(crate) fn iteration(&self, sequence: u64) -> Iteration {
         let arrival = Arrival { scheduled: self.clock.now(), scenario: ScenarioId(0), sequence };
-        Iteration { arrival, leaf: 0, open: false, load_end: Rc::new(Cell::new(u64::MAX)) }
+        Iteration { arrival, leaf: 0, open: false, waited_for_user: false, load_end: Rc::new(Cell::new(u64::MAX)) }
     }
 
     /// Runs one iteration to its end, and the clock with it.

@@ -63,7 +63,7 @@ pub(crate) fn run_with(files: &[(&str, &str)]) -> Ran {
         let users = K6Users::new(&test, &context, sinks).unwrap();
         let mut user = users.new_user(0, ScenarioId(0), 0).unwrap();
         let arrival = Arrival { scheduled: clock.now(), scenario: ScenarioId(0), sequence: 0 };
-        let iteration = Iteration { arrival, leaf: 0, open: false, load_end: Rc::new(Cell::new(u64::MAX)) };
+        let iteration = Iteration { arrival, leaf: 0, open: false, waited_for_user: false, load_end: Rc::new(Cell::new(u64::MAX)) };
         let time = async {
             loop {
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -114,7 +114,7 @@ fn run(script: &str, iterations: u64, until: Option<usize>) -> Ran {
         let mut ends = Vec::new();
         for sequence in 0..iterations {
             let arrival = Arrival { scheduled: clock.now(), scenario: ScenarioId(0), sequence };
-            let iteration = Iteration { arrival, leaf: 0, open: false, load_end: Rc::new(Cell::new(u64::MAX)) };
+            let iteration = Iteration { arrival, leaf: 0, open: false, waited_for_user: false, load_end: Rc::new(Cell::new(u64::MAX)) };
             let mut running = pin!(user.iterate(iteration));
             let end = poll_fn(|context| {
                 if let Poll::Ready(end) = running.as_mut().poll(context) {

@@ -1,7 +1,10 @@
 //! What scripts see, and what their options become.
 
-use loadstone_engine::IterationEnd;
-use loadstone_k6::K6Inputs;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
+use loadstone_k6::{K6Inputs, K6User};
 use loadstone_metrics::{MetricValue, Outcome, SeriesKind};
 use loadstone_plan::{Aggregate, Load, LoadProfile, Metric, RunRole};
 
@@ -75,6 +78,25 @@ fn values_of_metrics_are_recorded_whole_and_by_the_tags_of_thresholds() {
     let checks = snapshot.metrics.iter().find(|metric| &*metric.name == "checks").unwrap();
     assert!(matches!(checks.value, MetricValue::Rate { count: 2, hits: 1 }), "{:?}", checks.value);
     assert_eq!(snapshot.series.iter().filter(|series| series.key.kind == SeriesKind::Check).count(), 2);
+}
+
+#[test]
+fn arrivals_that_find_no_free_vu_are_those_that_k6_drops() {
+    let bench = Bench::new(
+        "export const options = { thresholds: { dropped_iterations: ['count<1'] }, scenarios: { a: {
+           executor: 'constant-arrival-rate', rate: 1, duration: '9s', preAllocatedVUs: 1, maxVUs: 2 } } };
+         export default function () {}",
+    );
+    let dropped = |user: &mut K6User, waited_for_user: bool| {
+        let iteration = Iteration { open: true, waited_for_user, ..bench.iteration(0) };
+        assert!(matches!(pin!(user.iterate(iteration)).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_)));
+        let counted = bench.snapshot().metrics.into_iter().find(|metric| &*metric.name == "dropped_iterations");
+        counted.map_or(0.0, |metric| if let MetricValue::Counter { sum, .. } = metric.value { sum } else { f64::NAN })
+    };
+    let (mut prepared, mut added) = (bench.user(), bench.user());
+    assert_eq!([dropped(&mut prepared, false), dropped(&mut prepared, true)], [0.0, 1.0]);
+    // The second VU was added for its first arrival.
+    assert_eq!([dropped(&mut added, false), dropped(&mut added, false)], [1.0, 0.0]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl TestWorker {
 
     pub(crate) fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
         let arrival = Arrival { scheduled: scheduled.unwrap_or_else(|| self.clock.now()), scenario: ScenarioId(0), sequence };
-        Iteration { arrival, leaf: 0, open: scheduled.is_some(), load_end: Rc::clone(&self.load_end) }
+        Iteration { arrival, leaf: 0, open: scheduled.is_some(), waited_for_user: false, load_end: Rc::clone(&self.load_end) }
     }
 
     pub(crate) async fn iterate(&self, sequence: u64) -> IterationEnd {
