@@ -183,7 +183,8 @@ impl RecordedSeconds {
         if self.ends_at.is_some_and(|end| at > end) {
             return;
         }
-        self.record.entries += 1;
+        // The proxy and some tools state their users each second, whether they send requests or not.
+        self.record.entries += u64::from(!matches!(entry, Entry::Users { .. }));
         self.reached = self.reached.max(at);
         while self.reached / S > u64::from(self.first + HELD_SECONDS) {
             complete(self.complete_first(None));

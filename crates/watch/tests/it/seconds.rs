@@ -88,6 +88,14 @@ fn entries_in_the_future_open_no_seconds() {
     assert_eq!((found.entries, found.outside, slices.len()), (2, 1, 3));
 }
 
+/// A tool may state its users without a request: the proxy does so each second.
+#[test]
+fn a_number_of_users_is_no_entry_of_the_record() {
+    let record = br#"["u",1795889001.5,1,8]"#;
+    let slices = read_all("locust", ReaderChoices::default(), LoadModel::Users, ZERO_NS, record).expect("the format exists");
+    assert_eq!((self::record(&slices).entries, slices.last().map(|slice| slice.leaves[0].users_active)), (0, Some(8)));
+}
+
 /// Names beyond the limit share `(other)` in every second, whatever comes first in a second. No name is counted partly here and partly there.
 #[test]
 fn a_name_is_its_own_series_in_all_seconds_or_in_none() {
