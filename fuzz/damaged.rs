@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+/// Changes of each seed, unless the variable `DAMAGED_ROUNDS` has another number.
+const ROUNDS: usize = 300;
+
 /// Calls the function of a target with its seeds, cut and changed in many ways. Fuzzing goes on from the same seeds.
 pub(crate) fn damaged(target: &str, read: fn(&[u8])) {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+    let rounds = std::env::var("DAMAGED_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     let mut random = 0x9e37_79b9_u64;
     let mut next = |below: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -13,7 +17,7 @@ pub(crate) fn damaged(target: &str, read: fn(&[u8])) {
     for seed in std::fs::read_dir(seeds).unwrap() {
         let seed = std::fs::read(seed.unwrap().path()).unwrap();
         read(&seed);
-        for _ in 0..300 {
+        for _ in 0..rounds {
             let mut bytes = seed.clone();
             for _ in 0..=next(3) {
                 let at = next(bytes.len());

@@ -52,7 +52,7 @@ pub use comparison::{
     FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, ThresholdMove,
     compare,
 };
-pub use conclude::conclude;
+pub use conclude::{conclude, conclude_in_place};
 pub use experiment::{
     BlockNumber, BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, KnobScale,
     KnobTrial, NextBlock, Sensitivity, SensitivityMetric, TrialSettings, TrialValue, names_knob,

@@ -1,18 +1,17 @@
 //! Conclusions while a run is in progress. Further seconds may change them. Read [`Provisional`].
 
-use std::borrow::Cow;
-
 use loadstone_run_directory::Run;
 use serde::Serialize;
 
 use crate::facts::Facts;
 use crate::finding::{Remark, RuleId, Subject, is_same_matter};
-use crate::request_names::RequestNames;
+use crate::request_names::{NamedRun, RequestNames};
 use crate::summary::Numbers;
 use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
 use crate::{
-    ChangeRow, Finding, Findings, ResourceRow, RunTally, SignalRow, Summary, change_rows, findings, moved, resources, thresholds, validity,
+    ChangeRow, Finding, Findings, ResourceRow, RunTally, SignalRow, Summary, Validity, change_rows, findings, moved, resources, thresholds,
+    validity,
 };
 
 /// The findings of a run in progress, from its seconds so far. That there is none says nothing: only the whole run can show that.
@@ -44,29 +43,41 @@ pub struct WithdrawnFinding {
 impl Provisional {
     pub const WITHDRAWN_MAX: usize = 8;
 
-    /// Conclusions from the seconds so far, like [`conclude`](crate::conclude), except for those that need the end of the run.
-    pub fn of(run: &Run) -> Self {
+    /// Conclusions from the seconds so far, like [`conclude_in_place`](crate::conclude_in_place), except for those that need the end of the run.
+    pub fn of(run: &mut Run) -> Self {
+        let names = RequestNames::in_run(run);
         let tally = RunTally::of(&run.slices);
+        let validity = Self::validity(run, &tally);
+        if !names.has_shared() {
+            return Self::with_names(run, &tally, &validity);
+        }
+        drop(tally);
+        let named = NamedRun::of(run, &names);
+        Self::with_names(&named, &RunTally::of(&named.slices), &validity)
+    }
+
+    fn validity(run: &Run, tally: &RunTally) -> Validity {
         let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |_| true);
-        let numbers = Numbers::so_far(&tally);
+        let numbers = Numbers::so_far(tally);
         let (_, threshold_samples) = thresholds::judged(run);
-        let validity = validity::judge(&CheckInput {
+        validity::judge(&CheckInput {
             plan: &run.plan,
             host: &run.info.host,
             agents: &run.info.agents,
-            tally: &tally,
+            tally,
             notices: &run.notices,
             response: &numbers.response,
             threshold_samples: &threshold_samples,
-            judged: &uncertainty::judged_percentiles(&tally, &uncertainties),
+            judged: &uncertainty::judged_percentiles(tally, &uncertainties),
             thresholds: &[],
             undecided: &[],
             accepts_late: validity::accepts_late(&run.signals),
             stage: RunStage::Running,
-        });
-        let named = RequestNames::in_run(run);
-        let tally_of_named = matches!(named, Cow::Owned(_)).then(|| RunTally::of(&named.slices));
-        let facts = Facts::of(&named, tally_of_named.as_ref().unwrap_or(&tally), &validity);
+        })
+    }
+
+    fn with_names(run: &Run, tally: &RunTally, validity: &Validity) -> Self {
+        let facts = Facts::of(run, tally, validity);
         let found = findings::find(&facts);
         Self {
             seconds: tally.duration_seconds(),

@@ -109,8 +109,8 @@ impl CommandRun<'_> {
             finished => finished?,
         };
 
-        let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = loadstone_analysis::conclude(&run);
+        let mut run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = loadstone_analysis::conclude_in_place(&mut run);
         if let Some(page) = page {
             page.finish(&run, &summary);
         }

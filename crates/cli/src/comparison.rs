@@ -23,8 +23,8 @@ pub(crate) struct ConcludedRun {
 
 impl ConcludedRun {
     pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
-        let run = Reader::open(directory).and_then(Reader::run)?;
-        let summary = loadstone_analysis::conclude(&run);
+        let mut run = Reader::open(directory).and_then(Reader::run)?;
+        let summary = loadstone_analysis::conclude_in_place(&mut run);
         Ok(Self { run, summary })
     }
 

@@ -25,7 +25,7 @@ impl SeriesBound {
         let (kept, beyond): (Vec<_>, Vec<_>) = std::mem::take(&mut snapshot.series).into_iter().partition(|series| self.keeps(&series.key));
         snapshot.series = kept;
         for series in beyond {
-            snapshot.series_overflow += 1;
+            snapshot.series_overflow += series.count;
             let key = SeriesKey { name: Recorder::OTHER.into(), group: "".into(), ..series.key.clone() };
             match snapshot.series.iter_mut().find(|other| other.key == key) {
                 Some(other) => other.merge(&series),

@@ -46,7 +46,7 @@ impl ProvisionalFindings {
             let _ = rustix::process::setpriority_process(None, 19);
             while ordered.recv().is_ok() {
                 let began = thread_cpu_ns();
-                let found = Reader::open(&directory).and_then(Reader::run).map(|run| Provisional::of(&run));
+                let found = Reader::open(&directory).and_then(Reader::run).map(|mut run| Provisional::of(&mut run));
                 if sender.send(Done { found, cpu_ns: thread_cpu_ns().saturating_sub(began) }).is_err() {
                     break;
                 }

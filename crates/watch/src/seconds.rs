@@ -106,7 +106,7 @@ struct LeafSecond {
 impl RecordedSeconds {
     pub(crate) fn new(counting: Counting, clock: WallClock, started_at: Nanos) -> Self {
         let leaves = counting.scenarios.iter().map(|_| LeafState::default()).collect();
-        let tags = TagBook::new(counting.series_max as usize);
+        let (names, tags) = (NameBook::new(counting.series_max as usize), TagBook::new(counting.series_max as usize));
         Self {
             counting,
             open: VecDeque::new(),
@@ -114,7 +114,7 @@ impl RecordedSeconds {
             first: 0,
             clock,
             started_at,
-            names: NameBook::default(),
+            names,
             tags,
             users: BTreeMap::new(),
             leaves,
@@ -183,7 +183,8 @@ impl RecordedSeconds {
         if self.ends_at.is_some_and(|end| at > end) {
             return;
         }
-        self.record.entries += 1;
+        // The proxy and some tools state their users each second, whether they send requests or not.
+        self.record.entries += u64::from(!matches!(entry, Entry::Users { .. }));
         self.reached = self.reached.max(at);
         while self.reached / S > u64::from(self.first + HELD_SECONDS) {
             complete(self.complete_first(None));
@@ -372,7 +373,8 @@ impl RecordedSeconds {
     fn second(&mut self, at: Nanos) -> &mut OpenSecond {
         let index = (at / S).saturating_sub(u64::from(self.first)) as usize;
         while self.open.len() <= index {
-            let (recorder, ids) = self.pool.pop().unwrap_or_else(|| (Recorder::new(0, self.counting.series_max), Vec::new()));
+            // The books of names and tags hold the limits over the whole run. A recorder's own limit would be one of its seconds.
+            let (recorder, ids) = self.pool.pop().unwrap_or_else(|| (Recorder::new(0, u32::MAX), Vec::new()));
             let leaves = vec![LeafSecond::default(); self.counting.scenarios.len()];
             self.open.push_back(OpenSecond { recorder, ids, leaves, in_flight_ns: 0, users: BTreeMap::new(), proxy: None });
         }
@@ -412,6 +414,7 @@ impl RecordedSeconds {
         if let Some(generator) = snapshot.generator.first_mut() {
             (generator.wall_ns, generator.in_flight_ns) = (end_ns - begin, second.in_flight_ns);
         }
+        snapshot.series_overflow += self.names.take_overflow();
         snapshot.tags_overflow += self.tags.take_overflow();
         self.record.proxy = second.proxy;
         snapshot.record = Some(std::mem::take(&mut self.record));

@@ -7,9 +7,6 @@ use loadstone_units::text;
 
 use crate::entry::EntryTag;
 
-/// Distinct names that are looked up. Later ones share one series.
-const NAMES_MAX: usize = 10_000;
-
 /// The identity of a series.
 #[derive(Clone, Copy)]
 pub(crate) struct SeriesOf<'a> {
@@ -19,18 +16,44 @@ pub(crate) struct SeriesOf<'a> {
     pub(crate) name: &'a str,
 }
 
-/// The series of a run.
-#[derive(Default)]
+/// The series of a run: the names that come first, up to a limit. All entries of a later name share `(other)`, so that the numbers of a name are never
+/// only a part of its requests.
 pub(crate) struct NameBook {
+    series_max: usize,
     numbers: HashMap<String, usize>,
     /// By number.
     pub(crate) keys: Vec<SeriesKey>,
     wanted: String,
+    /// Entries whose name shares a series.
+    overflow: u64,
 }
 
 impl NameBook {
+    pub(crate) fn new(series_max: usize) -> Self {
+        Self { series_max, numbers: HashMap::new(), keys: Vec::new(), wanted: String::new(), overflow: 0 }
+    }
+
     pub(crate) fn number(&mut self, of: SeriesOf<'_>) -> usize {
-        let SeriesOf { kind, scenario, group, name } = of;
+        if let Some(number) = self.known(of) {
+            return number;
+        }
+        if self.keys.len() < self.series_max {
+            return self.add(of);
+        }
+        self.overflow += 1;
+        let other = SeriesOf { group: "", name: Recorder::OTHER, ..of };
+        if let Some(number) = self.known(other) {
+            return number;
+        }
+        // Names of scenarios come from the record, too.
+        if self.keys.len() < 2 * self.series_max {
+            return self.add(other);
+        }
+        let of_all = SeriesOf { scenario: Recorder::OTHER, ..other };
+        self.known(of_all).unwrap_or_else(|| self.add(of_all))
+    }
+
+    fn known(&mut self, SeriesOf { kind, scenario, group, name }: SeriesOf<'_>) -> Option<usize> {
         self.wanted.clear();
         self.wanted.push(char::from(b'0' + kind as u8));
         for part in [scenario, group] {
@@ -38,19 +61,19 @@ impl NameBook {
             self.wanted.push('\u{1f}');
         }
         self.wanted.push_str(name);
-        if let Some(number) = self.numbers.get(&self.wanted) {
-            return *number;
-        }
-        if self.numbers.len() >= NAMES_MAX && name != Recorder::OTHER {
-            return self.number(SeriesOf { group: "", name: Recorder::OTHER, ..of });
-        }
-        // Names of scenarios come from the record, too.
-        if self.numbers.len() >= 2 * NAMES_MAX && scenario != Recorder::OTHER {
-            return self.number(SeriesOf { kind, scenario: Recorder::OTHER, group: "", name: Recorder::OTHER });
-        }
+        self.numbers.get(&self.wanted).copied()
+    }
+
+    /// Adds the series that was just looked up.
+    fn add(&mut self, SeriesOf { kind, scenario, group, name }: SeriesOf<'_>) -> usize {
         self.keys.push(SeriesKey { kind, scenario: text::stored(scenario).into(), group: group.into(), name: name.into() });
         self.numbers.insert(self.wanted.clone(), self.keys.len() - 1);
         self.keys.len() - 1
+    }
+
+    /// Entries since the last call whose name shares a series.
+    pub(crate) fn take_overflow(&mut self) -> u64 {
+        std::mem::take(&mut self.overflow)
     }
 }
 

@@ -263,7 +263,7 @@ pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
     found
 }
 
-/// The path of a request by its name; of two scenarios with such a request, the first.
+/// The path of a request by its name as findings show it, which contains the scenario if several have such a request.
 pub(crate) fn request_path(traces: &RunTraces, name: &str) -> Option<u32> {
     let place = traces.paths.iter().position(|path| path.kind == SpanKind::Request && *path.name == *name)?;
     u32::try_from(place).ok()

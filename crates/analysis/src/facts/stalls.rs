@@ -1,8 +1,8 @@
 //! Recurring pauses: seconds in which requests take much longer than in others.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use loadstone_metrics::{Role, SeriesKey, SeriesKind, Snapshot};
+use loadstone_metrics::{Role, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::changes::{Change, Changes, LoadMeanwhile, Shape};
@@ -112,7 +112,17 @@ struct StallSearch<'a> {
 
 struct Second<'a> {
     slice: &'a Snapshot,
+    /// The only request that counts. `None`: all of them do.
+    only: Option<&'a SeriesSlice>,
     longest_s: f64,
+}
+
+impl<'a> Second<'a> {
+    /// The requests that count.
+    fn requests(&self) -> impl Iterator<Item = &'a SeriesSlice> {
+        let all = self.only.is_none().then(|| requests_of(self.slice));
+        self.only.into_iter().chain(all.into_iter().flatten())
+    }
 }
 
 /// Seconds whose longest request took far longer than usual, whether evenly spaced or not.
@@ -125,21 +135,38 @@ pub(crate) struct SlowSeconds {
 impl SlowSeconds {
     /// Without seconds in which only requests that prepared the load were slow. `None`: there are none.
     pub(super) fn of(run: &Run, preparation: &Preparation) -> Option<Self> {
-        let mut seconds = seconds(&run.slices, &|_| true);
-        seconds.iter_mut().for_each(|second| second.longest_s = longest(second.slice, |key| !preparation.has(key)).unwrap_or(0.0));
+        let mut seconds = seconds(&run.slices);
+        for second in &mut seconds {
+            let counted = requests_of(second.slice).filter(|series| !preparation.has(&series.key));
+            second.longest_s = counted.filter_map(longest).reduce(f64::max).unwrap_or(0.0);
+        }
         let (usual, _, slow) = slow(&seconds);
         let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
         Some(Self { count: slow.len(), longest_s: longest, usual_longest_s: usual })
     }
 }
 
-/// The seconds in which any of the counted requests ended.
-fn seconds<'a>(slices: &'a [Snapshot], counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<'a>> {
-    slices
-        .iter()
-        .filter(|slice| slice.seconds() == 1)
-        .filter_map(|slice| Some(Second { slice, longest_s: longest(slice, counts)? }))
-        .collect()
+/// The seconds in which requests ended.
+fn seconds(slices: &[Snapshot]) -> Vec<Second<'_>> {
+    let of_slice = |slice| Some(Second { slice, only: None, longest_s: requests_of(slice).filter_map(longest).reduce(f64::max)? });
+    slices.iter().filter(|slice| slice.seconds() == 1).filter_map(of_slice).collect()
+}
+
+/// For each request, the seconds in which it ended. One pass over the run, because a run can have thousands of requests.
+fn seconds_by_request(slices: &[Snapshot]) -> BTreeMap<&SeriesKey, Vec<Second<'_>>> {
+    let mut by_request: BTreeMap<&SeriesKey, Vec<Second<'_>>> = BTreeMap::new();
+    for slice in slices.iter().filter(|slice| slice.seconds() == 1) {
+        for series in requests_of(slice) {
+            if let Some(longest_s) = longest(series) {
+                by_request.entry(&series.key).or_default().push(Second { slice, only: Some(series), longest_s });
+            }
+        }
+    }
+    by_request
+}
+
+fn requests_of(slice: &Snapshot) -> impl Iterator<Item = &SeriesSlice> {
+    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request)
 }
 
 /// The usual longest time, the time from which a second is slow, and the indices of the slow seconds.
@@ -166,36 +193,31 @@ pub(super) fn find(run: &Run, changes: &Changes) -> Option<Stalls> {
 /// Pauses of all requests together. Failing that, pauses of one request by its own usual time, which others may always exceed.
 fn within(part: StallSearch<'_>) -> Option<Stalls> {
     let of_one = || {
-        let series = part.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
-        let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();
+        let by_request = seconds_by_request(part.slices);
         // The probability accounts for the number of requests that were tested.
         let is_sure = |stalls: &Stalls| {
-            stalls.together * keys.len() as f64 <= TOGETHER_P_VALUE_MAX
+            stalls.together * by_request.len() as f64 <= TOGETHER_P_VALUE_MAX
                 && stalls.period.is_some_and(|period| period.p_value <= CLEAR_PERIOD_P_VALUE_MAX)
         };
-        let each = keys.iter().filter_map(|key| {
-            let (held_up, unaffected) = (vec![key.name.to_string()], unaffected_by(part.slices, &keys, key));
-            Some(Stalls { held_up, unaffected, ..of(part, &|other| other == *key)? })
-        });
-        each.filter(is_sure).min_by(|a, b| a.together.total_cmp(&b.together))
+        let each = by_request.iter().filter_map(|(key, seconds)| Some((*key, of(part, seconds)?)));
+        let (key, stalls) = each.filter(|(_, stalls)| is_sure(stalls)).min_by(|a, b| a.1.together.total_cmp(&b.1.together))?;
+        Some(Stalls { held_up: vec![key.name.to_string()], unaffected: unaffected_by(&by_request, key), ..stalls })
     };
-    of(part, &|_| true).or_else(of_one)
+    of(part, &seconds(part.slices)).or_else(of_one)
 }
 
 /// Names of the other requests that were not slow, by their own usual time, in most of the seconds in which this one was.
-fn unaffected_by(slices: &[Snapshot], keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
-    let slow_seconds = |key: &SeriesKey| -> BTreeSet<u32> {
-        let seconds = seconds(slices, &|other| other == key);
-        slow(&seconds).2.into_iter().map(|index| seconds[index].slice.slice).collect()
-    };
-    let own = slow_seconds(key);
-    let is_unaffected = |other: &&&SeriesKey| **other != key && 2 * slow_seconds(other).intersection(&own).count() <= own.len();
-    keys.iter().filter(is_unaffected).map(|other| other.name.to_string()).collect()
+fn unaffected_by(by_request: &BTreeMap<&SeriesKey, Vec<Second<'_>>>, key: &SeriesKey) -> Vec<String> {
+    let slow_seconds =
+        |seconds: &[Second<'_>]| -> BTreeSet<u32> { slow(seconds).2.into_iter().map(|index| seconds[index].slice.slice).collect() };
+    let own = by_request.get(key).map(|seconds| slow_seconds(seconds)).unwrap_or_default();
+    let others = by_request.iter().filter(|(other, _)| **other != key);
+    let unaffected = others.filter(|(_, seconds)| 2 * slow_seconds(seconds).intersection(&own).count() <= own.len());
+    unaffected.map(|(other, _)| other.name.to_string()).collect()
 }
 
-fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
-    let seconds = seconds(part.slices, counts);
-    let (usual, limit, slow) = slow(&seconds);
+fn of(part: StallSearch<'_>, seconds: &[Second<'_>]) -> Option<Stalls> {
+    let (usual, limit, slow) = slow(seconds);
     if slow.len() < PAUSES_MIN || slow.len() as f64 >= EVEN_SHARE_MAX * seconds.len() as f64 {
         return None;
     }
@@ -205,8 +227,7 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
         return None;
     }
     let above = |second: &Second<'_>, seconds: f64| -> u64 {
-        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key));
-        requests.map(|series| series.service.count() - series.service.count_at_or_below((seconds * 1e9) as u64)).sum()
+        second.requests().map(|series| series.service.count() - series.service.count_at_or_below((seconds * 1e9) as u64)).sum()
     };
     let together = p_value_of_few_seconds(seconds.len(), slow.len(), slow.iter().map(|index| above(&seconds[*index], limit)).sum());
     let observed = period(&at, slow.len() as f64 / seconds.len() as f64);
@@ -223,7 +244,7 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
     }
     let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
     let longest: Vec<f64> = pauses.iter().map(of_pause).collect();
-    let (held_up, unaffected) = requests(&seconds, &pauses, limit);
+    let (held_up, unaffected) = requests(seconds, &pauses, limit);
     let in_progress: Vec<(f64, f64)> = pauses.iter().map(|pause| in_progress(pause.iter().map(|index| &seconds[*index]))).collect();
     Some(Stalls {
         period,
@@ -231,7 +252,7 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
         longest_s: median(&longest),
         usual_longest_s: usual,
         slow: slow_seconds.iter().map(|second| above(second, usual)).sum(),
-        requests: slow_seconds.iter().map(|second| count(second.slice, counts)).sum(),
+        requests: slow_seconds.iter().flat_map(|second| second.requests()).map(|series| series.count).sum(),
         held_up,
         unaffected,
         together,
@@ -241,14 +262,9 @@ fn of(part: StallSearch<'_>, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stal
     })
 }
 
-/// The longest of the counted requests. Seconds.
-fn longest(slice: &Snapshot, counts: impl Fn(&SeriesKey) -> bool) -> Option<f64> {
-    let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && !series.service.is_empty());
-    requests.filter(|series| counts(&series.key)).map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
-}
-
-fn count(slice: &Snapshot, counts: &dyn Fn(&SeriesKey) -> bool) -> u64 {
-    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key)).map(|series| series.count).sum()
+/// The longest time of a request. Seconds. `None`: it has no times.
+fn longest(series: &SeriesSlice) -> Option<f64> {
+    (!series.service.is_empty()).then(|| series.service.max() as f64 / 1e9)
 }
 
 /// The probability that n independent slow requests fall into K of S seconds or fewer: C(S, K) (K / S)^n.
@@ -321,15 +337,15 @@ fn is_of_generator(slow: &[&Second<'_>]) -> bool {
 
 /// Names of the requests that were slow in most pauses, and of the others.
 fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<String>, Vec<String>) {
-    let series = seconds.iter().flat_map(|second| &second.slice.series).filter(|series| series.key.kind == SeriesKind::Request);
-    let names: BTreeSet<&str> = series.map(|series| &*series.key.name).collect();
-    let is_held_up = |name: &&str| {
-        let slow = |index: &usize| {
-            let mut mine = seconds[*index].slice.series.iter().filter(|series| *series.key.name == **name);
-            mine.any(|series| series.key.kind == SeriesKind::Request && series.service.max() as f64 / 1e9 >= limit)
-        };
-        pauses.iter().filter(|pause| pause.iter().any(slow)).count() * 2 > pauses.len()
-    };
+    let names: BTreeSet<&str> = seconds.iter().flat_map(Second::requests).map(|series| &*series.key.name).collect();
+    let mut slow_in: HashMap<&str, usize> = HashMap::new();
+    for pause in pauses {
+        let ended = pause.iter().flat_map(|index| seconds[*index].requests());
+        let slow: BTreeSet<&str> =
+            ended.filter(|series| series.service.max() as f64 / 1e9 >= limit).map(|series| &*series.key.name).collect();
+        slow.into_iter().for_each(|name| *slow_in.entry(name).or_default() += 1);
+    }
+    let is_held_up = |name: &&str| slow_in.get(name).is_some_and(|slow| slow * 2 > pauses.len());
     let (held_up, unaffected): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_held_up);
     (held_up.into_iter().map(str::to_owned).collect(), unaffected.into_iter().map(str::to_owned).collect())
 }

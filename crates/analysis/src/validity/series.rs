@@ -21,17 +21,23 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
                 loadstone_units::counted(input.tally.tags_overflow(), "sample"),
                 input.plan.options.series_max
             ),
-            "Use tags with few values and without ids, or raise `seriesMax`.",
+            match input.plan.recorded {
+                Some(_) => "Use tags with few values and without ids, or raise the limit with `--series-max`.",
+                None => "Use tags with few values and without ids, or raise `seriesMax`.",
+            },
         ),
         0 => INFO.graded(Grade::Valid, format!("{} series", loadstone_units::count(input.tally.series().len() as u64)), ""),
         over => INFO.graded(
             Grade::Suspect,
             format!(
-                "{} times, a new name appeared after the limit of {} series was reached",
-                loadstone_units::count(over),
+                "{} had a name beyond the limit of {} series: they count in the totals, but share the series `(other)`",
+                loadstone_units::counted(over, "sample"),
                 input.plan.options.series_max
             ),
-            "Give requests a `name` without ids or other variable parts, or raise `seriesMax`.",
+            match input.plan.recorded {
+                Some(_) => "Give requests names without ids or other variable parts, or raise the limit with `--series-max`.",
+                None => "Give requests a `name` without ids or other variable parts, or raise `seriesMax`.",
+            },
         ),
     }
 }

@@ -50,13 +50,13 @@ fn so_far(run: &Run, seconds: usize) -> Run {
 #[test]
 fn a_finding_is_reported_during_the_run_and_remains_until_its_end() {
     let run = slow_from_20(90);
-    let before = Provisional::of(&so_far(&run, 18));
+    let before = Provisional::of(&mut so_far(&run, 18));
     assert_eq!((before.findings.len(), before.changes.len(), before.seconds), (0, 0, 18.0));
-    let after = Provisional::of(&so_far(&run, 40)).after(&before);
+    let after = Provisional::of(&mut so_far(&run, 40)).after(&before);
     let first = after.new_first(Some(&before)).expect("the step is seen");
     assert!(first.rule == "change" && first.claim.starts_with("\"Buy\" went from"), "{first:#?}");
     assert_eq!((after.changes[0].name.as_str(), after.withdrawn.len()), ("Buy", 0));
-    let end = Provisional::of(&so_far(&run, 90)).after(&after);
+    let end = Provisional::of(&mut so_far(&run, 90)).after(&after);
     assert_eq!((end.new_first(Some(&after)), end.withdrawn.len()), (None, 0));
     let concluded = conclude(&Run { end: Some(RunEnd::Completed), ..run });
     assert_eq!(end.findings, concluded.verdict.findings.findings);
@@ -86,7 +86,7 @@ fn the_text_without_findings_makes_no_claim_about_the_system() {
     let run = slow_from_20(20);
     let live = LiveAnalysis::new(&run.plan, &run.info.host);
     let mut summary = live.summary(&run.info);
-    Provisional::of(&so_far(&run, 40)).put_into(&mut summary);
+    Provisional::of(&mut so_far(&run, 40)).put_into(&mut summary);
     assert_eq!(summary.verdict.findings.remark.text, "No finding so far.");
     assert!(!summary.resources.is_empty(), "unobserved resources are listed");
 }

@@ -172,6 +172,13 @@ fn stated_by(tool: Option<&str>, percentiles: &[(f64, u64, u64)]) -> ValidityChe
     check(&conclude(&run_of(recorded(LoadModel::Users, false), vec![last])), "stated-percentiles")
 }
 
+/// wrk2 prints eight percentiles, up to p99.999, of any number of requests. These are 1,000.
+#[test]
+fn a_percentile_beyond_the_number_of_requests_is_not_shown() {
+    let all = stated_by(Some("wrk2"), &[(0.5, 20 * MS, 20 * MS), (0.99, 30 * MS, 25 * MS), (0.99999, 90 * MS, 25 * MS)]);
+    assert!(all.evidence.contains("wrk2 states p99 30.0 ms for http_req_duration; it is 25.0 ms"), "{}", all.evidence);
+}
+
 #[test]
 fn percentiles_of_the_tool_are_compared_with_those_of_its_record() {
     let same = stated(&[(0.5, 20 * MS, 20 * MS), (0.95, 25 * MS, 25 * MS)]);

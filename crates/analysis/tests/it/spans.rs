@@ -270,3 +270,45 @@ fn a_run_without_traces_has_no_findings_on_spans() {
     run.traces = RunTraces::default();
     assert!(found(&run, "span-growth").is_empty() && found(&run, "repeated-calls").is_empty());
 }
+
+/// The requests of a run as those of a scenario with this name, under the names "List" and, in its spans, the same.
+fn in_scenario(mut run: Run, scenario: &str) -> Run {
+    for slice in &mut run.slices {
+        slice.series.iter_mut().for_each(|series| series.key.scenario = scenario.into());
+    }
+    run.traces.paths[0].scenario = scenario.into();
+    run
+}
+
+/// Puts the requests and the spans of another run into this one.
+fn joined(mut run: Run, other: Run) -> Run {
+    for (slice, other) in run.slices.iter_mut().zip(other.slices) {
+        slice.series.extend(other.series);
+    }
+    let first = run.traces.paths.len() as u32;
+    run.traces
+        .paths
+        .extend(other.traces.paths.into_iter().map(|path| SpanPath { parent: path.parent.map(|parent| parent + first), ..path }));
+    for (slice, other) in run.traces.slices.iter_mut().zip(other.traces.slices) {
+        slice.spans.extend(other.spans.into_iter().map(|span| SpanSlice { path: span.path + first, ..span }));
+    }
+    run
+}
+
+/// Two scenarios have a request called "List". Only the one of the second scenario slows down, in its query.
+#[test]
+fn a_name_that_scenarios_share_finds_the_spans_of_its_own_scenario() {
+    let slower = |second: u32| if second < 30 { USUAL } else { Parts { query: 0.023, ..USUAL } };
+    let mut run = joined(in_scenario(constant(|_| USUAL), "Admins"), in_scenario(constant(slower), "Buyers"));
+    let before = run.clone();
+    let summary = loadstone_analysis::conclude_in_place(&mut run);
+    assert_eq!(run, before, "the requests have their own names again");
+    assert_eq!(conclude(&run), summary);
+    let found =
+        summary.verdict.findings.findings.iter().find(|finding| finding.evidence.iter().any(|one| one.text.contains("SELECT item")));
+    let found = found.unwrap_or_else(|| panic!("no finding has the span: {:#?}", summary.verdict.findings));
+    assert!(found.claim.contains("List (Buyers)"), "{}", found.claim);
+    let rows: Vec<(&str, &str)> = summary.spans.iter().map(|row| (row.scenario.as_str(), row.name.as_str())).collect();
+    assert_eq!(rows, [("Admins", "List"), ("Buyers", "List")]);
+    assert!(summary.spans.iter().all(|row| row.spans.iter().any(|span| span.name == "SELECT item")));
+}

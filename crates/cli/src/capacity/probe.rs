@@ -66,8 +66,8 @@ impl ProbeSetting<'_> {
             }
             _ => {}
         }
-        let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = loadstone_analysis::conclude(&run);
+        let mut run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = loadstone_analysis::conclude_in_place(&mut run);
         ConclusionFiles::of(&run, &summary).write(&directory)?;
         self.check_names(&summary)?;
         let probe = concluded(&directory, (&run, &summary), level, seconds);

@@ -234,12 +234,12 @@ impl ExperimentArgs {
     fn about(&self, test: &str) -> anyhow::Result<Option<(PathBuf, Finding)>> {
         let Some(number) = self.finding else { return Ok(None) };
         let directory = flags::find(&self.folder.runs, &self.run)?;
-        let run = loadstone_run_directory::Reader::open(&directory).and_then(loadstone_run_directory::Reader::run)?;
+        let mut run = loadstone_run_directory::Reader::open(&directory).and_then(loadstone_run_directory::Reader::run)?;
         if run.plan.name != test {
             let (shown, other) = (directory.display(), &run.plan.name);
             return Err(FlagError::new("run", format!("{shown} is a run of \"{other}\", not of \"{test}\"")).into());
         }
-        let mut findings = loadstone_analysis::conclude(&run).verdict.findings.findings;
+        let mut findings = loadstone_analysis::conclude_in_place(&mut run).verdict.findings.findings;
         if number == 0 || number > findings.len() {
             let count = loadstone_units::counted(findings.len() as u64, "finding");
             return Err(FlagError::new("finding", format!("there is no {number}: the run {} has {count}", directory.display())).into());

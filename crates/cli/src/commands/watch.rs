@@ -71,6 +71,9 @@ pub(crate) struct WatchArgs {
     /// Ctrl-C is the planned end: the run counts as complete.
     #[arg(long, help_heading = "Record")]
     until_signal: bool,
+    /// How many names of requests, groups and checks, and sets of tags, are kept apart. Later ones count in the totals.  [default: 500]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Record")]
+    series_max: Option<u32>,
     #[command(flatten)]
     observers: ObserverArgs,
     /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'. Can be repeated.
@@ -108,6 +111,7 @@ impl WatchArgs {
         let name = self.name.clone().unwrap_or_else(|| watch.tool());
         let mut plan = watch.plan(&name, self.shown_command());
         self.observers.apply(&mut plan);
+        plan.options.series_max = self.series_max.unwrap_or(plan.options.series_max);
         for text in &self.thresholds {
             plan.thresholds.push(objective::parse("--threshold", text)?);
         }

@@ -217,8 +217,8 @@ impl Blocks<'_> {
             LoadEnding::Stopped(StopReason::Failure(problem)) => anyhow::bail!(problem),
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }
-        let run = Reader::open(&directory).and_then(Reader::run)?;
-        let validity = loadstone_analysis::conclude(&run).verdict.validity;
+        let mut run = Reader::open(&directory).and_then(Reader::run)?;
+        let validity = loadstone_analysis::conclude_in_place(&mut run).verdict.validity;
         if let Some(why) = validity.invalid_because() {
             self.progress
                 .line(&format!("round {}  the measurement with {label} is INVALID, the round does not count: {why}", next.round + 1));

@@ -29,8 +29,8 @@ impl StoredRunArgs {
     /// The run with conclusions computed again, and its directory.
     pub(crate) fn read(&self) -> anyhow::Result<(PathBuf, Run, Summary)> {
         let directory = self.directory()?;
-        let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = Summary { proofs: crate::experiment::proofs(&directory)?, ..loadstone_analysis::conclude(&run) };
+        let mut run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = Summary { proofs: crate::experiment::proofs(&directory)?, ..loadstone_analysis::conclude_in_place(&mut run) };
         Ok((directory, run, summary))
     }
 

@@ -34,9 +34,9 @@ impl JudgedRun {
     }
 
     pub(super) fn of(directory: &Path) -> Result<Self, ToolError> {
-        let run = Reader::open(directory).and_then(Reader::run).map_err(ToolError::of)?;
+        let mut run = Reader::open(directory).and_then(Reader::run).map_err(ToolError::of)?;
         let proofs = experiment::proofs(directory).map_err(|problem| ToolError(format!("{problem:#}")))?;
-        let summary = Summary { proofs, ..loadstone_analysis::conclude(&run) };
+        let summary = Summary { proofs, ..loadstone_analysis::conclude_in_place(&mut run) };
         Ok(Self { directory: directory.to_owned(), run, summary })
     }
 

@@ -84,8 +84,8 @@ impl RunArchive {
             }
         }
         let goes_on = goes_on(&History::entry(&directory)?);
-        let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = loadstone_analysis::conclude(&run);
+        let mut run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = loadstone_analysis::conclude_in_place(&mut run);
         let (state, detail) = if goes_on { (RunState::Running, "") } else { RunState::of(run.end.as_ref()) };
         let view = ReportView::build_in_state(&run, &summary, state, detail);
         let json = Bytes::from(serde_json::to_vec(&view).map_err(|problem| ArchiveError::Wrong(problem.to_string()))?);

@@ -13,7 +13,8 @@ const ROWS_MAX: usize = 10;
 /// The table and its notes.
 pub(crate) fn times(summary: &Summary, columns: &TimeColumns, shows_all: bool, style: &Style) -> String {
     if summary.requests.is_empty() && summary.scenarios.is_empty() {
-        return "No requests were sent.\n".to_owned();
+        let verb = if summary.source.is_own() { "sent" } else { "recorded" };
+        return format!("No requests were {verb}.\n");
     }
     let mut heads = vec![ColumnHead { title: "Requests", keep: 0, left: true }];
     heads.extend(columns.iter().map(|(column, keep)| ColumnHead { title: column.title(), keep, left: false }));

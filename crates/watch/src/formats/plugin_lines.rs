@@ -24,7 +24,7 @@ pub(super) const LOCUST: RecordFormat = RecordFormat {
     comes_at_end: false,
     parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when Locust was killed", "iterations"],
-    make: |_| Ok(Box::new(PluginReader { has_paths: false })),
+    make: |_| Ok(Box::new(PluginReader { is_of_node: false })),
 };
 
 pub(super) const ARTILLERY: RecordFormat = RecordFormat {
@@ -37,7 +37,7 @@ pub(super) const ARTILLERY: RecordFormat = RecordFormat {
     comes_at_end: false,
     parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when Artillery was killed", "virtual users and scenarios"],
-    make: |_| Ok(Box::new(PluginReader { has_paths: true })),
+    make: |_| Ok(Box::new(PluginReader { is_of_node: true })),
 };
 
 pub(super) const AUTOCANNON: RecordFormat = RecordFormat {
@@ -50,12 +50,13 @@ pub(super) const AUTOCANNON: RecordFormat = RecordFormat {
     comes_at_end: false,
     parts: RecordParts::Lines,
     lacks: &["connection phases", "requests in flight when autocannon was killed"],
-    make: |_| Ok(Box::new(PluginReader { has_paths: true })),
+    make: |_| Ok(Box::new(PluginReader { is_of_node: true })),
 };
 
 struct PluginReader {
-    /// Whether names are paths of URLs.
-    has_paths: bool,
+    /// Of Artillery and autocannon: names are paths of URLs, and a status from 400 is a failure, which neither calls an error. Locust names and judges
+    /// its requests itself.
+    is_of_node: bool,
 }
 
 #[derive(Deserialize)]
@@ -96,12 +97,13 @@ impl RecordReader for PluginReader {
             return Err(UnreadableLine);
         }
         let outcome = match (error.is_empty(), status) {
+            (true, status) if self.is_of_node => outcome_of(status),
             (true, _) => Outcome::Passed,
             (false, 0) => outcome_of_error(&error),
             (false, status) if outcome_of(status) == Outcome::Passed => Outcome::Expect,
             (false, status) => outcome_of(status),
         };
-        let name = if self.has_paths { request_name::of_url(&method, &name) } else { format!("{method} {name}") };
+        let name = if self.is_of_node { request_name::of_url(&method, &name) } else { format!("{method} {name}") };
         take(&Entry::Request(Timed {
             outcome,
             status,

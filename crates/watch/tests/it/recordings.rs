@@ -215,6 +215,19 @@ fn artillery_has_requests_by_path_and_its_own_times() {
     assert!(longest.is_some_and(|longest| longest > stated.recorded_ns), "{longest:?} {stated:?}");
 }
 
+/// autocannon 9 reports a response with status 503 without an error, as Artillery does. Locust decides by itself, such as after `response.success()`.
+#[test]
+fn a_status_without_an_error_fails_unless_the_tool_decides() {
+    let line = br#"["r",1795924814.5,12.5,"GET","/bad",503,3,"",null]"#;
+    let outcome = |format| {
+        let slices = read_all(format, ReaderChoices::default(), LoadModel::Users, BEFORE_NODE_NS, line).unwrap();
+        counts(&slices, SeriesKind::Request)
+    };
+    assert_eq!(outcome("autocannon"), of([("GET /bad", Outcome::Status, 1)]));
+    assert_eq!(outcome("artillery"), of([("GET /bad", Outcome::Status, 1)]));
+    assert_eq!(outcome("locust"), of([("GET /bad", Outcome::Passed, 1)]));
+}
+
 /// By the sources of oha 1.16 (`print_csv`): start, name resolution, the same with connecting, first byte, duration, bytes, status.
 #[test]
 fn oha_counts_from_its_start() {

@@ -1,6 +1,6 @@
 //! Seconds from entries: where requests count, and what happens to lines that are wrong or late.
 
-use loadstone_metrics::{RecordSlice, Snapshot};
+use loadstone_metrics::{RecordSlice, Recorder, SeriesKind, Snapshot};
 use loadstone_plan::LoadModel;
 use loadstone_watch::{ReaderChoices, read_all};
 
@@ -86,4 +86,35 @@ fn entries_in_the_future_open_no_seconds() {
     let slices = read(LoadModel::Arrivals, &(line(1_000, 5) + &line(500 * 365 * 86_400_000, 5) + &line(2_000, 5)));
     let found = record(&slices);
     assert_eq!((found.entries, found.outside, slices.len()), (2, 1, 3));
+}
+
+/// A tool may state its users without a request: the proxy does so each second.
+#[test]
+fn a_number_of_users_is_no_entry_of_the_record() {
+    let record = br#"["u",1795889001.5,1,8]"#;
+    let slices = read_all("locust", ReaderChoices::default(), LoadModel::Users, ZERO_NS, record).expect("the format exists");
+    assert_eq!((self::record(&slices).entries, slices.last().map(|slice| slice.leaves[0].users_active)), (0, Some(8)));
+}
+
+/// Names beyond the limit share `(other)` in every second, whatever comes first in a second. No name is counted partly here and partly there.
+#[test]
+fn a_name_is_its_own_series_in_all_seconds_or_in_none() {
+    const NAMES: usize = 600;
+    let path = |number: usize| {
+        ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][number % 10].repeat(1 + number / 10 % 10) + &"x".repeat(1 + number / 100)
+    };
+    let of_second = |second: usize| -> String {
+        // Each second begins with other names.
+        let numbers = (0..NAMES).map(|number| if second == 0 { number } else { (number + 200 * second) % NAMES });
+        let line = |number| format!("{},200,1000000,0,2,,,,1,GET,http://127.0.0.1/{},\n", ZERO_NS + second as u64 * S, path(number));
+        numbers.map(line).collect()
+    };
+    let slices = read(LoadModel::Arrivals, &(of_second(0) + &of_second(1) + &of_second(2)));
+    let mut counts = std::collections::BTreeMap::<&str, Vec<u64>>::new();
+    for series in slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request) {
+        counts.entry(&*series.key.name).or_default().push(series.count);
+    }
+    assert_eq!(counts.remove(Recorder::OTHER), Some(vec![100, 100, 100]));
+    assert_eq!((counts.len(), counts.values().all(|counts| *counts == [1, 1, 1])), (500, true));
+    assert_eq!(slices.iter().map(|slice| slice.series_overflow).sum::<u64>(), 300);
 }

@@ -66,6 +66,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.with(Some(Grade::Valid), format!("{entries} were read without a gap{rotated}{ended}"), advice)
 }
 
+/// How the record of hey and oha describes what it lacks.
+const WITHOUT_RESPONSE: &str = "requests without a response";
+
 /// What to do if there is no entry.
 fn absence(input: &CheckInput<'_>) -> &'static str {
     if input.plan.recorded.as_ref().is_some_and(|recorded| recorded.format == "otlp") {
@@ -73,6 +76,8 @@ fn absence(input: &CheckInput<'_>) -> &'static str {
          OTEL_TRACES_EXPORTER=otlp, or let your Collector export there, too. Spans of other kinds are no requests."
     } else if super::proxy::is_record(input) {
         "No request reached the proxy. Send the load to its address, which `loadstone watch` prints, in place of the system's own."
+    } else if input.plan.recorded.as_ref().is_some_and(|recorded| recorded.lacks.iter().any(|lack| lack.starts_with(WITHOUT_RESPONSE))) {
+        "The tool leaves requests without a response, such as refused connections, out of its record. Check that the address in its command answers."
     } else {
         "Check that the tool writes the record that --record and --follow name, and that it sent requests."
     }

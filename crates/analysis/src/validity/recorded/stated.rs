@@ -37,7 +37,7 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         )
     };
     if let Some(other) = other {
-        let highest = percentiles.iter().rev().find(|percentile| percentile.quantile < 1.0).unwrap_or(worst);
+        let highest = highest(percentiles, input.response.count).unwrap_or(worst);
         let evidence = format!(
             "{other} states {} {} for {metric}; it is {} for the requests of the record: each measures from its own place",
             name(highest),
@@ -54,13 +54,19 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
                       its percentiles with others.";
         return INFO.graded(Grade::Suspect, format!("{tool} states {}", shown(worst)), advice);
     }
-    // The highest percentile that is not the maximum is what users compare.
-    let shown_first = percentiles.iter().rev().find(|percentile| percentile.quantile < 1.0).unwrap_or(worst);
+    let shown_first = highest(percentiles, input.response.count).unwrap_or(worst);
     let evidence = match in_response(input, shown_first) {
         Some(with_all) => format!("{tool} states {}; with the waits that {metric} leaves out, it is {with_all}", shown(shown_first)),
         None => format!("{tool} states {}", shown(shown_first)),
     };
     INFO.graded(Grade::Valid, evidence, "")
+}
+
+/// The highest percentile that is not the maximum is what users compare. wrk2 states p99.999 of any number of requests, which is the maximum of a few: at
+/// least one request lies beyond the one that is returned.
+fn highest(percentiles: &[StatedPercentile], requests: u64) -> Option<&StatedPercentile> {
+    let has_samples = |percentile: &&StatedPercentile| requests as f64 * (1.0 - percentile.quantile) >= 1.0;
+    percentiles.iter().filter(has_samples).max_by(|a, b| a.quantile.total_cmp(&b.quantile))
 }
 
 fn name(percentile: &StatedPercentile) -> String {

@@ -103,8 +103,9 @@ fn keep(directory: &Path, run: &Run, collected: &CollectedSeconds, next: u32) ->
         all.len()
     );
     Writer::continue_after(directory, &collected.seconds, &RunEnd::Failed(why.clone()))?;
-    let run = Reader::open(directory).and_then(Reader::run)?;
-    let path = ConclusionFiles::of(&run, &loadstone_analysis::conclude(&run)).write(directory)?;
+    let mut run = Reader::open(directory).and_then(Reader::run)?;
+    let summary = loadstone_analysis::conclude_in_place(&mut run);
+    let path = ConclusionFiles::of(&run, &summary).write(directory)?;
     writeln!(std::io::stdout(), "{}: {why}\n{}", run.info.id, short_path(&path))?;
     Ok(Exit::Passed)
 }
