@@ -120,7 +120,7 @@ fn interval(hits: usize, of: usize) -> String {
 const CONFIDENCES: [(&str, &str); 3] = [("high", "97 %"), ("medium", "80 %"), ("low", "50 %")];
 
 /// Confidence shown against share right, by one column: of the first findings that name a cause, also those about healthy systems, which are all false.
-fn reliability(column: &str, judged: &[&Judged<'_>], value: impl Fn(&Judged<'_>) -> &str) -> String {
+fn reliability(column: &str, judged: &[&Judged<'_>], value: impl for<'a> Fn(&'a Judged<'_>) -> &'a str) -> String {
     let mut groups: BTreeMap<&str, Vec<&Judged<'_>>> = BTreeMap::new();
     for one in judged.iter().copied().filter(|one| names_a_cause(one)) {
         groups.entry(value(one)).or_default().push(one);

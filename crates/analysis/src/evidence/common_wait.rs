@@ -1,6 +1,6 @@
 //! A queue before any work: every request waits about as long, also one that takes next to no time itself. Request threads, an event loop and the accept queue
-//! are such queues. A pool or a lock delays only the requests that need it. If the service's own metrics endpoint stops answering meanwhile, its readings wait
-//! in the same queue.
+//! are such queues. A pool or a lock delays only the requests that need it, which may be all of them. If the service's own metrics endpoint stops answering
+//! meanwhile, its readings wait in the same queue, and a pool is excluded.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl CommonWait {
 
     pub(crate) fn sentence(&self) -> String {
         let silent = match self.silent.as_slice() {
-            [] => String::new(),
+            [] => ", or for a pool that each of them uses".to_owned(),
             names => format!(". The observer {} got few or no answers meanwhile, as if it waited in the same queue", names.join(" and ")),
         };
         format!(

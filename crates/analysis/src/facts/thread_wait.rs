@@ -1,7 +1,8 @@
 //! What a runtime's threads wait for while work is held up, and where in the code, by their stacks.
 //!
 //! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle). The mean number of threads in a place over the rate of
-//! requests is the time that each request spends there (Little's law). A place where most threads wait, but not under low load, holds up work.
+//! requests is the time that each request spends there (Little's law). A place where most threads wait, but not under low load, holds up work. A load of one
+//! level has no low load. There, only a lock or a pool counts, and only if most of the time in the system is spent waiting for it in all of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,10 @@ const CERTAIN_SHARE_MIN: f64 = 0.6;
 const ALL_THREADS_PART_MIN: f64 = 0.9;
 /// Waiting threads for each request in the system. More threads than that belong to other work.
 const THREADS_PER_REQUEST_MAX: f64 = 1.5;
+/// Where the load hardly varied: the waiting threads as a part of those at work, and of the requests in the system.
+const ALWAYS_SHARE_MIN: f64 = 0.6;
+/// And the part of the load for which they must wait.
+const ALWAYS_PART_MIN: f64 = 0.8;
 /// Part of the waiting threads that may wait there under low load already.
 const LOW_LOAD_PART_MAX: f64 = 0.5;
 
@@ -120,7 +125,7 @@ fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_
     let many = PEAK_PART_MIN * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
     let is_most = |at: f64, count: f64| count >= many.max(WAITING_THREADS_MIN) && count >= WAITING_SHARE_MIN * all_at(at);
     let span = place.sum.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_most)?;
-    let (from, to) = strain.held_part_of(&place.sum, span)?;
+    let (from, to) = strain.held_part_of(&place.sum, span).or_else(|| is_always(strain, place, at_work, span).then_some(span))?;
     let (waiting, in_system) = (place.sum.mean(from, to)?, strain.in_system(from, to)?);
     let (low, _) = strain.low_and_high();
     let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();
@@ -131,4 +136,12 @@ fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_
     let inside = if are_all_at_work { at_work.mean(from, to)? } else { in_system };
     let is_theirs = waiting >= SYSTEM_PART_MIN * inside && waiting <= THREADS_PER_REQUEST_MAX * in_system.max(1.0);
     (is_theirs && usual <= LOW_LOAD_PART_MAX * waiting).then_some((from, to))
+}
+
+/// Whether most requests wait for a lock or a pool in nearly all of a load that hardly varied.
+fn is_always(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
+    let is_shared = matches!(place.role, Role::ThreadsWaitingForMember | Role::ThreadsWaitingForLock);
+    let is_long = strain.loaded().is_some_and(|(begin, end)| to - from >= ALWAYS_PART_MIN * (end - begin));
+    let is_most = |all: Option<f64>| place.sum.mean(from, to).zip(all).is_some_and(|(waiting, all)| waiting >= ALWAYS_SHARE_MIN * all);
+    is_shared && is_long && strain.low_and_high().0.is_empty() && is_most(at_work.mean(from, to)) && is_most(strain.in_system(from, to))
 }

@@ -22,7 +22,6 @@
 //!
 //! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
 
-use crate::{Confidence, Evidence};
 use crate::evidence::{changed_series, examined};
 use crate::facts::Facts;
 use crate::facts::dependency_path::{PathEvidence, SlowerPath};
@@ -31,6 +30,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
+use crate::{Confidence, Evidence};
 
 /// Added cores or calls, as a part of the added requests, below which they do not account for the added time.
 const OTHER_PART_MAX: f64 = 0.25;
@@ -67,7 +67,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let more = number(after - before);
     // Threads that wait for each other do so inside of the service.
     let is_weak = matches!(slower.shown_by, PathEvidence::BetweenStatements | PathEvidence::OpenConnections);
-    let fails = || facts.failing.iter().filter_map(|failing| failing.when.onset()).any(|at| (at - slower.change.at).abs() <= SAME_INSTANT_MAX_S);
+    let fails =
+        || facts.failing.iter().filter_map(|failing| failing.when.onset()).any(|at| (at - slower.change.at).abs() <= SAME_INSTANT_MAX_S);
     if is_weak && (facts.thread_wait.is_some() || fails()) {
         return None;
     }
@@ -97,8 +98,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
         PathEvidence::BetweenStatements => (
             format!(
-                "From {when} on requests wait between their statements: {more} more sessions of \"{name}\" wait for the service, and neither is busier. The \
-                 path between the two is slower, or what the service calls meanwhile"
+                "From {when} on requests wait between their statements: {more} more {} for the service, and neither is busier. The \
+                 path between the two is slower, or what the service calls meanwhile",
+                if more == "1" { format!("session of \"{name}\" waits") } else { format!("sessions of \"{name}\" wait") }
             ),
             format!("{} sessions were idle in a transaction on average, and {} before", number(after), number(before)),
             Confidence::Medium,
@@ -132,7 +134,11 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             ),
         ));
     let stable: Vec<&str> = facts.changes.stable_around(&slower.change).map(|one| one.of.name()).take(STABLE_NAMES_MAX).collect();
-    let found = if stable.is_empty() { found } else { found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span) };
+    let found = if stable.is_empty() {
+        found
+    } else {
+        found.rests_on(format!("the times of {} remained stable", named(&stable)), Vec::new(), span)
+    };
     let found = match (slower.shown_by, &slower.round_trip) {
         (PathEvidence::RoundTrip, _) => found.weigh(busy_server(facts, slower)),
         (_, Some((levels, series))) => own_round_trip(found, *levels, series, span).weigh(computing(facts, slower)).weigh(calling(slower)),
@@ -173,9 +179,10 @@ fn computing(facts: &Facts<'_>, slower: &SlowerPath<'_>) -> Alternative {
     let number = loadstone_units::number;
     match slower.cores {
         None => examined::no_process(facts, OTHER),
-        Some(cores) if cores <= OTHER_PART_MAX * slower.added => {
-            Alternative::ruled_out(OTHER, format!("its processes used {} more cores, for {} more requests", number(cores.max(0.0)), number(slower.added)))
-        }
+        Some(cores) if cores <= OTHER_PART_MAX * slower.added => Alternative::ruled_out(
+            OTHER,
+            format!("its processes used {} more cores, for {} more requests", number(cores.max(0.0)), number(slower.added)),
+        ),
         Some(cores) => Alternative::not_ruled_out(OTHER, format!("its processes used {} more cores", number(cores))),
     }
 }

@@ -10,6 +10,7 @@
 //! | the same, as a part of the threads at work | {thread_wait::WAITING_SHARE_MIN:%} or more |
 //! | the same, for each request in the system | {search::SYSTEM_PART_MIN} to {thread_wait::THREADS_PER_REQUEST_MAX}; more belong to other work |
 //! | waiting threads under low load | {thread_wait::LOW_LOAD_PART_MAX:%} of them at most |
+//! | if the load hardly varied: a lock or pool, for {thread_wait::ALWAYS_PART_MIN:%} of it | {thread_wait::ALWAYS_SHARE_MIN:%} of threads and requests |
 //! | high confidence | a lock or pool with {thread_wait::CERTAIN_SHARE_MIN:%} of the threads at work |
 //!
 //! The finding names the call, the service's function below which most threads wait, and what {OTHER_THREADS_MIN:%} or more of the other threads do

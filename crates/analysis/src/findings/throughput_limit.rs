@@ -25,9 +25,9 @@
 //! If several names wait, the number is an upper bound, as their shortest times may include a wait. For a rising load, the claim has throughput × the time in
 //! the best tenth of the load, less {BEST_TENTH_WITHIN:%} at the lower end.
 //!
-//! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work: for a request
-//! thread, an event loop or the accept queue. If the process is idle meanwhile, and an endpoint of the service that an observer reads stops answering, this is
-//! the cause.
+//! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work, for a request
+//! thread, an event loop or the accept queue, or for a pool that each of them uses. If the process is idle meanwhile, and an endpoint of the service that an
+//! observer reads stops answering, this is the cause.
 //!
 //! Otherwise, this is a symptom. If another rule reports the cause, it becomes evidence of that finding.
 
@@ -71,7 +71,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let failed = facts.tally.together(loadstone_metrics::SeriesKind::Request).map_or(0.0, |all| all.failed as f64 / all.count.max(1) as f64);
+    let failed =
+        facts.tally.together(loadstone_metrics::SeriesKind::Request).map_or(0.0, |all| all.failed as f64 / all.count.max(1) as f64);
     if facts.generator.grade() == Grade::Invalid || failed > FAILED_SHARE_MAX {
         return None;
     }
@@ -87,14 +88,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     Some(next_limit::add_evidence(facts, found, span, &|_| false))
 }
 
-/// The queue is before any work. An idle process whose own endpoint does not answer leaves no other cause.
+/// The queue is before any work, or for a pool that each request uses. A silent endpoint of the service excludes the pool. With an idle process, the
+/// cause is then known.
 fn before_any_work(facts: &Facts<'_>, mut found: RankedFinding, common: &CommonWait, span: (f64, f64)) -> RankedFinding {
     let cpu = examined::cpu(facts, span.0, span.1);
     let core = if cpu.ruled_out { "" } else { ", a core" };
-    found.finding.claim += &format!(
-        ". All requests wait equally long, {}: for a request thread, an event loop{core} or the accept queue",
-        common.also()
-    );
+    let place = if common.reaches_an_observer() { " or the accept queue" } else { ", the accept queue or a pool that each of them uses" };
+    found.finding.claim +=
+        &format!(". All requests wait equally long, {}: for a request thread, an event loop{core}{place}", common.also());
     let evidence = Evidence::new(common.sentence(), vec!["response/p50".to_owned()], span);
     found.finding.evidence.insert(1, evidence);
     if cpu.ruled_out && common.reaches_an_observer() {

@@ -470,4 +470,12 @@ fn a_change_has_the_instant_at_which_a_process_began_to_compute() {
     let (before, at_once, unrelated) = (observed(15), observed(26), observed(2));
     assert!(before.contains("\"jvm\" used 1.2") && before.contains(" cores from 0:15 on"), "{before}");
     assert!(!at_once.contains(" cores from ") && !unrelated.contains(" cores from "), "{at_once}; {unrelated}");
+    // A use that rises and falls all along, or hardly rises, began nothing.
+    let used = |cores: fn(u64) -> f64| {
+        let mut run = constant(50, 6, &[Request { name: "Update", time: &update, outcome: &passes }], 4);
+        counter("jvm", "cpu").role(Role::ProcessCpu).each_second(&mut run, cores);
+        findings(&run)[0].claim.clone()
+    };
+    let (waves, slight) = (used(|second| 0.2 + (second % 4) as f64 * 0.5), used(|second| if second < 15 { 0.05 } else { 0.09 }));
+    assert!(!waves.contains(" cores from ") && !slight.contains(" cores from "), "{waves}; {slight}");
 }

@@ -63,6 +63,49 @@ fn constant_users_show_the_throughput_of_their_queue_and_how_many_of_them_reach_
     }
 }
 
+/// Thirty users whose visits have two requests, each with its station and its time.
+fn two_requests(slots: [usize; 2], stations: [usize; 2], times: [Service; 2], seed: u64) -> Option<String> {
+    let think = Some(Service::Exponential(0.5));
+    let steps =
+        vec![Step { pause: think, ..step("List", stations[0], times[0]) }, Step { pause: think, ..step("Order", stations[1], times[1]) }];
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: 30, to: 30, duration_ns: 60 * SECOND }] };
+    let found = findings(&simulate(&Target { slots: slots.to_vec(), steps }, profile, seed));
+    found.first().filter(|first| first.rule == "throughput-limit").map(|first| first.claim.clone())
+}
+
+/// The number in a claim before `at a time if each name takes equally long`.
+fn bound_of(claim: &str) -> Option<f64> {
+    let (before, _) = claim.split_once(" at a time if each name takes equally long")?;
+    before.rsplit_once("at most ").and_then(|(_, number)| number.parse().ok())
+}
+
+/// Requests of several names that share their places and take equally long show a bound on the number of places, which is never below it.
+#[test]
+fn several_requests_of_constant_users_show_the_most_that_are_served_at_a_time() {
+    let mut counted = 0;
+    for places in 1..=3 {
+        for seed in 0..6 {
+            let claim = two_requests([places, UNLIMITED], [0, 0], [Service::Fixed(0.3), Service::Fixed(0.2)], seed);
+            let Some(most) = claim.as_deref().and_then(bound_of) else { continue };
+            assert!(most >= places as f64 && most <= 15.0, "{places} {seed}: {claim:?}");
+            counted += 1;
+        }
+    }
+    assert!(counted >= 6, "{counted} of 18");
+}
+
+/// Times that scatter show no number of places, and neither does a queue of one of the names.
+#[test]
+fn constant_users_show_no_bound_if_times_scatter_or_only_one_name_waits() {
+    let shown_for = |stations: [usize; 2], times: [Service; 2]| {
+        let claims = (0..12).filter_map(|seed| two_requests([2, UNLIMITED], stations, times, seed));
+        claims.filter(|claim| bound_of(claim).is_some()).count()
+    };
+    // 5 % by chance for each name: three of twelve or more in 11 % of cases, and the seeds are fixed.
+    assert!(shown_for([0, 0], [Service::Exponential(0.3), Service::Exponential(0.2)]) <= 3);
+    assert_eq!(shown_for([0, 1], [Service::Fixed(0.3), Service::Fixed(0.2)]), 0);
+}
+
 /// The same users and a service for all of them. Mean-value analysis gives a bound on the limit that is below the true one, which is none.
 #[test]
 fn constant_users_who_do_not_wait_get_a_straight_answer() {
@@ -139,6 +182,8 @@ fn a_wait_that_all_requests_share_is_before_any_work() {
         };
         let (shared, of_one) = (of(true, seed), of(false, seed));
         assert!(common(&shared) && !common(&of_one), "{}\n{}", shown(&shared), shown(&of_one));
+        // A pool of connections that both take first looks the same.
+        assert!(shared[0].claim.ends_with(", the accept queue or a pool that each of them uses"), "{}", shown(&shared));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Processes near the limit of one core: behind a mask, one at a time, or in a garbage collector.
 
 use loadstone_analysis::{Confidence, Finding};
-use loadstone_metrics::Role;
+use loadstone_metrics::{NoticeKind, Outcome, Role, SignalNotice};
 
 use crate::concluded::{findings, shown};
 use crate::fluid::{FluidRun, Load, System};
 use crate::limits::pooled;
-use crate::synthetic::{counter, gauge};
+use crate::synthetic::{MS, SECOND, Slice, counter, gauge};
 
 fn overloaded() -> FluidRun {
     System { capacity: 20.0, base: 0.05, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60))
@@ -151,4 +151,36 @@ fn a_thread_that_uses_most_of_a_core_is_named_if_more_shows_its_limit() {
     // Most of a core, but with time to spare.
     let found = event_loop(|part| 0.7 * part, 0.01);
     assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+}
+
+/// A service on one core that ends at 0:48, before which it used so much of that core. Every later request is refused.
+fn ends(used: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
+    let fluid = overloaded();
+    let mut run = fluid.run.clone();
+    for second in 48..60 {
+        let refused = (0..30).fold(Slice::new(second), |slice, _| slice.request("Register", 0, MS, Outcome::Refused));
+        run.slices[second as usize] = refused.arrivals(30).leaf(|leaf| (leaf.started, leaf.ended) = (30, 30)).done();
+    }
+    let part = |second: u64| fluid.ended[second as usize] / 20.0;
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| used(second, part(second)));
+    counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| 4.0 * used(second, part(second)).powi(9));
+    gauge("shop", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 1.0);
+    run.signals.iter_mut().for_each(|series| series.points.retain(|point| point.at < 48 * SECOND));
+    run.notices.push(SignalNotice::silence(&"shop".into(), 48 * SECOND + 500 * MS, NoticeKind::Failed, "the process is gone".to_owned()));
+    findings(&run)
+}
+
+/// Overload may have ended it, so the finding about its end names the core. A core that was idle, or free again long before, did not.
+#[test]
+fn a_process_that_ends_with_a_full_core_is_reported_with_both() {
+    let outage = |used: &dyn Fn(u64, f64) -> f64| {
+        let found = ends(used);
+        found.iter().find(|finding| finding.rule == "outage").unwrap_or_else(|| panic!("{}", shown(&found))).clone()
+    };
+    let ended = outage(&|_, part| 0.99 * part);
+    let claim = "\"shop\" could not be read from 48.5 s on: the process had ended, after the CPU of \"shop\" had been used up since 0:3";
+    assert!(ended.claim.starts_with(claim), "{}", ended.claim);
+    assert!(ended.evidence.iter().any(|evidence| evidence.text == "work waited for the CPU until then"), "{ended:?}");
+    let (idle, free_again) = (outage(&|_, part| 0.3 * part), outage(&|second, part| if second < 38 { 0.99 * part } else { 0.2 }));
+    assert!(!idle.claim.contains("used up") && !free_again.claim.contains("used up"), "{}; {}", idle.claim, free_again.claim);
 }

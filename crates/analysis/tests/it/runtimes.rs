@@ -1,12 +1,14 @@
 //! The metrics of a runtime while work waits: its event loop, its own threads, the stacks of a service's threads.
 
 use loadstone_analysis::{Alternative, Confidence, Finding};
-use loadstone_metrics::{Role, unit};
+use loadstone_metrics::{Role, Snapshot, unit};
+use loadstone_plan::{ClosedStage, LoadProfile};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
-use crate::synthetic::{counter, gauge};
+use crate::simulation::{Service, Step, Target, simulate, step};
+use crate::synthetic::{SECOND, counter, gauge};
 
 fn rules(found: &[Finding]) -> Vec<&str> {
     found.iter().map(|finding| finding.rule.as_str()).collect()
@@ -296,6 +298,36 @@ fn a_function_is_not_compared_with_seconds_of_a_shorter_wait() {
     let function = gauge("node:80", "function_cpu").role(Role::FunctionCpu).label("function", "hash").label("under", "");
     function.each_second(&mut run, |second| fluid.ended[second as usize] * if second < 8 { 0.001 } else { 0.02 });
     assert!(growth_of(&run).is_none(), "{}", shown(&findings(&run)));
+}
+
+/// Twenty users all the time, and a pool of two whose members are seldom held for long. No load is low, and waits scatter. Requests spend this share of their
+/// time waiting for a member.
+fn constant_users(role: Role, share: f64, at_work_more: f64, seed: u64) -> Vec<Finding> {
+    let steps = vec![Step { pause: Some(Service::Exponential(0.15)), ..step("Find", 0, Service::Bimodal(0.03, 0.02, 1.5)) }];
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: 20, to: 20, duration_ns: 45 * SECOND }] };
+    let mut run = simulate(&Target { slots: vec![2], steps }, profile, seed);
+    let in_flight = |slice: &Snapshot| slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / 1e9;
+    let in_system: Vec<f64> = run.slices.iter().map(in_flight).collect();
+    let of = |second: u64| in_system.get(second as usize).copied().unwrap_or(0.0);
+    threads(&mut run, role, "HikariDataSource.getConnection", "Call.execute", |second| share * of(second));
+    threads(&mut run, Role::ThreadsWaitingForIo, "Select.fetch", "Call.execute", |second| {
+        (1.0 - share).max(0.0) * of(second) + at_work_more
+    });
+    findings(&run)
+}
+
+#[test]
+fn a_wait_for_a_pool_that_is_there_in_all_of_a_constant_load_is_named() {
+    for seed in 0..6 {
+        let found = constant_users(Role::ThreadsWaitingForMember, 0.87, 0.0, seed);
+        assert_eq!((found[0].rule.as_str(), found[0].confidence), ("thread-waits", Confidence::High), "{seed}: {}", shown(&found));
+        assert!(found[0].claim.contains("wait for a free pool member in `HikariDataSource.getConnection`"), "{}", shown(&found));
+        // A small part of the time, threads of other work next to them, and more threads than requests.
+        for (share, more) in [(0.3, 0.0), (0.87, 25.0), (3.0, 0.0)] {
+            let found = constant_users(Role::ThreadsWaitingForMember, share, more, seed);
+            assert!(!rules(&found).contains(&"thread-waits"), "{seed} {share} {more}: {}", shown(&found));
+        }
+    }
 }
 
 /// Eight threads of gunicorn that wait for two connections, while 209 requests are in the system: the others wait outside of the process.

@@ -113,6 +113,47 @@ fn lock_waits_blockers_and_statements() {
     assert!(watch.notices().is_empty(), "{:?}", watch.notices());
 }
 
+/// `lock tables` and a statement that changes a table block others by metadata locks. Readers who hold compatible ones block nobody.
+#[test]
+fn the_holder_of_a_metadata_lock_is_named() {
+    let server = servers::mariadb(&[INSTRUMENTED]);
+    let (holder, reader, waiting, changing) =
+        (Client::connect(&server), Client::connect(&server), Client::connect(&server), Client::connect(&server));
+    holder.execute(SEATS);
+    let mut watch = Watch::start(&[json!({ "kind": "mysql", "url": server.mysql_url("root"), "every": "200ms" })]);
+    let blocked = |statement: &str, by: &str| format!("mysql/blocked_by{{statement={statement},by={by}}}");
+    let update = "update shop.seats set taken = true where id = 1";
+    let updates = "update shop.seats set taken = true where id = ?";
+
+    holder.execute(&["lock tables shop.seats write"]);
+    waiting.begin(update);
+    let by_holder = blocked(updates, "lock tables shop.seats write");
+    watch.until("the holder", |watch| watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0));
+    assert_eq!(watch.signal(&by_holder).role, Some(Role::SessionsBlockedBy));
+    // The performance schema shows the innermost event, a condition.
+    watch.until("a session that waits for a lock", |watch| sessions(watch, Role::SessionsWaitingForLock) >= 0.9);
+    holder.execute(&["unlock tables"]);
+    waiting.end();
+
+    // The reader's lock is compatible with that of the update, which waits for the change of the table.
+    reader.execute(&["begin", "select * from shop.seats"]);
+    let by_reader = blocked(updates, "select * from shop.seats");
+
+    // The open transaction blocks the change of the table, which blocks the next statement.
+    changing.begin("alter table shop.seats add column row_no int");
+    let alter = "alter table shop.seats add column row_no int";
+    watch.until("the open transaction", |watch| {
+        watch.latest.get(&blocked(alter, "select * from shop.seats")).is_some_and(|count| *count >= 1.0)
+    });
+    waiting.begin(update);
+    watch.until("the change of the table", |watch| watch.latest.get(&blocked(updates, alter)).is_some_and(|count| *count >= 1.0));
+    assert!(watch.latest.get(&by_reader).is_none_or(|count| *count == 0.0), "{:?}", watch.latest);
+    reader.execute(&["commit"]);
+    changing.end();
+    waiting.end();
+    assert!(watch.notices().is_empty(), "{:?}", watch.notices());
+}
+
 /// A transaction is one commit however many statements it has; a statement on its own is one, and one that only reads is none.
 #[test]
 fn commits_are_transactions_that_wrote() {

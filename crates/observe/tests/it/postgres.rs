@@ -36,11 +36,14 @@ impl Background {
     }
 
     fn connect(&self, server: &ServerProcess) -> std::sync::Arc<Client> {
-        let url = server.postgres_url();
+        self.connect_to(server.postgres_url()).unwrap()
+    }
+
+    fn connect_to(&self, url: String) -> Result<std::sync::Arc<Client>, tokio_postgres::Error> {
         self.run(async move {
-            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
             tokio::spawn(connection);
-            client.into()
+            Ok(client.into())
         })
     }
 
@@ -188,6 +191,48 @@ fn assert_roles(watch: &Watch, by_holder: &str, statement: &str) {
     assert_eq!(blocked_by.label_value("by"), Some("begin; update seats set taken = true where id = ?"));
     let of_locks = watch.signals.values().filter(|signal| signal.name.starts_with("postgres/sessions{wait=Lock:"));
     assert!(of_locks.clone().count() > 0 && of_locks.clone().all(|signal| signal.role == Some(Role::SessionsWaitingForLock)));
+}
+
+/// The limit of a role and of a database, with their connections. A superuser's role, a role without login and one without a limit are not reported.
+/// A role without `pg_monitor` reads the same numbers.
+#[test]
+fn limits_of_roles_and_databases_are_read_with_and_without_rights() {
+    let server = servers::postgres();
+    let background = Background::start();
+    let admin = background.connect(&server);
+    background.execute(&admin, "create role app login connection limit 3; create role viewer login; create role other login");
+    background.execute(&admin, "create role root_app login superuser connection limit 1; create role team connection limit 2");
+    // Not in one transaction with the others.
+    background.execute(&admin, "create database shop connection limit 7");
+    let as_user = |user: &str, database: &str| format!("postgres://{user}@127.0.0.1:{}/{database}", server.port);
+    let watch_as = |user: &str| Watch::start(&[json!({ "kind": "postgres", "url": as_user(user, "postgres"), "every": "100ms" })]);
+    let (mut all_rights, mut no_rights) = (watch_as("loadstone"), watch_as("viewer"));
+    let connections: Vec<_> =
+        ["postgres", "postgres", "shop"].map(|database| background.connect_to(as_user("app", database)).unwrap()).into();
+    let other = background.connect_to(as_user("other", "shop")).unwrap();
+    let refusal = background.connect_to(as_user("app", "postgres")).err().unwrap();
+    assert_eq!(refusal.as_db_error().unwrap().message(), "too many connections for role \"app\"");
+    for watch in [&mut all_rights, &mut no_rights] {
+        watch.until("the connections of the role", |watch| watch.value_if("postgres/connections_limited{of=role app}") == Some(3.0));
+        watch.until("those to the database", |watch| watch.value_if("postgres/connections_limited{of=database shop}") == Some(2.0));
+        // Three of `app`, one of `other` and of the superuser, and those of the other observer.
+        watch.until("all connections", |watch| watch.value("postgres/connections_total") >= 6.0);
+        assert_eq!(watch.value("postgres/connections_allowed{of=role app}"), 3.0);
+        assert_eq!(watch.value("postgres/connections_allowed{of=database shop}"), 7.0);
+        let limits = watch.latest.keys().filter(|name| name.starts_with("postgres/connections_allowed")).count();
+        assert_eq!(limits, 2, "{:?}", watch.latest);
+        for (name, role) in [("connections_limited", Role::LimitedConnections), ("connections_allowed", Role::LimitedConnectionsMax)] {
+            let signal = watch.signal(&format!("postgres/{name}{{of=role app}}"));
+            assert_eq!((signal.role, &*signal.part), (Some(role), "role app"));
+        }
+    }
+    drop(connections);
+    for watch in [&mut all_rights, &mut no_rights] {
+        watch.until("that they are closed", |watch| watch.value("postgres/connections_limited{of=role app}") == 0.0);
+        assert_eq!(watch.value("postgres/connections_limited{of=database shop}"), 1.0);
+        assert!(watch.notices().is_empty(), "{:?}", watch.notices());
+    }
+    drop(other);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The features of a server and the resulting queries, determined once per connection.
 
 use super::connection::{MysqlError, MysqlServer, number};
+use super::metadata_locks;
 
 /// Commands of a session that runs a statement; others sleep, or replicate.
 const ACTIVE: &str = "('Query', 'Execute', 'Fetch', 'Prepare')";
@@ -13,6 +14,8 @@ pub(super) struct MysqlFeatures {
     pub(super) sample: String,
     /// Session, its statement, the last statement of the session that it waits for, seconds.
     pub(super) locks: String,
+    /// The same of metadata locks, if the performance schema has them.
+    pub(super) metadata_locks: Option<String>,
     /// Command, sessions, those with a transaction, seconds of the oldest one.
     pub(super) connections: String,
     /// Statement, executions, seconds, rows, if the performance schema counts them.
@@ -31,11 +34,13 @@ impl MysqlFeatures {
             |name: &str| format!("select count(*) from performance_schema.setup_consumers where name = '{name}' and enabled = 'YES'");
         let has_wait_events = has_schema && answers_one(server, &consumer("events_waits_current")).await;
         let has_statements = has_schema && server.rows("", &statements()).await.is_ok();
+        let has_metadata_locks = has_schema && server.rows("", &metadata_locks::query()).await.is_ok();
         let sessions = sessions(has_schema, server.is_mariadb);
         let features = Self {
             has_wait_events,
             sample: sample(sessions, has_wait_events),
             locks: locks(has_schema, server.is_mariadb),
+            metadata_locks: has_metadata_locks.then(metadata_locks::query),
             connections: connections(sessions),
             statements: has_statements.then(statements),
             settings: "select @@global.log_bin, @@global.max_connections",

@@ -7,6 +7,7 @@
 mod connection;
 mod counters;
 mod features;
+mod metadata_locks;
 mod sessions;
 mod waits;
 

@@ -40,7 +40,10 @@ pub(super) async fn sample_locks(
     features: &MysqlFeatures,
     samples: &mut SessionSamples,
 ) -> Result<(), MysqlError> {
-    let rows = server.rows("cannot read who blocks whom", &features.locks).await?;
+    let mut rows = server.rows("cannot read who blocks whom", &features.locks).await?;
+    if let Some(metadata_locks) = &features.metadata_locks {
+        rows.extend(server.rows("cannot read who holds metadata locks", metadata_locks).await?);
+    }
     let statement = |row, column| waits::without_quotes(&text(row, column).unwrap_or_default());
     let waits = rows.iter().map(|row| LockWait {
         session: number(row, 0) as i64,

@@ -29,6 +29,8 @@ impl ActiveSession {
         let commits = self.is_at_commit();
         match self.event.as_deref().and_then(informative) {
             Some(event) if commits && role_of_event(event) != Role::SessionsWaitingForCommit => format!("{COMMIT}: {event}"),
+            // The state has the kind of the metadata lock, the event only that of the wait within it.
+            Some(METADATA_LOCK_EVENT) if role_of_state(&self.state) == Some(Role::SessionsWaitingForLock) => self.state.clone(),
             Some(event) => event.to_owned(),
             None if commits => COMMIT.to_owned(),
             None if role_of_state(&self.state).is_some() => self.state.clone(),
@@ -88,10 +90,14 @@ const COMMIT_EVENTS: [&str; 10] = [
     "semisync",
 ];
 
+/// The condition on which a session waits for a metadata lock. It is within `lock/metadata/sql/mdl`, so that it is the innermost event.
+const METADATA_LOCK_EVENT: &str = "synch/cond/sql/MDL_context::COND_wait_status";
+
 fn role_of_event(event: &str) -> Role {
     let begins = |starts: &[&str]| starts.iter().any(|start| event.starts_with(start));
     match event {
         _ if COMMIT_EVENTS.iter().any(|part| event.contains(part)) => Role::SessionsWaitingForCommit,
+        METADATA_LOCK_EVENT => Role::SessionsWaitingForLock,
         _ if begins(&["lock/"]) => Role::SessionsWaitingForLock,
         _ if begins(&["io/file/innodb/innodb_data_file", "io/file/myisam", "io/file/aria"]) => Role::SessionsWaitingForRead,
         _ if begins(&["io/socket/"]) => Role::SessionsWaitingIdle,
@@ -160,6 +166,20 @@ mod tests {
             ("Opening tables", insert, Some("wait/synch/mutex/sql/LOCK_open"), "synch/mutex/sql/LOCK_open", Role::SessionsWaitingForOther),
             ("Waiting for table metadata lock", "alter", None, "Waiting for table metadata lock", Role::SessionsWaitingForLock),
             ("x", "alter", Some("wait/lock/metadata/sql/mdl"), "lock/metadata/sql/mdl", Role::SessionsWaitingForLock),
+            (
+                "Waiting for table metadata lock",
+                "select 1",
+                Some("wait/synch/cond/sql/MDL_context::COND_wait_status"),
+                "Waiting for table metadata lock",
+                Role::SessionsWaitingForLock,
+            ),
+            (
+                "executing",
+                "select 1",
+                Some("wait/synch/cond/sql/MDL_context::COND_wait_status"),
+                "synch/cond/sql/MDL_context::COND_wait_status",
+                Role::SessionsWaitingForLock,
+            ),
             ("User sleep", "select sleep(9)", None, "User sleep", Role::SessionsWaitingIdle),
         ] {
             let found = session(state, statement, event).wait();

@@ -99,15 +99,19 @@ const STATES: [(&str, Option<Role>); 4] = [
     ("idle in transaction (aborted)", None),
 ];
 
+/// Without `pg_monitor`, the type and the state of another role's session are null, but not its role and database. Only background processes have none.
 const CONNECTIONS: &str = "select coalesce(state, 'unknown'), count(*)::float8, \
     coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity \
-    where backend_type = 'client backend' and pid <> pg_backend_pid() group by 1";
+    where coalesce(backend_type, 'client backend') = 'client backend' and usesysid is not null and datid is not null \
+    and pid <> pg_backend_pid() group by 1";
 
-/// Roles and databases that have a limit, with it and their connections. A superuser is exempt from the limit of its role.
-const LIMITS: &str = "select 'role ' || rolname, rolconnlimit::float8, (select count(*) from pg_stat_activity where usesysid = r.oid and \
-    backend_type = 'client backend')::float8 from pg_roles r where rolconnlimit >= 0 and rolcanlogin and not rolsuper union all \
-    select 'database ' || datname, datconnlimit::float8, (select count(*) from pg_stat_activity a where a.datid = d.oid and \
-    backend_type = 'client backend')::float8 from pg_database d where datconnlimit >= 0 order by 1 limit 10";
+/// Roles and databases that have a limit, with it and their connections, that of this observer included. A superuser is exempt from the limit of its role.
+/// Without `pg_monitor`, the parallel workers of another role count, too.
+const LIMITS: &str = "with client as (select usesysid, datid from pg_stat_activity where coalesce(backend_type, 'client backend') = 'client backend') \
+    select 'role ' || rolname, rolconnlimit::float8, (select count(*) from client where usesysid = r.oid and datid is not null)::float8 \
+    from pg_roles r where rolconnlimit >= 0 and rolcanlogin and not rolsuper union all \
+    select 'database ' || datname, datconnlimit::float8, (select count(*) from client where datid = d.oid and usesysid is not null)::float8 \
+    from pg_database d where datconnlimit >= 0 order by 1 limit 10";
 
 const WAL: &str = "select case when pg_is_in_recovery() then null else pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 end, \
     current_setting('max_connections')::float8";
