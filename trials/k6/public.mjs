@@ -87,10 +87,11 @@ function prepare(folder, port) {
 const SHORT = `
 const short = (options = {}) => {
   const { stages, duration, iterations, vus, scenarios, ext, cloud, ...others } = options ?? {};
-  const twice = { executor: "per-vu-iterations", vus: 1, iterations: 2, maxDuration: "12s", gracefulStop: "0s" };
+  const twice = { executor: "per-vu-iterations", vus: 1, iterations: 2, maxDuration: "30s", gracefulStop: "0s" };
   const kept = ({ exec, env, tags }) => ({ ...twice, ...(exec ? { exec } : {}), ...(env ? { env } : {}), ...(tags ? { tags } : {}) });
   const listed = Object.fromEntries(Object.entries(scenarios ?? { default: {} }).map(([name, scenario]) => [name, kept(scenario)]));
-  return { ...others, scenarios: listed };
+  // k6 records its VUs each second.
+  return { minIterationDuration: "700ms", ...others, scenarios: listed };
 };`;
 
 /** A module that exports what the script does, with other options. */
@@ -144,8 +145,7 @@ function checksIn(file) {
 
 const VARIABLES = ["BASE_URL", "BASEURL", "URL", "HOST", "HOSTNAME", "TARGET", "TARGET_URL", "API_URL", "ENDPOINT", "GATEWAY_ENDPOINT"];
 
-async function observed(tool, wrapper, server) {
-  const folder = dirname(wrapper);
+async function observed(tool, wrapper, folder, server) {
   const summary = join(folder, `${tool}-summary.json`);
   const env = VARIABLES.flatMap((name) => ["-e", `${name}=${name.startsWith("HOST") ? `127.0.0.1:${server.port}` : `http://127.0.0.1:${server.port}`}`]);
   const args = ["run", wrapper, ...env, "--quiet", "--summary-export", summary];
@@ -167,17 +167,20 @@ async function compare(path, folder, server) {
   const text = readFileSync(path, "utf8");
   const env = VARIABLES.flatMap((name) => ["-e", `${name}=http://127.0.0.1:${server.port}`]);
   const wrapper = wrap(path, text);
-  const of_k6 = await observed("k6", wrapper, server);
-  const of_loadstone = await observed("loadstone", wrapper, server);
+  const of_k6 = await observed("k6", wrapper, folder, server);
+  const of_loadstone = await observed("loadstone", wrapper, folder, server);
   if (!RAN.includes(of_k6.code)) return { state: "k6 fails", ranHere: RAN.includes(of_loadstone.code), k6: of_k6, loadstone: of_loadstone };
   let aspects = aspectsOf(of_k6.seen, of_loadstone.seen);
   if (aspects.length > 0) {
     // What differs between two runs of k6 is random.
-    const again = await observed("k6", wrapper, server);
+    const again = await observed("k6", wrapper, folder, server);
     const random = aspectsOf(of_k6.seen, again.seen);
     if (random.length > 0) aspects = aspects.filter((aspect) => !random.includes(aspect));
   }
-  const [inspected, planned] = [await run(k6, ["inspect", "--execution-requirements", ...env, path], dirname(path)), await run(loadstone, ["inspect", path, ...env], dirname(path))];
+  const [inspected, planned] = [
+    await run(k6, ["inspect", "--execution-requirements", ...env, path], folder),
+    await run(loadstone, ["inspect", path, ...env], folder),
+  ];
   let plans = {};
   if (inspected.code === 0) {
     try {
@@ -209,7 +212,7 @@ const queue = [...names];
 await Promise.all(
   slots.map(async ({ folder, server }) => {
     for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
-      const result = await compare(join(folder, name), folder, server);
+      const result = await compare(join(folder, name), join(folder, name.split("/")[0]), server);
       results.push({ name, ...result });
       console.log(`${result.state.padEnd(8)} ${name} ${(result.aspects ?? []).join(", ")}${result.ranHere ? " (Loadstone ran it)" : ""}`);
       if (result.state === "differs" || only) {

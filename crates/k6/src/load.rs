@@ -51,14 +51,27 @@ struct Exports {
     functions: Vec<String>,
 }
 
+/// The script, and the files that it may access. k6 has no permissions, and scripts often read `../data/users.json`, so they may also read what is in the
+/// working folder and in the repository. A script that another machine sent may not.
+fn compiled(path: &Path, inputs: &K6Inputs) -> Result<(Arc<Program>, FileAccess), LoadError> {
+    let mut permissions = inputs.permissions.clone();
+    if inputs.moved.is_none() {
+        permissions.read.extend(std::env::current_dir().ok());
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        permissions.read.extend(absolute.ancestors().skip(1).find(|folder| folder.join(".git").exists()).map(Path::to_path_buf));
+    }
+    let remote = inputs.remote.as_deref().unwrap_or(&NoRemoteModules);
+    let program = Arc::new(compile_guest(path, &GUEST, remote, &permissions)?);
+    let access = FileAccess::new(program.folder_path(), &permissions);
+    Ok((program, access))
+}
+
 /// Compiles and evaluates a k6 script.
 ///
 /// # Errors
 /// The script cannot be compiled or evaluated, or has an option that Loadstone does not support.
 pub fn load(path: &Path, inputs: &K6Inputs) -> Result<K6Test, LoadError> {
-    let remote = inputs.remote.as_deref().unwrap_or(&NoRemoteModules);
-    let program = Arc::new(compile_guest(path, &GUEST, remote, &inputs.permissions)?);
-    let access = FileAccess::new(program.folder_path(), &inputs.permissions);
+    let (program, access) = compiled(path, inputs)?;
     let variables = Arc::new(inputs.variables.clone());
     let shared = Arc::new(Shared { secret_sources: inputs.secret_sources.clone(), ..Shared::default() });
     let declared = Rc::new(RefCell::new(Vec::new()));

@@ -342,6 +342,18 @@ mod tests {
 
     const S: u64 = SECOND_NS;
 
+    /// k6 1.4.2 accepts them.
+    #[test]
+    fn numbers_may_be_in_quotes() {
+        let scenario = json!({ "executor": "per-vu-iterations", "vus": "2", "iterations": "3" });
+        assert_eq!(
+            profile_of(json!({ "scenarios": { "s": scenario } })),
+            profile_of(json!({ "scenarios": { "s": { "executor": "per-vu-iterations", "vus": 2, "iterations": 3 } } }))
+        );
+        let wrong = read(json!({ "scenarios": { "s": { "executor": "constant-vus", "vus": "two", "duration": "3s" } } })).unwrap_err();
+        assert!(wrong.message.contains("not a whole number"), "{wrong:?}");
+    }
+
     /// Of the constant rate, a run of k6 1.4.2 in this segment had the iterations 1, 5, 9, … up to 77, each 500 ms after the one before.
     #[test]
     fn a_segment_has_its_part_of_each_executor() {

@@ -92,11 +92,14 @@ pub(crate) fn merged(script: Map<String, Value>, tiers: &[Map<String, Value>]) -
     options
 }
 
-/// A whole number that is not negative.
+/// A whole number that is not negative. As in k6, also one in quotes.
 pub(crate) fn count(option: &str, value: &Value) -> Result<u64, OptionError> {
-    let number =
-        value.as_u64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0).map(|number| number as u64));
-    number.ok_or_else(|| wrong(option, format!("{option}: {value} is not a whole number"), "write a number such as 10, without quotes"))
+    let whole = |number: &f64| number.fract() == 0.0 && *number >= 0.0;
+    let number = value
+        .as_u64()
+        .or_else(|| value.as_f64().filter(whole).map(|number| number as u64))
+        .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+    number.ok_or_else(|| wrong(option, format!("{option}: {value} is not a whole number"), "write a number such as 10"))
 }
 
 fn boolean(option: &str, value: &Value) -> Result<bool, OptionError> {

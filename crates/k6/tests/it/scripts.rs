@@ -8,7 +8,7 @@ use loadstone_k6::{K6Inputs, K6User};
 use loadstone_metrics::{MetricValue, Outcome, SeriesKind};
 use loadstone_plan::{Aggregate, Load, LoadProfile, Metric, RunRole};
 
-use crate::harness::{Bench, refused};
+use crate::harness::{Bench, loaded, refused};
 
 /// The lines that one iteration of a body prints.
 fn printed_by(imports: &str, body: &str) -> Vec<String> {
@@ -177,6 +177,42 @@ fn commonjs_scripts_and_require_work() {
     bench.run(&mut bench.user(), 0);
     assert_eq!(bench.printed(), ["lib"]);
     assert!(matches!(bench.test.plan.leaves()[0].profile, LoadProfile::Iterations { users: 2, .. }));
+}
+
+/// As `http-instrumentation-tempo` of jslib.k6.io does.
+#[test]
+fn a_library_replaces_functions_of_a_module() {
+    let bench = Bench::with(
+        &[
+            (
+                "script.js",
+                "import http from 'k6/http'; import { instrument } from './lib.js'; instrument();
+                 export default function () { http.get('http://127.0.0.1:1/'); console.log(require('k6/http') === http, typeof require('k6').check); }",
+            ),
+            ("lib.js", "const http = require('k6/http');\nexports.instrument = () => { http.get = (url) => console.log(`instead of ${url}`); };"),
+        ],
+        K6Inputs::default(),
+    );
+    bench.run(&mut bench.user(), 0);
+    assert_eq!(bench.printed(), ["instead of http://127.0.0.1:1/", "true function"]);
+}
+
+/// Scripts often lie next to the folder with their data.
+#[test]
+fn files_of_the_repository_are_read_and_others_are_not() {
+    let root = tempfile::tempdir().unwrap();
+    for folder in ["shop/.git", "shop/load", "shop/data"] {
+        std::fs::create_dir_all(root.path().join(folder)).unwrap();
+    }
+    std::fs::write(root.path().join("shop/data/users.json"), "[1]").unwrap();
+    std::fs::write(root.path().join("secret.json"), "[2]").unwrap();
+    let load = |opened: &str| {
+        let script = root.path().join("shop/load/script.js");
+        std::fs::write(&script, format!("const read = open('{opened}'); export default function () {{}}")).unwrap();
+        loaded(&root.path().join("shop/load"), &K6Inputs::default()).map(|_| ()).map_err(|error| error.render())
+    };
+    assert_eq!(load("../data/users.json"), Ok(()));
+    assert!(load("../../secret.json").is_err_and(|error| error.contains("--allow-read")), "{:?}", load("../../secret.json"));
 }
 
 #[test]

@@ -15,7 +15,9 @@ export function provide(id: string, namespace: any) {
 /** The result of `require` for this id. */
 export function load(id: string): any {
   const lent = provided.get(id);
-  if (lent !== undefined) return id.endsWith(".json") ? lent.default : lent;
+  // k6 returns its own modules as the object that `import http from "k6/http"` has, so that libraries can replace its functions.
+  const isDefault = id.endsWith(".json") || id === "k6" || id.startsWith("k6/");
+  if (lent !== undefined) return isDefault ? (lent.default ?? lent) : lent;
   const known = cache.get(id);
   if (known) return known.exports;
   const module = { exports: {}, id, loaded: false };
