@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl RealmInputs {
 
     /// The file that the script names, relative to `folder`.
     pub(crate) fn file(&self, folder: &Path, written: &str) -> PathBuf {
-        let path = folder.join(written.strip_prefix("file://").unwrap_or(written));
+        let path = cleaned(&folder.join(written.strip_prefix("file://").unwrap_or(written)));
         self.moved.as_ref().map_or_else(|| path.clone(), |moved| moved.new_place(&path))
     }
 
@@ -81,5 +81,30 @@ impl RealmInputs {
 
     pub(crate) fn is_planning(&self) -> bool {
         self.metrics.is_none()
+    }
+}
+
+/// As Go's `filepath.Join` does: `a/../b` is `b`, also if there is no `a`.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if clean.file_name().is_some() => _ = clean.pop(),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_as_in_k6() {
+        for (path, expected) in [("/a/none/../b.proto", "/a/b.proto"), ("/a/./b", "/a/b"), ("../a/../../b", "../../b"), ("a/..", "")] {
+            assert_eq!(cleaned(Path::new(path)), Path::new(expected), "{path}");
+        }
     }
 }

@@ -43,7 +43,10 @@ impl K6Test {
             },
             "metrics": metrics::values(self, run),
         });
-        data["setup_data"] = set_up.unwrap_or_default();
+        // As in k6, it is undefined without a set-up.
+        if let Some(set_up) = set_up {
+            data["setup_data"] = set_up;
+        }
         data
     }
 
