@@ -52,6 +52,8 @@ struct SocketCall {
     due: Option<Nanos>,
     /// The name that it is recorded under.
     name: String,
+    /// In k6, an opening that failed has a `ws_session_duration` in k6/ws, and none in k6/websockets.
+    failure_is_session: bool,
 }
 
 /// The result of an opening.
@@ -63,7 +65,8 @@ struct OpenedSocket {
 
 fn open<'js>(ctx: Ctx<'js>, call: Object<'js>) -> rquickjs::Result<Value<'js>> {
     let mut turn = Turn::running(&ctx, WHAT)?;
-    let work = SocketCall::read(&ctx, &turn, &call)?.perform(turn.shared());
+    let call = SocketCall { failure_is_session: true, ..SocketCall::read(&ctx, &turn, &call)? };
+    let work = call.perform(turn.shared());
     turn.wait(&ctx, work)?.into_value(&ctx)
 }
 
@@ -106,11 +109,21 @@ impl SocketCall {
         };
         let (scenario, group) = (turn.scenario_id(), turn.group());
         let series = vu.worker.series(&mut turn.recorder(), SeriesKind::Request, scenario, &group, &name);
-        Ok(Self { request, jar: jar_of(turn, call)?, options, url: written, tags, series, due: turn.take_due(), name })
+        Ok(Self {
+            request,
+            jar: jar_of(turn, call)?,
+            options,
+            url: written,
+            tags,
+            series,
+            due: turn.take_due(),
+            name,
+            failure_is_session: false,
+        })
     }
 
     async fn perform(self, vu: Rc<VuState>) -> OpenedSocket {
-        let Self { request, jar, options, url, tags, series, due, name } = self;
+        let Self { request, jar, options, url, tags, series, due, name, failure_is_session } = self;
         if vu.worker.network.limits_connections() {
             vu.worker.network.admit().await;
         }
@@ -146,6 +159,9 @@ impl SocketCall {
         let tags = (of_opening(&url, &opening), tags);
         let (began, connecting) = (exchange.started, exchange.ended.saturating_sub(exchange.started));
         record(&vu, &tags, &[("ws_sessions", 1.0), ("ws_connecting", connecting as f64 / 1e6)]);
+        if failure_is_session && opening.socket.is_none() {
+            record(&vu, &tags, &[("ws_session_duration", connecting as f64 / 1e6)]);
+        }
         record(&vu, &tags, &[("data_sent", exchange.bytes_sent as f64), ("data_received", exchange.bytes_received as f64)]);
         let number = opening.socket.take().map(|socket| {
             let of_end = Rc::clone(&vu);
