@@ -1,12 +1,13 @@
 //! What the event loop of a VU waits for: timers, asynchronous requests, and the next events of connections.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::FuturesUnordered;
 use rquickjs::{Ctx, Value};
 
@@ -23,11 +24,29 @@ type RunningOperation = Pin<Box<dyn Future<Output = EndedOperation>>>;
 pub(crate) struct Operations {
     running: RefCell<FuturesUnordered<RunningOperation>>,
     ended: RefCell<VecDeque<EndedOperation>>,
+    /// The timers among them, by number.
+    timers: RefCell<HashMap<u32, AbortHandle>>,
 }
 
 impl Operations {
     pub(crate) fn begin(&self, operation: impl Future<Output = EndedOperation> + 'static) {
         self.running.borrow_mut().push(Box::pin(operation));
+    }
+
+    /// Begins a timer, which ends with `sleep` or when it is stopped.
+    pub(crate) fn begin_timer(&self, number: u32, sleep: impl Future<Output = ()> + 'static) {
+        let (sleep, handle) = abortable(sleep);
+        self.timers.borrow_mut().insert(number, handle);
+        self.begin(async move {
+            let _ = sleep.await;
+            (number, nothing())
+        });
+    }
+
+    pub(crate) fn stop_timer(&self, number: u32) {
+        if let Some(handle) = self.timers.borrow_mut().remove(&number) {
+            handle.abort();
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -46,7 +65,9 @@ impl Operations {
     pub(crate) fn next(&self) -> impl Future<Output = EndedOperation> {
         poll_fn(|context| {
             self.drive(context);
-            self.ended.borrow_mut().pop_front().map_or(Poll::Pending, Poll::Ready)
+            let Some(ended) = self.ended.borrow_mut().pop_front() else { return Poll::Pending };
+            self.timers.borrow_mut().remove(&ended.0);
+            Poll::Ready(ended)
         })
     }
 
@@ -54,6 +75,7 @@ impl Operations {
     pub(crate) fn clear(&self) {
         self.running.borrow_mut().clear();
         self.ended.borrow_mut().clear();
+        self.timers.borrow_mut().clear();
     }
 }
 

@@ -133,12 +133,15 @@ mod tests {
 
     /// The bytes that QuickJS allocates for a VU of a script, before its first iteration.
     fn bytes_of_vu(script: &str) -> i64 {
+        realm_of(script).runtime.memory_usage().malloc_size
+    }
+
+    fn realm_of(script: &str) -> K6Realm {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script.js");
         std::fs::write(&path, script).unwrap();
         let test = load(&path, &K6Inputs::default()).unwrap();
-        let realm = K6Realm::open(RealmInputs::of_vu(&test, 1, Rc::new(|_| {})), None, 1 << 20).unwrap();
-        realm.runtime.memory_usage().malloc_size
+        K6Realm::open(RealmInputs::of_vu(&test, 1, Rc::new(|_| {})), None, 1 << 20).unwrap()
     }
 
     /// An error by design, which AddressSanitizer must report in the C code of QuickJS and on a coroutine: without it, `cargo xtask asan` fails.
@@ -160,6 +163,26 @@ mod tests {
             });
         };
         crate::coroutine::Coroutine::<(), ()>::new(read).unwrap().resume(crate::coroutine::Resume::Poll, None);
+    }
+
+    /// Cycles of objects stay until a collection, which takes time and is rare.
+    #[test]
+    fn paths_into_json_leave_no_cycles() {
+        let realm = realm_of(
+            r#"import { Response } from "k6/http";
+            const body = '{"a": [{"b": 1}, {"b": 2}], "c": {"d": 3}}';
+            export default function () {
+              for (const path of ["a.#", "a.#.b", "a.1.b", "a.#(b==2).b", "a.#(b>0)#.b", "c.d", "?.d"]) new Response(200, body, "", 0).json(path);
+            }"#,
+        );
+        let run = |times: u32| {
+            for _ in 0..times {
+                realm.enter(|_, exports| exports.get::<_, rquickjs::Function<'_>>("default").unwrap().call::<_, ()>(()).unwrap());
+            }
+            realm.runtime.memory_usage().malloc_size
+        };
+        let before = run(5);
+        assert_eq!(run(5), before);
     }
 
     #[test]

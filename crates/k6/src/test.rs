@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     /// The argument of `handleSummary`, as JSON, and what it returned.
     pub(crate) summary_data: Mutex<String>,
     pub(crate) summary_files: Mutex<Option<Vec<SummaryFile>>>,
+    /// `exec.test.abort()` was called: no iteration begins any more.
+    pub(crate) aborted: AtomicBool,
     /// `exec.test.fail()` was called.
     pub(crate) marked_failed: AtomicBool,
     pub(crate) tear_down_threw: AtomicBool,

@@ -354,6 +354,11 @@ impl Future for IterationFuture<'_> {
     type Output = IterationEnd;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IterationEnd> {
+        let is_load = matches!(self.part, ScriptPart::Scenario(_));
+        if is_load && !self.runs && self.user.worker.test.shared.aborted.load(Ordering::Relaxed) {
+            // The end of the run, which was asked for, drops this future.
+            return Poll::Pending;
+        }
         let resume = self.work.take().map_or(Resume::Poll, Resume::Begin);
         self.runs = true;
         match self.user.coroutine.resume(resume, Some(context.waker())) {

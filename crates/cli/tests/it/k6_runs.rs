@@ -111,6 +111,9 @@ fn k6s_exit_codes_are_used_on_request() {
         let (_, ended) = run(&script, &["--k6-exit-codes"]);
         assert_eq!(ended.status.code(), Some(code), "{script}\n{}", ended.everything());
     }
+    let aborting =
+        body("export const options = { duration: '10s' }; export default function () { console.log('row', __ITER); exec.test.abort(); }");
+    assert_eq!(run(&aborting, &[]).1.printed(), ["0"], "no iteration begins after the abort");
     let failing = body(&format!("export default function () {{ {get} exec.test.fail('bad'); }}"));
     fairly(|| run(&failing, &[]).1).code(3).says("bad");
 }

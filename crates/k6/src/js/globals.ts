@@ -69,6 +69,7 @@ const setUpData = () => {
 k6.begin = (iteration: number, variables: string | undefined, takesData: boolean) => {
   waiting.clear();
   repeating.clear();
+  timers.clear();
   globalThis.__ITER = iteration;
   if (variables !== scenarioVariables) {
     scenarioVariables = variables;
@@ -94,27 +95,24 @@ globalThis.console = { log: print, info: print, debug: print, warn: print, error
 
 globalThis.open = (path: string, mode?: string) => k6.open(String(path), mode === "b");
 
+/** Numbers of the timers that wait. */
+const timers = new Set<number>();
 const schedule = (repeats: boolean) => (callback: any, ms?: number, ...rest: any[]) => {
   if (typeof callback !== "function") throw new TypeError("setTimeout and setInterval expect a function");
-  const timer = { number: 0 };
-  const start = () => {
-    timer.number = k6.register(() => {
-      if (repeats) start();
-      callback(...rest);
-    });
-    k6.timer(timer.number, Number(ms) || 0);
-    timers.set(handle, timer);
-  };
-  const handle = ++handles;
-  start();
-  return handle;
+  const delay = Number(ms) || 0;
+  const number = k6.register(() => {
+    if (repeats) k6.timer(number, delay);
+    else timers.delete(number);
+    callback(...rest);
+  }, repeats);
+  timers.add(number);
+  k6.timer(number, delay);
+  return number;
 };
-let handles = 0;
-const timers = new Map<number, { number: number }>();
-const clear = (handle: number) => {
-  const timer = timers.get(handle);
-  if (timer) k6.unregister(timer.number);
-  timers.delete(handle);
+const clear = (number: number) => {
+  if (!timers.delete(number)) return;
+  k6.unregister(number);
+  k6.stopTimer(number);
 };
 globalThis.setTimeout = schedule(false);
 globalThis.setInterval = schedule(true);

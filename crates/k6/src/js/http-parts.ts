@@ -145,31 +145,31 @@ function satisfies(element: any, query: string, whole: string): boolean {
   }
 }
 
-function select(value: any, path: string, whole = path): any {
-  const parts = partsOf(path);
-  const walk = (at: any, index: number): any => {
-    if (index === parts.length) return at;
-    if (at === undefined || at === null) return undefined;
-    const part = parts[index];
-    const rest = (elements: any[]) => elements.map((element) => walk(element, index + 1)).filter((found) => found !== undefined);
-    if (part === "#" && Array.isArray(at)) return index + 1 === parts.length ? at.length : rest(at);
-    const query = /^#\(([\s\S]*)\)(#?)$/.exec(part) ?? /^#\[([\s\S]*)\](#?)$/.exec(part);
-    if (query && Array.isArray(at)) {
-      if (query[2]) return rest(at.filter((element) => satisfies(element, query[1], whole)));
-      return walk(at.find((element) => satisfies(element, query[1], whole)), index + 1);
-    }
-    if (/^[@!]|[|{}]/.test(part)) {
-      throw new Error(`Loadstone does not support "${part}" in the path "${whole}": see docs/k6-compatibility.md`);
-    }
-    if (typeof at !== "object") return undefined;
-    if (/[*?]/.test(part) && !Array.isArray(at)) {
-      const matches = wildcard(part);
-      const name = Object.keys(at).find((key) => matches.test(key));
-      return name === undefined ? undefined : walk(at[name], index + 1);
-    }
-    return walk(at[part], index + 1);
-  };
-  return walk(value, 0);
+const select = (value: any, path: string, whole = path): any => selectParts(value, partsOf(path), 0, whole);
+
+/** What `parts` from `index` on select. Not a closure that calls itself: QuickJS would keep each until a collection. */
+function selectParts(at: any, parts: string[], index: number, whole: string): any {
+  if (index === parts.length) return at;
+  if (at === undefined || at === null) return undefined;
+  const part = parts[index];
+  const next = (element: any) => selectParts(element, parts, index + 1, whole);
+  const rest = (elements: any[]) => elements.map(next).filter((found) => found !== undefined);
+  if (part === "#" && Array.isArray(at)) return index + 1 === parts.length ? at.length : rest(at);
+  const query = /^#\(([\s\S]*)\)(#?)$/.exec(part) ?? /^#\[([\s\S]*)\](#?)$/.exec(part);
+  if (query && Array.isArray(at)) {
+    if (query[2]) return rest(at.filter((element) => satisfies(element, query[1], whole)));
+    return next(at.find((element) => satisfies(element, query[1], whole)));
+  }
+  if (/^[@!]|[|{}]/.test(part)) {
+    throw new Error(`Loadstone does not support "${part}" in the path "${whole}": see docs/k6-compatibility.md`);
+  }
+  if (typeof at !== "object") return undefined;
+  if (/[*?]/.test(part) && !Array.isArray(at)) {
+    const matches = wildcard(part);
+    const name = Object.keys(at).find((key) => matches.test(key));
+    return name === undefined ? undefined : next(at[name]);
+  }
+  return next(at[part]);
 }
 
 // What k6 shows for a cookie that does not expire.

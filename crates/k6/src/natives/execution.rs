@@ -96,6 +96,7 @@ fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
 fn abort(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
     let turn = Turn::of(&ctx)?;
     if let Some(abort) = turn.vu().worker.sinks.abort.as_ref().map(Rc::clone) {
+        turn.vu().worker.test.shared.aborted.store(true, Ordering::Relaxed);
         abort(&message);
     }
     turn.vu().set_interrupted(true);

@@ -5,7 +5,6 @@ use loadstone_script::TracedCheck;
 use rquickjs::{Ctx, Function, Object};
 
 use super::metrics::{call_tags, tags_of};
-use crate::operations::nothing;
 use crate::turn::Turn;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
@@ -13,7 +12,8 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     native.set("check", Function::new(ctx.clone(), check)?)?;
     native.set("enterGroup", Function::new(ctx.clone(), enter_group)?)?;
     native.set("leaveGroup", Function::new(ctx.clone(), leave_group)?)?;
-    native.set("timer", Function::new(ctx.clone(), timer)?)
+    native.set("timer", Function::new(ctx.clone(), timer)?)?;
+    native.set("stopTimer", Function::new(ctx.clone(), stop_timer)?)
 }
 
 fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
@@ -30,11 +30,14 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
 /// A promise's timer: its completion calls `__k6.complete(id)`.
 fn timer(ctx: Ctx<'_>, id: u32, ms: f64) -> rquickjs::Result<()> {
     let turn = Turn::running(&ctx, "a timer")?;
-    let timer = turn.vu().worker.clock.sleep((ms.max(0.0) * 1e6) as u64);
-    turn.vu().operations().begin(async move {
-        timer.await;
-        (id, nothing())
-    });
+    let sleep = turn.vu().worker.clock.sleep((ms.max(0.0) * 1e6) as u64);
+    turn.vu().operations().begin_timer(id, sleep);
+    Ok(())
+}
+
+/// Ends a timer at once. What it would have called must no longer be registered.
+fn stop_timer(ctx: Ctx<'_>, id: u32) -> rquickjs::Result<()> {
+    Turn::of(&ctx)?.vu().operations().stop_timer(id);
     Ok(())
 }
 

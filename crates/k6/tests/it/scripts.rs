@@ -162,6 +162,23 @@ fn asynchronous_iterations_wait_for_their_timers() {
 }
 
 #[test]
+fn a_cleared_timer_is_not_waited_for() {
+    let bench = Bench::new(
+        "export default async function () {
+           const late = setTimeout(() => console.log('late'), 10000);
+           let ticks = 0;
+           const ticking = setInterval(() => { if (++ticks === 3) clearInterval(ticking); }, 500);
+           await new Promise((done) => setTimeout(done, 1000));
+           clearTimeout(late);
+           clearTimeout(12345);
+           console.log('early');
+         }",
+    );
+    assert_eq!(bench.run(&mut bench.user(), 0), IterationEnd::Ended(Outcome::Passed));
+    assert_eq!((bench.clock.now(), bench.printed()), (1_500_000_000, vec!["early".to_owned()]));
+}
+
+#[test]
 fn commonjs_scripts_and_require_work() {
     let bench = Bench::with(
         &[
