@@ -167,10 +167,16 @@ impl Program {
         others.sort_by(|a, b| a.file.cmp(&b.file));
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         of_entry.into_iter().chain(others).find_map(|source| {
-            let at = source.text.match_indices(word).map(|(at, _)| at).find(|at| {
-                let (before, after) = (source.text[..*at].chars().next_back(), source.text[at + word.len()..].chars().next());
-                !before.is_some_and(is_part) && !after.is_some_and(is_part)
-            })?;
+            let whole = || {
+                source.text.match_indices(word).map(|(at, _)| at).filter(|at| {
+                    let (before, after) = (source.text[..*at].chars().next_back(), source.text[at + word.len()..].chars().next());
+                    !before.is_some_and(is_part) && !after.is_some_and(is_part)
+                })
+            };
+            // Where it names a property, rather than in a string such as "constant-vus".
+            let names_property =
+                |at: &usize| source.text[at + word.len()..].trim_start_matches(['"', '\'', '`', ' ']).starts_with([':', '=']);
+            let at = whole().find(names_property).or_else(|| whole().next())?;
             Some(source.place_of(at, word.len()))
         })
     }

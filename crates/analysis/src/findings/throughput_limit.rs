@@ -61,7 +61,7 @@ pub(super) const RULE: Rule = Rule {
     says: "throughput stops while requests wait, and nothing observed shows why",
     example: Example {
         run: "examples/throughput-limit",
-        claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" wait for 1.72 s or \
+        claim: "30 users are more than the system serves: no more than 11 of them would reach the same 10/s, and \"Issues\" waits for 1.72 s or \
                 longer, 2 at a time if each takes equally long and no rate limit delays them",
     },
     needs: &[],
@@ -126,7 +126,7 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
         "throughput-limit",
         Subject::requests(names.iter().copied()),
         Confidence::Medium,
-        claim_of_queue(load, &queue, &named(&names)),
+        claim_of_queue(load, &queue, &names),
     )
     .with(Quantity::rate("throughput", load.throughput()))
     .with(Quantity::rate("throughput_waiting", queue.throughput))
@@ -160,7 +160,7 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
     Some((found, span))
 }
 
-fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &str) -> String {
+fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &[&str]) -> String {
     let (number, rate) = (loadstone_units::number, loadstone_units::rate);
     let places = queue.places_if_equal.map_or_else(String::new, |(low, high)| {
         let places = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
@@ -170,7 +170,8 @@ fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &str) -
         format!(", at most {} at a time if each name takes equally long and no rate limit delays them", number(most))
     });
     let places = places + &at_most;
-    let wait = format!("{names} wait for {} or longer{places}", loadstone_units::seconds(queue.least_wait_s));
+    let verb = if names.len() == 1 { "waits" } else { "wait" };
+    let wait = format!("{} {verb} for {} or longer{places}", named(names), loadstone_units::seconds(queue.least_wait_s));
     match queue.users_needed {
         Some(needed) => format!(
             "{} users are more than the system serves: no more than {} of them would reach the same {}, and {wait}",

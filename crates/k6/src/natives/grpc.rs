@@ -74,7 +74,10 @@ fn load_set<'js>(
 ) -> rquickjs::Result<Vec<Object<'js>>> {
     let client = in_init(ctx, clients, number)?;
     let path = world.file(world.program.folder_path(), file);
-    let read = || read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| GuestProtos::of_descriptor_set(&bytes));
+    let read = || {
+        let set = read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| GuestProtos::of_descriptor_set(&bytes));
+        set.map_err(|problem| format!("{}: {problem}", path.display()))
+    };
     let protos = shared(ctx, world, &path, read)?;
     world.note_opened([path.clone()]);
     let methods = described(ctx, &protos)?;
@@ -82,7 +85,7 @@ fn load_set<'js>(
     Ok(methods)
 }
 
-/// Descriptors that the first VU reads for all.
+/// Descriptors that the first VU reads for all. The problem names the file.
 fn shared(
     ctx: &Ctx<'_>,
     world: &RealmInputs,
@@ -96,7 +99,7 @@ fn shared(
     if let Some(protos) = known.get(&key) {
         return Ok(protos.clone());
     }
-    let protos = read().map_err(|problem| Exception::throw_message(ctx, &format!("{key}: {problem}")))?;
+    let protos = read().map_err(|problem| Exception::throw_message(ctx, &problem))?;
     known.insert(key, protos.clone());
     Ok(protos)
 }

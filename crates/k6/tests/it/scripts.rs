@@ -162,6 +162,13 @@ fn asynchronous_iterations_wait_for_their_timers() {
 }
 
 #[test]
+fn a_wrong_option_is_marked_where_it_is_set() {
+    let script = "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 'two', duration: '5s' } } };\nexport default function () {}";
+    let error = refused(script);
+    assert!(error.contains("script.js:1:70") && error.contains("vus: \"two\""), "{error}");
+}
+
+#[test]
 fn a_cleared_timer_is_not_waited_for() {
     let bench = Bench::new(
         "export default async function () {
