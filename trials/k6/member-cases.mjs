@@ -156,6 +156,8 @@ const REST = [
   it("constant-arrival-rate per minute", "http.get(B + '/' + exec.scenario.iterationInTest);", { sorted: true, top: "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 120, timeUnit: '1m', duration: '1.2s', preAllocatedVUs: 2 } } };" }),
   it("setTimeout", "setTimeout(() => row('late'), 100); row('now');", {}),
   it("clearTimeout", "const id = setTimeout(() => row('never'), 100); clearTimeout(id); row('now');"),
+  it("clearTimeout of a long timer", "const id = setTimeout(() => row('never'), 60000); await new Promise((resolve) => setTimeout(resolve, 20)); clearTimeout(id); row('now');", { async: true, top: "export const options = { vus: 1, iterations: 1, maxDuration: '5s' };" }),
+  it("clearInterval before it fires", "const id = setInterval(() => row('never'), 60000); clearInterval(id); clearTimeout(12345); row('now');", { top: "export const options = { vus: 1, iterations: 1, maxDuration: '5s' };" }),
   it("promises in order", "Promise.resolve().then(() => row('b')); row('a'); await null; row('c');", { async: true }),
   it("unhandled rejection", "Promise.reject(new Error('x')); row('after');"),
   it("rejected default", "await Promise.reject(new Error('x'));", { async: true }),
