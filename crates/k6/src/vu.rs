@@ -12,7 +12,7 @@ use loadstone_metrics::{ErrorText, Outcome, SeriesKind};
 use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpSession, SessionOptions};
 use loadstone_script::{ScriptError, caught_error};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Exception, Function, Object, Promise, Value};
+use rquickjs::{Ctx, Exception, Function, Object, Promise, Undefined, Value};
 
 use crate::coroutine::{Coroutine, Resume, Suspension};
 use crate::ended_run::SummaryFile;
@@ -225,7 +225,14 @@ impl<'js> VuIteration<'_, 'js> {
             ScriptPart::SetUp => return function.call(()),
             ScriptPart::Summary => {
                 let data = self.vu.worker.test.shared.summary_data.lock().map(|data| data.clone()).unwrap_or_default();
-                return function.call((self.ctx.json_parse(data)?,));
+                let data = self.ctx.json_parse(data)?;
+                // As in k6, it exists without a set-up, too. JSON has no `undefined`.
+                if let Some(data) = data.as_object()
+                    && !data.contains_key("setup_data")?
+                {
+                    data.set("setup_data", Undefined)?;
+                }
+                return function.call((data,));
             }
             ScriptPart::TearDown | ScriptPart::Scenario(_) => {}
         }

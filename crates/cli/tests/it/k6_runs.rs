@@ -64,6 +64,15 @@ fn the_summary_has_k6s_shape_and_its_files_are_written() {
 }
 
 #[test]
+fn a_summary_without_a_set_up_has_its_member_and_no_value() {
+    let script = "import http from 'k6/http'; export default function () { http.get(`${__ENV.BASE}/get`); }\n\
+                  export function handleSummary(data) {\n\
+                    console.log('row', 'setup_data' in data, String(data.setup_data), JSON.stringify(data).includes('setup_data'));\n\
+                  }";
+    assert_eq!(run(script, &[]).1.passes().printed(), ["true undefined false"]);
+}
+
+#[test]
 fn a_summary_that_throws_fails_the_command_after_loadstones_own() {
     let script = "import http from 'k6/http'; export default function () { http.get(`${__ENV.BASE}/get`); }\n\
                   export function handleSummary() { throw new Error('no disk'); }";
