@@ -245,7 +245,6 @@ export const EXPLAINED = {
   "dropped_iterations at maxVUs": differs("counts", NO_FREE_VU),
   "exec.test.abort": ABORTED,
   "exec.test.abort without a reason": ABORTED,
-  "maxDuration ends iterations": differs("counts", "k6 counts the iterations that did not begin as dropped"),
   "group without a name": differs("counts", "a group without a name is listed as a group"),
   "crypto hashes": differs("printed", "not supported: `md4` and `ripemd160` fail with a message"),
   "constant-arrival-rate": differs("requests counts", "Loadstone starts exactly rate × duration iterations; k6 may start one more"),

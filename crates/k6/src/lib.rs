@@ -6,6 +6,7 @@
 //! `summary` (k6's end-of-test summary). Scripts are compiled by `script`.
 //! Deliberately absent: sockets (`protocol`), arrivals (`engine`), k6's outputs.
 
+mod begun_iterations;
 mod coroutine;
 mod ended_run;
 mod environment_notes;
@@ -17,6 +18,7 @@ mod modules;
 mod moved_folder;
 mod named_target;
 mod natives;
+mod never_begun;
 mod numbered;
 mod open_connections;
 mod operations;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use loadstone_engine::{Iteration, IterationEnd};
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesKind};
-use loadstone_plan::ScenarioId;
+use loadstone_plan::{IterationSplit, LoadProfile, ScenarioId};
 use loadstone_protocol::http::HttpSession;
 use rquickjs::{Ctx, Exception, JsLifetime};
 
@@ -310,6 +310,16 @@ impl VuState {
         self.running.borrow().as_ref().map_or(0, |running| running.number)
     }
 
+    /// Iterations of this VU in the scenario before the running one.
+    pub(crate) fn number_in_scenario(&self) -> u64 {
+        self.running.borrow().as_ref().map_or(0, |running| running.number_in_scenario)
+    }
+
+    /// When the load of the scenario ends, as known now.
+    pub(crate) fn load_end(&self) -> Nanos {
+        self.running.borrow().as_ref().map_or(Nanos::MAX, |running| running.iteration.load_end.get())
+    }
+
     pub(crate) fn set_interrupted(&self, interrupted: bool) {
         self.interrupted.set(interrupted);
     }
@@ -403,8 +413,12 @@ impl VuState {
         let now = self.worker.clock.now();
         self.begin_slice();
         let due = Cell::new(iteration.open.then_some(iteration.arrival.scheduled));
-        if let ScriptPart::Scenario(_) = part {
+        if let ScriptPart::Scenario(index) = part {
             self.worker.counts.iteration_began();
+            let scenario = &self.worker.test.scenarios[index];
+            if let LoadProfile::Iterations { split: IterationSplit::Shared, .. } = scenario.run.profile {
+                scenario.shared.begin(iteration.arrival.sequence);
+            }
         }
         *self.running.borrow_mut() = Some(CurrentIteration { iteration, part, began: now, number, number_in_scenario, due });
         if self.worker.test.settings.resets_cookies {

@@ -18,6 +18,7 @@ use crate::coroutine::{Coroutine, Resume, Suspension};
 use crate::ended_run::SummaryFile;
 use crate::load::REQUEST_TIMEOUT_NS;
 use crate::natives::bytes_of;
+use crate::never_begun::record_never_begun;
 use crate::realm::{JS_STACK_BYTES, K6Realm, run_job};
 use crate::realm_inputs::RealmInputs;
 use crate::script_part::ScriptPart;
@@ -143,10 +144,11 @@ struct VuIteration<'a, 'js> {
 
 impl<'js> VuIteration<'_, 'js> {
     fn run(self) -> IterationEnd {
-        let began = self.vu.worker.clock.now();
+        let (began, load_end) = (self.vu.worker.clock.now(), self.vu.load_end());
         let result = self.call().and_then(|returned| self.settled(returned));
         if self.vu.is_interrupted() {
             self.drain();
+            record_never_begun(self.vu, load_end);
             // A set-up that called `exec.test.abort()`: no load follows.
             let is_set_up = self.part == ScriptPart::SetUp;
             return if is_set_up { IterationEnd::Threw(Outcome::Script) } else { IterationEnd::Ended(Outcome::Interrupted) };
@@ -169,6 +171,7 @@ impl<'js> VuIteration<'_, 'js> {
                 // An interruption here only ends the wait.
                 let _ = self.vu.wait_idle(self.vu.worker.clock.sleep_until(until));
             }
+            record_never_begun(self.vu, load_end);
         }
         end
     }

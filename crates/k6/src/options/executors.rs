@@ -1,11 +1,13 @@
 //! Executors: the load of scenarios as load profiles.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use loadstone_plan::{ClosedStage, IterationSplit, LoadProfile, OpenStage, ScenarioId, ScenarioRun, StepPlace, Timing};
 use serde_json::{Map, Value, json};
 
 use super::{OptionError, Segment, Stripe, count, duration, strings, wrong};
+use crate::begun_iterations::BegunIterations;
 
 /// One scenario of the script.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub(crate) struct K6Scenario {
     pub(crate) first_arrival_ns: u64,
     /// False if the execution segment has no part of it.
     pub(crate) has_work: bool,
+    /// Of `shared-iterations`.
+    pub(crate) shared: Arc<BegunIterations>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -189,6 +193,7 @@ fn scenario(name: &str, fields: &Map<String, Value>, index: u32) -> Result<K6Sce
         stripe: None,
         first_arrival_ns: 0,
         has_work: true,
+        shared: Arc::default(),
         notes,
     })
 }
