@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::argument;
 use crate::command_run::{CommandRun, OwnOutput};
 use crate::exit::{self, Exit, UsageError};
-use crate::flags::{K6ScriptArgs, OutputArgs, ParameterArgs};
+use crate::flags::{K6OptionArgs, K6ScriptArgs, OutputArgs, ParameterArgs};
 use crate::fleet::LedTest;
 use crate::k6_codes::{self, ScriptActions};
 use crate::k6_source::{K6Source, LoadFailure, PreparedK6, print_notes, sinks};
@@ -30,6 +30,8 @@ use crate::k6_source::{K6Source, LoadFailure, PreparedK6, print_notes, sinks};
 pub(crate) struct K6Args {
     #[command(flatten)]
     pub(crate) script: K6ScriptArgs,
+    #[command(flatten)]
+    pub(crate) options: K6OptionArgs,
     /// VUs; overrides the script's.
     #[arg(short = 'u', long, value_name = "N")]
     vus: Option<u64>,
@@ -81,6 +83,7 @@ impl K6Args {
         ]
         .into_iter()
         .find_map(|(given, flag)| given.then_some(flag))
+        .or_else(|| self.options.first_set())
         .or_else(|| self.script.first_set())
     }
 
@@ -89,16 +92,26 @@ impl K6Args {
         argument::check_files(runs, &[("--summary-export", self.summary_export.as_deref())])
     }
 
-    /// The inputs of the script at `path`. `short_duration`: the value of `-d`.
+    /// The inputs of the script at `path`. `short_duration`: the value of `-d`. `tags`: labels of the run; those that are NAME=VALUE become tags of k6.
     pub(crate) fn inputs(
         &self,
         path: &Path,
         params: &ParameterArgs,
         short_duration: Option<&str>,
         seed: Option<u64>,
+        tags: &[String],
     ) -> Result<K6Inputs, UsageError> {
         let mut inputs = self.script.inputs(path, params, seed)?;
-        let mut flags = Map::new();
+        if !self.options.passes_environment() {
+            let set_by_flag = inputs.set_by_flag.clone();
+            inputs.variables.retain(|name, _| set_by_flag.contains(name));
+        }
+        let mut flags = self.options.tier()?;
+        let tags: Map<String, Value> =
+            tags.iter().filter_map(|tag| tag.split_once('=')).map(|(name, value)| (name.to_owned(), value.into())).collect();
+        if !tags.is_empty() {
+            flags.insert("tags".to_owned(), Value::Object(tags));
+        }
         let duration = self.k6_duration.as_deref().or(short_duration);
         flags.extend(self.vus.map(|vus| ("vus".to_owned(), Value::from(vus))));
         flags.extend(self.iterations.map(|iterations| ("iterations".to_owned(), Value::from(iterations))));
@@ -127,7 +140,10 @@ pub(crate) struct K6Run<'a> {
 impl K6Run<'_> {
     pub(crate) fn perform(self, output: &OutputArgs, stops_with_stdin: bool, color: ColorChoice) -> anyhow::Result<Exit> {
         let test = match self.source.load() {
-            Ok(test) => test,
+            Ok(mut test) => {
+                test.notes.extend(self.k6.options.notes());
+                test
+            }
             Err(LoadFailure { error, is_of_options }) if self.k6.k6_exit_codes => {
                 exit::print(&error);
                 return Ok(if is_of_options { Exit::K6InvalidConfig } else { Exit::K6ScriptException });

@@ -29,16 +29,34 @@ pub enum DestinationError {
     Form(String),
     #[error("there is no output of kind \"{given}\"; there are {known}")]
     Kind { given: String, known: String },
+    #[error("{name} is an output of k6: {remedy}")]
+    OfK6 { name: &'static str, remedy: &'static str },
     #[error("{kind} needs an http or https URL, not \"{given}\"")]
     Url { kind: &'static str, given: String },
     #[error("{kind} needs HOST:PORT, such as 127.0.0.1:8125, not \"{given}\": {problem}")]
     Address { kind: &'static str, given: String, problem: String },
 }
 
+/// Outputs of k6, and what replaces them.
+const OUTPUTS_OF_K6: [(&str, &str); 8] = [
+    ("json", EXPORT),
+    ("csv", EXPORT),
+    ("influxdb", "use influx=URL"),
+    ("experimental-prometheus-rw", "use prometheus=URL"),
+    ("opentelemetry", "use otlp=URL"),
+    ("experimental-opentelemetry", "use otlp=URL"),
+    ("web-dashboard", "use --live"),
+    ("cloud", "Loadstone sends nothing to the cloud of k6"),
+];
+const EXPORT: &str = "Loadstone stores each second, and not each value; `loadstone export RUN` writes tables after the run";
+
 impl FromStr for Destination {
     type Err = DestinationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some((name, remedy)) = OUTPUTS_OF_K6.into_iter().find(|(name, _)| text.split('=').next() == Some(name)) {
+            return Err(DestinationError::OfK6 { name, remedy });
+        }
         let (name, given) = text.split_once('=').ok_or_else(|| DestinationError::Form(text.to_owned()))?;
         let Some(kind) = KINDS.iter().copied().find(|kind| kind.name == name) else {
             let known = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
@@ -123,6 +141,8 @@ mod tests {
         for (text, part) in [
             ("prometheus", "is not KIND=ADDRESS"),
             ("graphite=127.0.0.1:2003", "there are prometheus, prometheus-native, otlp, influx, statsd, dogstatsd"),
+            ("json=results.json", "json is an output of k6: Loadstone stores each second"),
+            ("experimental-prometheus-rw", "use prometheus=URL"),
             ("otlp=127.0.0.1:4318", "needs an http or https URL"),
             ("statsd=http://127.0.0.1", "needs HOST:PORT"),
         ] {

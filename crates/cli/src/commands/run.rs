@@ -5,6 +5,7 @@ mod url_load;
 use std::path::Path;
 
 use clap::Args;
+use loadstone_report::terminal::ColorChoice;
 use loadstone_session::Session;
 
 use crate::argument;
@@ -54,7 +55,7 @@ pub(crate) struct RunArgs {
     /// Stop, as on Ctrl-C, when standard input closes. For programs that start runs, so that no run outlives them.
     #[arg(long)]
     stop_with_stdin: bool,
-    /// Label the run. Can be repeated.
+    /// Label the run. Can be repeated. For a k6 script, NAME=VALUE is also a tag of its values, as in k6.
     #[arg(long = "tag", value_name = "TEXT")]
     tags: Vec<String>,
 }
@@ -153,7 +154,7 @@ impl RunArgs {
         self.k6.check_files(&self.output.runs)?;
         let path = Path::new(&self.what);
         let source = K6Source {
-            inputs: self.k6.inputs(path, &self.params, self.url.body(), self.seed)?,
+            inputs: self.k6.inputs(path, &self.params, self.url.body(), self.seed, &self.tags)?,
             system: self.k6.script.system_of(path),
             system_inputs: self.params.inputs()?,
             path,
@@ -163,7 +164,8 @@ impl RunArgs {
             network: &self.network,
             fleet,
         };
-        K6Run { k6: &self.k6, source }.perform(&self.output, self.stop_with_stdin, context.color)
+        let color = if self.k6.options.no_color { ColorChoice::Never } else { context.color };
+        K6Run { k6: &self.k6, source }.perform(&self.output, self.stop_with_stdin, color)
     }
 
     fn workers(&self) -> u32 {

@@ -28,7 +28,7 @@ pub(crate) struct OutputArgs {
     pub(crate) live_address: Option<PathBuf>,
     /// Also send each second's numbers here. Can be repeated. KIND is prometheus, prometheus-native (both remote write), otlp, influx, statsd or dogstatsd.
     /// See docs/outputs.md.
-    #[arg(long, help_heading = "Observe", value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
+    #[arg(short, long, help_heading = "Observe", value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
     pub(crate) out: Vec<String>,
     /// Header for outputs over HTTP, such as an authorization. Can be repeated, or listed one per line in the variable.
     #[arg(

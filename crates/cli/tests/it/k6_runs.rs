@@ -128,6 +128,49 @@ fn k6s_exit_codes_are_used_on_request() {
 }
 
 #[test]
+fn iterations_that_never_begin_are_dropped() {
+    let script = "import http from 'k6/http'; import { sleep } from 'k6';\n\
+                  const scenario = (executor, vus, iterations, gracefulStop, pause) =>\n\
+                    ({ executor, vus, iterations, gracefulStop, maxDuration: '1s', env: { PAUSE: String(pause) } });\n\
+                  const dropped = (count) => [`count==${count}`];\n\
+                  export const options = {\n\
+                    scenarios: {\n\
+                      cut: scenario('per-vu-iterations', 1, 3, '0s', 9), grace: scenario('per-vu-iterations', 2, 3, '9s', 1.2),\n\
+                      shared: scenario('shared-iterations', 2, 10, '0s', 9), enough: scenario('shared-iterations', 2, 4, '0s', 0.01),\n\
+                    },\n\
+                    thresholds: {\n\
+                      'dropped_iterations{scenario:cut}': dropped(2), 'dropped_iterations{scenario:grace}': dropped(4),\n\
+                      'dropped_iterations{scenario:shared}': dropped(8), dropped_iterations: dropped(14),\n\
+                    },\n\
+                  };\n\
+                  export default function () { http.get(`${__ENV.BASE}/get`); sleep(Number(__ENV.PAUSE)); }";
+    fairly(|| run(script, &[]).1).code(0);
+}
+
+#[test]
+fn flags_of_k6_are_accepted() {
+    let script = "import http from 'k6/http';\n\
+                  export const options = { iterations: 1, thresholds: { 'http_reqs{team:shop}': ['count==1'] } };\n\
+                  export function setup() { return 'set up'; }\n\
+                  export default function (data) {\n\
+                    console.log('row', data, http.get(`${__ENV.BASE}/user-agent`).json('user-agent'), __ENV.PATH);\n\
+                    console.log('row', http.get(`${__ENV.BASE}/redirect/1`, { tags: { team: 'other' } }).status);\n\
+                  }";
+    let flags = "--user-agent probe/1 --no-setup --include-system-env-vars=false --max-redirects 0 --tag team=shop --throw=false --no-color \
+                 --no-usage-report --log-output none -v";
+    let (_, ended) = run(script, &flags.split_whitespace().collect::<Vec<_>>());
+    let ended = ended.passes().says("without effect: --verbose, --log-output");
+    assert_eq!(ended.printed(), ["undefined probe/1 undefined", "302"]);
+    run(script, &["--throw=perhaps"]).1.code(2).says("--throw");
+    run(script, &["-o", "json=results.json"]).1.code(2).says("loadstone export");
+    run(script, &["--summary-time-unit", "days"]).1.code(2).says("summaryTimeUnit");
+    Folder::new()
+        .run(&["run", "http://127.0.0.1:1/", "--rate", "1", "--for", "1s", "--no-teardown"])
+        .code(2)
+        .says("--no-teardown is for k6 scripts");
+}
+
+#[test]
 fn execution_segments_together_run_each_iteration_once() {
     let script = "import http from 'k6/http'; import exec from 'k6/execution';\n\
                   export const options = { vus: 5, iterations: 20 };\n\
