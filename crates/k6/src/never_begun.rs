@@ -8,11 +8,11 @@ use crate::turn::VuState;
 /// Records, when an iteration of a VU has ended, the iterations that will not begin. `load_end`: when the scenario's load ends, read before the iteration: a
 /// load that is stopped earlier drops nothing.
 pub(crate) fn record_never_begun(vu: &VuState, load_end: Nanos) {
+    let Some(scenario) = vu.scenario() else { return };
+    let LoadProfile::Iterations { count, split, .. } = scenario.run.profile else { return };
     if vu.worker.clock.now() < load_end {
         return;
     }
-    let Some(scenario) = vu.scenario() else { return };
-    let LoadProfile::Iterations { count, split, .. } = scenario.run.profile else { return };
     let never_begun = match split {
         IterationSplit::PerUser => count.saturating_sub(vu.number_in_scenario() + 1),
         // Agents of a fleet share the count, and none of them knows how many iterations the others have begun.
