@@ -43,10 +43,10 @@ impl Operations {
         });
     }
 
-    pub(crate) fn stop_timer(&self, number: u32) {
-        if let Some(handle) = self.timers.borrow_mut().remove(&number) {
-            handle.abort();
-        }
+    /// Ends a timer at once. False: no timer with this number waits.
+    pub(crate) fn stop_timer(&self, number: u32) -> bool {
+        let handle = self.timers.borrow_mut().remove(&number);
+        handle.inspect(AbortHandle::abort).is_some()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -69,7 +69,6 @@ const setUpData = () => {
 k6.begin = (iteration: number, variables: string | undefined, takesData: boolean) => {
   waiting.clear();
   repeating.clear();
-  timers.clear();
   globalThis.__ITER = iteration;
   if (variables !== scenarioVariables) {
     scenarioVariables = variables;
@@ -95,24 +94,18 @@ globalThis.console = { log: print, info: print, debug: print, warn: print, error
 
 globalThis.open = (path: string, mode?: string) => k6.open(String(path), mode === "b");
 
-/** Numbers of the timers that wait. */
-const timers = new Set<number>();
 const schedule = (repeats: boolean) => (callback: any, ms?: number, ...rest: any[]) => {
   if (typeof callback !== "function") throw new TypeError("setTimeout and setInterval expect a function");
   const delay = Number(ms) || 0;
   const number = k6.register(() => {
     if (repeats) k6.timer(number, delay);
-    else timers.delete(number);
     callback(...rest);
   }, repeats);
-  timers.add(number);
   k6.timer(number, delay);
   return number;
 };
-const clear = (number: number) => {
-  if (!timers.delete(number)) return;
-  k6.unregister(number);
-  k6.stopTimer(number);
+const clear = (number: any) => {
+  if (k6.stopTimer(number)) k6.unregister(number);
 };
 globalThis.setTimeout = schedule(false);
 globalThis.setInterval = schedule(true);

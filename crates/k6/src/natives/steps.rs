@@ -2,7 +2,7 @@
 
 use loadstone_metrics::{Outcome, SeriesKind};
 use loadstone_script::TracedCheck;
-use rquickjs::{Ctx, Function, Object};
+use rquickjs::{Ctx, Function, Object, Value};
 
 use super::metrics::{call_tags, tags_of};
 use crate::turn::Turn;
@@ -35,10 +35,14 @@ fn timer(ctx: Ctx<'_>, id: u32, ms: f64) -> rquickjs::Result<()> {
     Ok(())
 }
 
-/// Ends a timer at once. What it would have called must no longer be registered.
-fn stop_timer(ctx: Ctx<'_>, id: u32) -> rquickjs::Result<()> {
-    Turn::of(&ctx)?.vu().operations().stop_timer(id);
-    Ok(())
+/// Ends a timer at once, if `id` is one that waits. What it would have called stays registered.
+fn stop_timer(ctx: Ctx<'_>, id: Value<'_>) -> rquickjs::Result<bool> {
+    // As in k6, anything may be cleared, at the top level of the script, too.
+    if !Turn::is_running(&ctx) {
+        return Ok(false);
+    }
+    let turn = Turn::of(&ctx)?;
+    Ok(id.as_number().is_some_and(|id| turn.vu().operations().stop_timer(id as u32)))
 }
 
 fn check<'js>(ctx: Ctx<'js>, name: String, passed: bool, tags: Option<Object<'js>>) -> rquickjs::Result<()> {

@@ -171,13 +171,14 @@ fn a_wrong_option_is_marked_where_it_is_set() {
 #[test]
 fn a_cleared_timer_is_not_waited_for() {
     let bench = Bench::new(
-        "export default async function () {
+        "clearTimeout(undefined);
+         export default async function () {
            const late = setTimeout(() => console.log('late'), 10000);
            let ticks = 0;
            const ticking = setInterval(() => { if (++ticks === 3) clearInterval(ticking); }, 500);
            await new Promise((done) => setTimeout(done, 1000));
            clearTimeout(late);
-           clearTimeout(12345);
+           for (const none of [12345, -1, 0.5, undefined, null, 'x']) clearTimeout(none);
            console.log('early');
          }",
     );
