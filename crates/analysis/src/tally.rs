@@ -124,6 +124,8 @@ pub struct SliceTotals {
     pub arrivals_due: u64,
     pub started: u64,
     pub users_active: u64,
+    /// Of scenarios with closed load: the users that the load asks for at the end. 0 for open load, and where a number of iterations is the load.
+    pub users_asked: u64,
 }
 
 impl RunTally {
@@ -150,6 +152,7 @@ impl RunTally {
             second.arrivals_due += leaf.arrivals_due;
             second.started += leaf.started;
             second.users_active += leaf.users_active;
+            second.users_asked += leaf.users_asked;
             let tally = self.leaf(leaf.leaf);
             tally.push(leaf, (slice.start, slice.end));
             if is_mixed_record {
@@ -455,6 +458,7 @@ impl SliceTotals {
             arrivals_due: before.arrivals_due + later.arrivals_due,
             started: before.started + later.started,
             users_active: later.users_active,
+            users_asked: later.users_asked,
         })
     }
 }

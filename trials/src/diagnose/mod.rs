@@ -40,7 +40,7 @@ pub(crate) struct DiagnoseOptions {
     /// Only this severity: `plain`, `gross`, `slight`.
     #[arg(long = "severity", value_name = "SEVERITY")]
     severities: Vec<String>,
-    /// Only this load: `constant`, `ramp`, `closed`.
+    /// Only this load: `constant`, `ramp`, `closed`, `users`.
     #[arg(long = "load", value_name = "LOAD")]
     loads: Vec<String>,
     /// Only watched this way: `nothing`, `process`, `all`.

@@ -50,11 +50,13 @@ fn are_one(a: &NextLimit<'_>, b: &NextLimit<'_>) -> bool {
 }
 
 fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String {
+    // The machine's signal is the idle cores, and the picture of the sentence draws it.
+    let (counted, state) = if next.role == Role::MachineIdle { (next.places - next.used, "idle") } else { (next.used, "in use") };
     format!(
-        "{} would be the next limit, at about {}: {} of {} were in use at {}, {} per request",
+        "{} would be the next limit, at about {}: {} of {} were {state} at {}, {} per request",
         next_limits::words(next.role, next.part, next.places),
         loadstone_units::rate(next.throughput_max),
-        loadstone_units::number(next.used),
+        loadstone_units::number(counted),
         loadstone_units::number(next.places),
         loadstone_units::rate(facts.strain.throughput(span.0, span.1)),
         each(next)

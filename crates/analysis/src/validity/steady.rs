@@ -28,10 +28,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if half.len() < SECONDS_MIN {
         return INFO.nothing("too short to see a trend");
     }
-    let load: Vec<f64> = half.iter().map(|second| second.started.max(second.users_active) as f64).collect();
-    let (third, rest) = (load.len() / 3, load.len() - load.len() / 3);
-    let (early, late) = (mean(&load[..third]), mean(&load[rest..]));
-    if (late - early).abs() > LOAD_SPREAD_MAX * early.max(late) {
+    if !is_constant(half) {
         return INFO.nothing("the load was not constant in the second half");
     }
     let times: Vec<f64> = half.iter().map(|second| second.response_sum_ns as f64 / second.requests as f64 / 1e9).collect();
@@ -49,4 +46,18 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let advice =
         "The target had not settled: percentiles depend on the length of the run. Run longer, or judge thresholds after a warm-up.";
     INFO.with(Some(Grade::Valid), evidence, advice)
+}
+
+/// Whether arrivals and users both remained constant. Where neither is planned, as with a number of iterations, users and starts are the load.
+fn is_constant(half: &[&SliceTotals]) -> bool {
+    let has_plan = half.iter().any(|second| second.arrivals_due + second.users_asked > 0);
+    let load = |second: &SliceTotals| {
+        if has_plan { [second.arrivals_due, second.users_asked] } else { [second.started.max(second.users_active), 0] }
+    };
+    (0..2).all(|kind| {
+        let levels: Vec<f64> = half.iter().map(|second| load(second)[kind] as f64).collect();
+        let third = levels.len() / 3;
+        let (early, late) = (mean(&levels[..third]), mean(&levels[levels.len() - third..]));
+        (late - early).abs() <= LOAD_SPREAD_MAX * early.max(late)
+    })
 }

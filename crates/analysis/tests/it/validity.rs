@@ -630,6 +630,15 @@ fn a_trend_under_constant_load_is_a_warning_without_a_grade() {
     // Under a ramp, response times may rise.
     let ramp = run_with(synthetic::plan(LoadProfile::burst(1)), |second| trend(MS)(second).arrivals(u64::from(second) * 10));
     assert_eq!(check_of(&ramp, "steady").grade, None);
+    // Users who rise at a full system start as many requests as before.
+    let users = |of: fn(u64) -> u64| {
+        run_with(synthetic::plan(synthetic::closed(50, 60)), move |second| {
+            let users = of(u64::from(second));
+            trend(MS)(second).leaf(|leaf| (leaf.arrivals_due, leaf.users_asked, leaf.users_active) = (0, users, users))
+        })
+    };
+    assert_eq!(check_of(&users(|second| second), "steady").grade, None);
+    assert!(check_of(&users(|_| 50), "steady").evidence.contains("rose"));
 }
 
 #[test]

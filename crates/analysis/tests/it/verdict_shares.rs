@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_analysis::{QuantityUnit, RampEstimate, RemarkKind, Summary, conclude};
+use loadstone_analysis::{Finding, QuantityUnit, RampEstimate, RemarkKind, Summary, conclude};
 use loadstone_metrics::{PoolMembers, Role};
 use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
@@ -317,10 +317,12 @@ fn judged(case: Case, summary: &Summary) -> Rating {
             (false, false) => Rating::Wrong,
         };
     };
-    if case.limit == Limit::None {
-        return Rating::Wrong;
-    }
-    let rule = first.rule.as_str();
+    if case.limit == Limit::None { Rating::Wrong } else { judged_finding(case, first) }
+}
+
+/// Of a limited shop.
+fn judged_finding(case: Case, finding: &Finding) -> Rating {
+    let rule = finding.rule.as_str();
     let inside = match case.limit {
         Limit::Pool(_) => "connection-pool",
         Limit::Workers(_) => "workers",
@@ -332,7 +334,7 @@ fn judged(case: Case, summary: &Summary) -> Rating {
         return Rating::Right;
     }
     let (rate, places) = truth(case);
-    let quantity = |name: &str| first.quantities.iter().find(|quantity| quantity.name == name);
+    let quantity = |name: &str| finding.quantities.iter().find(|quantity| quantity.name == name);
     // From outside, the number of places is what can be known. Inside, something that the observers read names them.
     if let (Some(places), Some(found)) = (places, quantity("places")) {
         let (low, high) = found.interval.unwrap_or((found.value, found.value));
@@ -352,7 +354,7 @@ fn judged(case: Case, summary: &Summary) -> Rating {
     }
     let is_near = |expected: f64, found: f64| (found / expected - 1.0).abs() <= THROUGHPUT_WITHIN;
     // A limit that is not known by its number of places may be given by the rate, of the limited requests or of all.
-    let says_rate = first.quantities.iter().filter(|quantity| quantity.unit == QuantityUnit::PerSecond).any(|quantity| {
+    let says_rate = finding.quantities.iter().filter(|quantity| quantity.unit == QuantityUnit::PerSecond).any(|quantity| {
         is_near(rate, quantity.value)
             || is_near(case.set.alone_s.len() as f64 * case.visits, quantity.value)
             || is_near(case.visits, quantity.value)
@@ -411,14 +413,20 @@ fn cases(set: ShopSet) -> Vec<Case> {
     all
 }
 
-/// By rating, and those that are not right but whose advice decides.
-type Counts = [u64; 5];
+/// What a perfect ranking of the findings would gain.
+fn is_right_later(case: Case, summary: &Summary) -> bool {
+    let findings = &summary.verdict.findings.findings;
+    case.limit != Limit::None && findings.iter().skip(1).any(|finding| judged_finding(case, finding) == Rating::Right)
+}
+
+/// By rating, and of those that are not right: whose advice decides, and that have a right finding later in their list.
+type Counts = [u64; 6];
 
 fn line(name: &str, counts: Counts) -> String {
     let all: u64 = counts[..4].iter().sum();
     let share = |count: u64| format!("{count} ({:.0} %)", 100.0 * count as f64 / all.max(1) as f64);
-    let [right, partly, cannot, wrong, decided] = counts.map(share);
-    format!("| {name} | {all} | {right} | {partly} | {cannot} | {wrong} | {decided} |\n")
+    let [right, partly, cannot, wrong, decided, later] = counts.map(share);
+    format!("| {name} | {all} | {right} | {partly} | {cannot} | {wrong} | {decided} | {later} |\n")
 }
 
 /// The counts of runs by health, shape of the load and observation.
@@ -444,6 +452,7 @@ fn counted(set: ShopSet) -> BTreeMap<(bool, Shape, bool), Counts> {
             for counts in both {
                 counts[rating as usize] += 1;
                 counts[4] += u64::from(is_decided);
+                counts[5] += u64::from(rating != Rating::Right && is_right_later(case, &summary));
             }
             if is_shown && rating != Rating::Right {
                 let (found, observed) = (&summary.verdict.findings, if case.is_observed { "all" } else { "nothing" });
@@ -454,7 +463,7 @@ fn counted(set: ShopSet) -> BTreeMap<(bool, Shape, bool), Counts> {
         }
     }
     let mut table = format!(
-        "| {} | runs | right | partly | cannot tell | wrong | decided by the advised load |\n|---|--:|--:|--:|--:|--:|--:|\n",
+        "| {} | runs | right | partly | cannot tell | wrong | decided by the advised load | right later in the list |\n|---|--:|--:|--:|--:|--:|--:|--:|\n",
         set.name
     );
     for ((is_healthy, shape, is_observed), counts) in &counts {
