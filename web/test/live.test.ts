@@ -175,7 +175,8 @@ test("findings of a run in progress are provisional, and a withdrawn finding is 
   expect(await page.getByTestId("withdrawn").innerText()).toContain("found up to 0:20, withdrawn at 0:25");
 
   const none = structuredClone(view);
-  none.summary.verdict.findings = { findings: [], remark: { kind: "nothing_so_far", text: "No finding so far.", summary: "No finding so far." } };
+  const text = "No finding so far.";
+  none.summary.verdict.findings = { findings: [], remark: { kind: "nothing_so_far", text, statements: [text], summary: text } };
   server.send(none);
   await expect.poll(() => answer.innerText()).toContain("Not yet known");
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use loadstone_analysis::{FlowRow, Grade, MetricRow, RequestRow, Summary, ThresholdState};
+use loadstone_analysis::{FlowRow, Grade, MetricRow, Remark, RequestRow, Summary, ThresholdState};
 
 use crate::explanation;
 use crate::failure_sample;
@@ -94,9 +94,7 @@ fn thresholds(summary: &Summary, out: &mut String) {
 fn findings(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     let findings = &summary.verdict.findings;
     if findings.findings.is_empty() {
-        if !findings.remark.text.is_empty() {
-            line!(out, "**Findings**: {}\n", text(&findings.remark.text));
-        }
+        statements("**Findings**: ", &findings.remark, out);
         return;
     }
     line!(out, "### Findings\n");
@@ -115,10 +113,20 @@ fn findings(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
             line!(out, "   - more: {}{proof}", code(&format!("loadstone explain {}", finding.page)));
         }
     }
-    if !findings.remark.text.is_empty() {
-        line!(out, "\nAlso: {}", text(&findings.remark.text));
-    }
     out.push('\n');
+    statements("Also: ", &findings.remark, out);
+}
+
+/// A remark: its first statement after the lead, and the others as a list.
+fn statements(lead: &str, remark: &Remark, out: &mut String) {
+    let Some((first, others)) = remark.statements.split_first() else { return };
+    line!(out, "{lead}{}\n", text(first));
+    for other in others {
+        line!(out, "- {}", text(other));
+    }
+    if !others.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn resources(summary: &Summary, out: &mut String) {

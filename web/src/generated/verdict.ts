@@ -129,6 +129,8 @@ export interface Remark {
   missing?: MissingKnowledge;
   /** All of it. Empty where there is nothing to add. */
   text: string;
+  /** The same, one by one, the conclusion first. */
+  statements: Array<string>;
   /** The same in short, for a headline: the reason alone where the limit is unknown. */
   summary: string;
 }

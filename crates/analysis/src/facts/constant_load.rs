@@ -59,7 +59,7 @@ pub(crate) struct ConstantLoad {
     /// Arrivals per second that were planned, or users.
     pub(crate) asked: f64,
     /// Whether the load was constant in the first half, too.
-    was_constant: bool,
+    pub(super) was_constant: bool,
     /// Whether the number of requests in the system grew all along, or is bounded by the users.
     has_growing_queue: bool,
     /// The second half of the load. Seconds since the run began.

@@ -210,7 +210,7 @@ table::fact_table! {
 
         /// Connections to a database whose number was constant while far more requests waited.
         constant_connections: Option<constant_connections::ConstantConnections<'a>> =
-            constant_connections::find(&signals, (&strain, &plateaus), &waiting, accept_queue.as_ref());
+            constant_connections::find(&signals, (&strain, &plateaus, constant_load.as_ref()), &waiting, accept_queue.as_ref());
 
         /// Pauses that recur.
         stalls: Option<stalls::Stalls> = stalls::find(run, &changes);

@@ -411,6 +411,9 @@ pub struct Remark {
     pub missing: Option<MissingKnowledge>,
     /// All of it. Empty where there is nothing to add.
     pub text: String,
+    /// The same, one by one, the conclusion first.
+    #[serde(default)]
+    pub statements: Vec<String>,
     /// The same in short, for a headline: the reason alone where the limit is unknown.
     pub summary: String,
 }
@@ -423,12 +426,13 @@ impl Default for Remark {
 
 impl Remark {
     pub fn new(kind: RemarkKind, text: String) -> Self {
-        Self { kind, missing: None, summary: text.clone(), text }
+        let statements = Some(&text).filter(|text| !text.is_empty()).into_iter().cloned().collect();
+        Self { kind, missing: None, summary: text.clone(), statements, text }
     }
 
     pub fn cannot_tell(missing: MissingKnowledge, why: &str, next: &str) -> Self {
-        let text = format!("Cannot tell what limits it: {why}. {next}");
-        Self { kind: RemarkKind::CannotTell, missing: Some(missing), text, summary: format!("{why}. {next}") }
+        let conclusion = Self::new(RemarkKind::CannotTell, format!("Cannot tell what limits it: {why}."));
+        Self { missing: Some(missing), summary: format!("{why}."), ..conclusion }.and([next.to_owned()])
     }
 
     /// For a run in progress without a finding.
@@ -436,7 +440,7 @@ impl Remark {
         Self::new(RemarkKind::NothingSoFar, "No finding so far.".to_owned())
     }
 
-    /// With further sentences.
+    /// With further statements.
     pub(crate) fn and(mut self, sentences: impl IntoIterator<Item = String>) -> Self {
         for sentence in sentences {
             for text in [&mut self.text, &mut self.summary] {
@@ -445,6 +449,7 @@ impl Remark {
                 }
                 text.push_str(&sentence);
             }
+            self.statements.push(sentence);
         }
         self
     }

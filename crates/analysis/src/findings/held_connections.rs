@@ -6,6 +6,11 @@
 //! - At the end of the load, at least twice as many requests are in the system as there are connections, and half as many more as at its begin.
 //! - No other finding explains it: a resource that is used up, a pool with metrics, waits of sessions or threads, or a limit of calls.
 //!
+//! Under a constant number of users, requests do not become more. There, half of the users must be in the system, and the process must be idle. The
+//! database's counts of statements must show that a pool that may open more connections would have:
+//! {constant_connections::OPENING_STATEMENTS_MIN} statements or more would have begun while all of them were in use (M/G/∞). The confidence is then low:
+//! the requests may spend their time elsewhere.
+//!
 //! Requests wait if their throughput stops, if their times grow, or if the accept queue of the process grows to 5 connections (`observe.process`).
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
@@ -15,7 +20,7 @@
 use crate::Confidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
-use crate::facts::constant_connections::ConstantConnections;
+use crate::facts::constant_connections::{ConnectionNeed, ConstantConnections};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -45,14 +50,21 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.explain_waiting((held.from, held.to)) || facts.slow_connects.is_some() {
         return None;
     }
-    Some(finding(facts, held))
+    let cpu = examined::cpu(facts, held.from, held.to);
+    // Without a rise, nothing but the idle process shows that requests wait.
+    let is_shown = matches!(held.need, ConnectionNeed::Rise) || cpu.ruled_out;
+    is_shown.then(|| finding(facts, held, cpu))
 }
 
-fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
+fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) -> RankedFinding {
     let (span, number) = ((held.from, held.to), held.number);
     let connections = if number < 1.5 { "connection" } else { "connections" };
+    let why = match held.need {
+        ConnectionNeed::Rise => "Requests wait".to_owned(),
+        ConnectionNeed::Openings { .. } => format!("{} requests are in the system at any time", loadstone_units::number(held.in_system.1)),
+    };
     let claim = format!(
-        "Requests wait while the system has exactly {number:.0} {connections} to \"{}\" throughout: a pool of that size, or as many workers, is the limit",
+        "{why} while the system has exactly {number:.0} {connections} to \"{}\" throughout: a pool of that size, or as many workers, is the limit",
         held.database
     );
     let are_in_use = held.in_use.is_some_and(|used| used >= IN_USE_PART_MIN * number);
@@ -60,18 +72,12 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
     let found = RankedFinding::new(Standing::Cause, "held-connections", Subject::observed(held.database), confidence, claim)
         .with(Quantity::count("connections", number))
         .with(Quantity::count("in_system", held.in_system.1))
-        .rests_on(
-            format!(
-                "{} was {number:.0} in each of {} readings, while the requests in the system rose from {} to {}",
-                held.series,
-                held.readings,
-                loadstone_units::number(held.in_system.0),
-                loadstone_units::number(held.in_system.1)
-            ),
-            vec![held.series.clone(), "in_flight/requests".to_owned()],
-            span,
-        )
+        .rests_on(readings(held), vec![held.series.clone(), "in_flight/requests".to_owned()], span)
         .at_level(&held.series, "throughout", number);
+    let found = match held.need {
+        ConnectionNeed::Rise => found,
+        ConnectionNeed::Openings { .. } => found.weigh(elsewhere()),
+    };
     let found = match &facts.accept_queue {
         Some(queue) => {
             let (first, last) = (loadstone_units::number(queue.first), loadstone_units::number(queue.last));
@@ -85,8 +91,32 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>) -> RankedFinding {
     );
     const FILLED: &str = "A pool that opened all its connections at the start, and is not used up";
     let filled = if are_in_use { Alternative::ruled_out(FILLED, in_use) } else { Alternative::not_ruled_out(FILLED, in_use) };
-    found.weigh(filled).weigh(examined::cpu(facts, span.0, span.1)).beyond_the_generator(facts, span).try_next(format!(
+    found.weigh(filled).weigh(cpu).beyond_the_generator(facts, span).try_next(format!(
         "Look up the size of the pool in the service's configuration (`pool`, `pool_size`, `maximumPoolSize`, `connection_limit`, the number of workers). \
          Set it above {number:.0} and run again: throughput should rise."
     ))
+}
+
+/// How many connections there were, and what shows that there are no more.
+fn readings(held: &ConstantConnections<'_>) -> String {
+    let number = loadstone_units::number;
+    let constant = format!("{} was {:.0} in each of {} readings", held.series, held.number, held.readings);
+    match held.need {
+        ConnectionNeed::Rise => {
+            format!("{constant}, while the requests in the system rose from {} to {}", number(held.in_system.0), number(held.in_system.1))
+        }
+        ConnectionNeed::Openings { statements, calls, seconds_each } => format!(
+            "{constant}, while {} requests were in the system. No more are allowed: of {} statements, each of which occupied \"{}\" for {}, \
+             about {} would have begun while all of them were in use, and opened another one",
+            number(held.in_system.1),
+            loadstone_units::rate(calls),
+            held.database,
+            loadstone_units::seconds(seconds_each),
+            number(statements)
+        ),
+    }
+}
+
+fn elsewhere() -> Alternative {
+    Alternative::not_ruled_out("Another place in which the requests spend their time", "how long they wait for a connection was not observed")
 }

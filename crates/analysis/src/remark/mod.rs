@@ -176,7 +176,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         failed: failed(facts, totals),
         top_rate: top_rate(facts, totals),
         is_open: is_open(facts),
-        next: slow_seconds(facts).unwrap_or_else(|| headroom_and_next(facts)),
+        next: slow_seconds(facts).map_or_else(|| headroom_and_next(facts), |slow| vec![slow]),
     };
     let without_queue = || no_limit::without_queue(facts, totals, &unlimited).filter(|_| has_no_strain(facts));
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
@@ -190,12 +190,11 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if all_follow(facts) && has_no_strain(facts) && has_no_backlog {
         let text = format!(
             "No limit was reached at this load: throughput followed the load up to {} requests per second, response times did not grow \
-             with it, and {}.{}",
+             with it, and {}.",
             loadstone_units::number(top_rate(facts, totals)),
-            failed(facts, totals),
-            headroom_and_next(facts)
+            failed(facts, totals)
         );
-        return Remark::new(RemarkKind::NoLimit, text);
+        return Remark::new(RemarkKind::NoLimit, text).and(headroom_and_next(facts));
     }
     if let Some(steady) = stable_at_constant_load(facts, totals) {
         return steady;
@@ -316,17 +315,15 @@ fn higher(facts: &Facts<'_>) -> String {
 }
 
 /// The nearest observed limit, and what to do next where nothing is wrong.
-fn headroom_and_next(facts: &Facts<'_>) -> String {
+fn headroom_and_next(facts: &Facts<'_>) -> Vec<String> {
     let headroom = match headroom::sentence(facts) {
-        Some(sentence) => format!(" {sentence}."),
-        None => next_observer(facts).map_or_else(String::new, |observer| format!(" To see how much room is left: {observer}")),
+        Some(sentence) => Some(format!("{sentence}.")),
+        None => next_observer(facts).map(|observer| format!("To see how much room is left: {observer}")),
     };
-    format!(
-        "{headroom} To see whether it became slower, compare it with a baseline: `loadstone compare BASELINE {}`. Only a higher load shows where the limit \
-         is{}.",
-        facts.run.info.id,
-        higher(facts)
-    )
+    let baseline =
+        format!("To see whether it became slower, compare it with a baseline: `loadstone compare BASELINE {}`.", facts.run.info.id);
+    let more = format!("Only a higher load shows where the limit is{}.", higher(facts));
+    headroom.into_iter().chain([baseline, more]).collect()
 }
 
 /// `nothing failed`, or all that did.
@@ -427,20 +424,18 @@ fn stable_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Rema
     };
     let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &examined)) + &rare;
     // The maximum in the same report shows pauses that are too few for a finding.
-    let text = match slow_seconds(facts) {
-        Some(slow) => format!("{held}.{slow}"),
-        None => {
-            format!("{held}: no limit was reached.{}", headroom_and_next(facts))
-        }
-    };
-    Some(Remark::new(RemarkKind::Steady, text))
+    let steady = |text: String| Remark::new(RemarkKind::Steady, text);
+    Some(match slow_seconds(facts) {
+        Some(slow) => steady(format!("{held}.")).and([slow]),
+        None => steady(format!("{held}: no limit was reached.")).and(headroom_and_next(facts)),
+    })
 }
 
 /// Seconds in which single requests took far longer, as a sentence.
 fn slow_seconds(facts: &Facts<'_>) -> Option<String> {
     let slow = facts.slow_seconds.as_ref()?;
     Some(format!(
-        " But in {}, the slowest request took up to {} instead of {}: cannot tell what delayed it. Run longer to see whether that recurs{}.",
+        "But in {}, the slowest request took up to {} instead of {}: cannot tell what delayed it. Run longer to see whether that recurs{}.",
         loadstone_units::counted(slow.count as u64, "second"),
         loadstone_units::seconds(slow.longest_s),
         loadstone_units::seconds(slow.usual_longest_s),

@@ -30,8 +30,8 @@ pub(super) struct Unlimited {
     /// The throughput that the run sustained. Requests per second.
     pub(super) top_rate: f64,
     pub(super) is_open: bool,
-    /// Further sentences.
-    pub(super) next: String,
+    /// Further statements.
+    pub(super) next: Vec<String>,
 }
 
 /// `None`: times may have grown, or users may have waited all the time.
@@ -73,7 +73,7 @@ pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &U
     let ceiling = facts.strain.throughput(from, to) / now.top;
     let least = (now.top > 0.0 && ceiling > unlimited.top_rate).then(|| {
         format!(
-            " Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the sustained throughput).",
+            "Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the sustained throughput).",
             loadstone_units::rate(ceiling),
             loadstone_units::number(ceiling / unlimited.top_rate)
         )
@@ -107,14 +107,13 @@ pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimit
 
 fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, least_ceiling: Option<String>) -> Remark {
     let text = format!(
-        "No limit was reached up to {} requests per second: {served}, {}, and {times}.{}{}",
+        "No limit was reached up to {} requests per second: {served}, {}, and {times}.",
         loadstone_units::number(unlimited.top_rate),
-        unlimited.failed,
-        least_ceiling.unwrap_or_default(),
-        unlimited.next
+        unlimited.failed
     );
     let has_varied = facts.growth.map_or_else(|| facts.responses.iter().any(LoadResponse::load_has_varied), |growth| growth.is_by_load);
-    Remark::new(if has_varied { RemarkKind::NoLimit } else { RemarkKind::Steady }, text)
+    let kind = if has_varied { RemarkKind::NoLimit } else { RemarkKind::Steady };
+    Remark::new(kind, text).and(least_ceiling.into_iter().chain(unlimited.next.iter().cloned()))
 }
 
 fn is_limited(facts: &Facts<'_>) -> bool {
@@ -164,7 +163,7 @@ fn least_ceiling(facts: &Facts<'_>, sustained: f64) -> Option<String> {
     let ceiling = users.least_ceiling()? * each;
     (ceiling > sustained).then(|| {
         format!(
-            " Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times the sustained throughput).",
+            "Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times the sustained throughput).",
             loadstone_units::rate(ceiling),
             loadstone_units::number(ceiling / sustained)
         )

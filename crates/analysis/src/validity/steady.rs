@@ -21,14 +21,17 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let seconds: Vec<&SliceTotals> = input.tally.seconds().iter().filter(|second| second.requests > 0).collect();
+    // Responses of seconds after the load belong to a load that ends.
+    let has_plan = input.tally.seconds().iter().any(|second| planned(second) > 0);
+    let has_load = |second: &&SliceTotals| second.requests > 0 && (!has_plan || planned(second) > 0);
+    let seconds: Vec<&SliceTotals> = input.tally.seconds().iter().filter(has_load).collect();
     let half = &seconds[seconds.len() / 2..];
     // The last second is often incomplete, and users stop in it.
     let half = &half[..half.len().saturating_sub(1)];
     if half.len() < SECONDS_MIN {
         return INFO.nothing("too short to see a trend");
     }
-    if !is_constant(half) {
+    if !is_constant(half, has_plan) {
         return INFO.nothing("the load was not constant in the second half");
     }
     let times: Vec<f64> = half.iter().map(|second| second.response_sum_ns as f64 / second.requests as f64 / 1e9).collect();
@@ -48,9 +51,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.with(Some(Grade::Valid), evidence, advice)
 }
 
+fn planned(second: &SliceTotals) -> u64 {
+    second.arrivals_due + second.users_asked
+}
+
 /// Whether arrivals and users both remained constant. Where neither is planned, as with a number of iterations, users and starts are the load.
-fn is_constant(half: &[&SliceTotals]) -> bool {
-    let has_plan = half.iter().any(|second| second.arrivals_due + second.users_asked > 0);
+fn is_constant(half: &[&SliceTotals], has_plan: bool) -> bool {
     let load = |second: &SliceTotals| {
         if has_plan { [second.arrivals_due, second.users_asked] } else { [second.started.max(second.users_active), 0] }
     };

@@ -71,3 +71,59 @@ fn a_constant_number_of_connections_behind_another_limit_is_not_reported() {
     let found = findings(&run);
     assert!(found[0].rule == "cpu" && held(&found).is_none(), "{}", shown(&found));
 }
+
+/// What a database counts.
+#[derive(Clone, Copy)]
+struct Database {
+    connections: f64,
+    /// Per second.
+    statements: f64,
+    /// In progress, mean.
+    in_progress: f64,
+}
+
+/// 20 users all along, of whose requests so many are in the system at any time, at 12 per second.
+fn users_of(in_system: u64, database: Database, cores: f64) -> Run {
+    let slice = |second: u32| {
+        Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.started, leaf.ended) = (20, 20, 12, 12)).requests(
+            "Posts",
+            12,
+            in_system * 1_000_000_000 / 12,
+        )
+    };
+    let mut run = synthetic::run_of(synthetic::plan(synthetic::closed(20, 40)), (0..40).map(|second| slice(second).done()).collect());
+    gauge("mysql", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, |_| database.connections);
+    let statements = |metric| counter("mysql", metric).label("statement", "select ?");
+    statements("statement_calls").role(Role::StatementCalls).each_second(&mut run, |_| database.statements);
+    statements("statement_seconds").role(Role::StatementTime).each_second(&mut run, |_| database.in_progress);
+    counter("process:2368", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cores);
+    gauge("process:2368", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| cores);
+    run
+}
+
+#[test]
+fn one_connection_of_constant_users_is_a_limit_if_more_would_have_been_opened() {
+    let busy = Database { connections: 1.0, statements: 110.0, in_progress: 0.04 };
+    let found = findings(&users_of(18, busy, 0.3));
+    let first = held(&found).unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(
+        first.claim.starts_with("18 requests are in the system at any time while the system has exactly 1 connection"),
+        "{}",
+        first.claim
+    );
+    assert!(first.confidence == Confidence::Low && found[0].rule == "held-connections", "{}", shown(&found));
+    let shows = |text: &str| first.evidence.iter().any(|evidence| evidence.text.contains(text));
+    // 110/s · 40 s · (1 − e^−0.04).
+    assert!(shows("about 173 would have begun"), "{}", shown(&found));
+}
+
+#[test]
+fn connections_of_constant_users_are_no_limit_where_no_more_were_needed() {
+    let busy = Database { connections: 1.0, statements: 110.0, in_progress: 0.04 };
+    let rare = Database { statements: 3.0, in_progress: 0.002, ..busy };
+    let filled_at_start = Database { connections: 8.0, ..busy };
+    for (in_system, database, cores) in [(18, rare, 0.3), (18, filled_at_start, 0.3), (4, busy, 0.3), (18, busy, 0.99)] {
+        let found = findings(&users_of(in_system, database, cores));
+        assert!(held(&found).is_none(), "{}", shown(&found));
+    }
+}

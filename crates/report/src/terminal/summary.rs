@@ -1,6 +1,6 @@
 //! The summary at the end of a run, readable in ten seconds: whether the measurement is valid, whether the run passed, why, and the numbers.
 
-use loadstone_analysis::{Confidence, Finding, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_analysis::{Confidence, Finding, Grade, Remark, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 
 use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
@@ -153,7 +153,7 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
 fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     let findings = &summary.verdict.findings;
     if findings.findings.is_empty() {
-        return if findings.remark.text.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark.text, style.width) };
+        return statements("Findings: ", &findings.remark, style);
     }
     let mut out = String::from("Findings\n");
     for (index, finding) in findings.findings.iter().take(FINDINGS_MAX).enumerate() {
@@ -180,9 +180,7 @@ fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     if more > 0 {
         out.push_str(&format!("  … and {more} more in the report\n"));
     }
-    if !findings.remark.text.is_empty() {
-        out.push_str(&hang("  Also: ", 8, &findings.remark.text, style.width));
-    }
+    out.push_str(&statements("  Also: ", &findings.remark, style));
     let mut pages: Vec<&str> = findings.findings.iter().take(FINDINGS_MAX).map(|finding| finding.page.as_str()).collect();
     pages.retain(|page| !page.is_empty());
     pages.dedup();
@@ -190,6 +188,13 @@ fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
         out.push_str(&hang("  More: ", 8, &format!("loadstone explain {}", pages.join(" ")), style.width));
     }
     out
+}
+
+/// A remark: its first statement after the lead, and the others below it.
+fn statements(lead: &str, remark: &Remark, style: &Style) -> String {
+    let Some((first, others)) = remark.statements.split_first() else { return String::new() };
+    let others = others.iter().map(|other| hang("  · ", 4, other, style.width));
+    [hang(lead, width_of(lead), first, style.width)].into_iter().chain(others).collect()
 }
 
 /// The claim of a finding, with its confidence.

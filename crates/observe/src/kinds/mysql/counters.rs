@@ -11,7 +11,7 @@ use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::totals;
 
 /// Variables of `SHOW GLOBAL STATUS`; the first that the server has counts. MariaDB counts rows only by handler.
-const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
+const STATUS: [(&[&str], MetricSpec<'_>); 23] = [
     (&["Questions"], MetricSpec::counter("statements", unit::COUNT, "Statements that clients sent").role(Role::Statements)),
     (&["Com_commit"], MetricSpec::counter("commit_statements", unit::COUNT, "COMMIT statements; autocommitted statements need none")),
     (&["Com_rollback"], MetricSpec::counter("rollbacks", unit::COUNT, "ROLLBACK statements")),
@@ -37,7 +37,6 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
     (&["Innodb_buffer_pool_read_requests"], MetricSpec::counter("pages_read", unit::COUNT, "Pages requested from the buffer pool")),
     (&["Innodb_buffer_pool_reads"], MetricSpec::counter("pages_missed", unit::COUNT, "Requested pages that were read from disk")),
     (&["Slow_queries"], MetricSpec::counter("slow_statements", unit::COUNT, "Statements slower than long_query_time")),
-    (&["Threads_connected"], MetricSpec::gauge("connections_total", unit::COUNT, "Client connections").role(Role::ConnectionsOpen)),
     (&["Connections"], MetricSpec::counter("connections_made", unit::COUNT, "Attempts to connect")),
     (
         &["Connection_errors_max_connections"],
@@ -54,6 +53,8 @@ const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
 const ROW_LOCK_TIME_MS: &str = "Innodb_row_lock_time";
 const BINLOG_TRANSACTIONS: &str = "Binlog_commits";
 const BINLOG_CACHE_USES: &str = "Binlog_cache_use";
+/// Includes the observer's own connection.
+const CONNECTIONS_ALL: &str = "Threads_connected";
 
 const COMMITS: MetricSpec<'_> =
     MetricSpec::counter("commits", unit::COUNT, "Transactions that changed something and were committed").role(Role::Commits);
@@ -61,6 +62,8 @@ const GROUP_COMMIT_SIZE: MetricSpec<'_> =
     MetricSpec::gauge("group_commit_size", unit::COUNT, "Mean number of transactions per write to the binary log");
 const ROW_LOCK_SECONDS: MetricSpec<'_> = MetricSpec::counter("row_lock_seconds", unit::SECONDS, "Time spent waiting for row locks");
 const CONNECTIONS_LIMIT: MetricSpec<'_> = MetricSpec::gauge("connections_limit", unit::COUNT, "max_connections").role(Role::SessionsMax);
+const CONNECTIONS_TOTAL: MetricSpec<'_> =
+    MetricSpec::gauge("connections_total", unit::COUNT, "Client connections").role(Role::ConnectionsOpen);
 const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", unit::COUNT, "Client connections by state");
 const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction", unit::SECONDS, "Age of the oldest open transaction");
 const WAIT_EVENTS: MetricSpec<'_> =
@@ -83,8 +86,8 @@ impl Counters {
         out: &mut SignalCollector,
     ) -> Result<(), MysqlError> {
         const DOING: &str = "cannot read the server's counters";
-        let names =
-            STATUS.iter().flat_map(|(names, _)| names.iter().copied()).chain([ROW_LOCK_TIME_MS, BINLOG_TRANSACTIONS, BINLOG_CACHE_USES]);
+        let further = [ROW_LOCK_TIME_MS, BINLOG_TRANSACTIONS, BINLOG_CACHE_USES, CONNECTIONS_ALL];
+        let names = STATUS.iter().flat_map(|(names, _)| names.iter().copied()).chain(further);
         let names = names.map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
         let rows = server.rows(DOING, &format!("show global status where Variable_name in ({names})")).await?;
         let status: HashMap<String, f64> = rows.iter().filter_map(|row| Some((text(row, 0)?, number(row, 1)))).collect();
@@ -93,6 +96,9 @@ impl Counters {
             if let Some(value) = names.iter().find_map(|name| of(name)) {
                 out.put(metric, value);
             }
+        }
+        if let Some(all) = of(CONNECTIONS_ALL) {
+            out.put(CONNECTIONS_TOTAL, (all - 1.0).max(0.0));
         }
         if let Some(ms) = of(ROW_LOCK_TIME_MS) {
             out.put(ROW_LOCK_SECONDS, ms / 1e3);
