@@ -99,6 +99,8 @@ pub struct WorkerTally {
     pub in_flight_ns: u64,
     /// Wall time by CLOCK_MONOTONIC_RAW; 0 for all workers except worker 0.
     pub raw_ns: u64,
+    /// The kernel counted neither waits for a core, steal, throttling and retransmissions, nor a second clock.
+    pub lacks_kernel_counters: bool,
     pub timer_lag: Histogram,
     pub read_lag: Histogram,
     pub stalls: Histogram,
@@ -513,6 +515,7 @@ impl WorkerTally {
         self.throttled_ns += slice.throttled_ns;
         self.in_flight_ns += slice.in_flight_ns;
         self.raw_ns += slice.raw_ns;
+        self.lacks_kernel_counters |= slice.lacks_kernel_counters;
         self.timer_lag.merge(&slice.timer_lag);
         self.read_lag.merge(&slice.read_lag);
         self.stalls.merge(&slice.stalls);

@@ -10,9 +10,6 @@ use loadstone_plan::{RunRole, TestPlan};
 use loadstone_session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The number of SIGHUP, whose disposition `nohup` sets (signal(7)).
-const SIGHUP: u32 = 1;
-
 /// A file would exceed the limit of the shell (`ulimit -f`).
 const SIGXFSZ: i32 = 25;
 
@@ -29,7 +26,7 @@ impl StopSignals {
     pub(crate) fn listen() -> io::Result<Self> {
         // Its default action would end the process without a word. With a handler, the write fails, and the run reports it like a full disk.
         drop(signal(SignalKind::from_raw(SIGXFSZ))?);
-        let hangup = if ignores(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
+        let hangup = if loadstone_platform::signals::ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
@@ -48,13 +45,6 @@ impl StopSignals {
             received = hung_up => received,
         }
     }
-}
-
-/// Whether this process ignores a signal, which a handler would change (proc_pid_status(5)).
-fn ignores(signal: u32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Returns at the first of these signals.

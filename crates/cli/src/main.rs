@@ -49,6 +49,7 @@ use context::CommandContext;
 use exit::{Exit, UsageError};
 
 /// QuickJS uses it too, through the C library's allocation functions: see ARCHITECTURE.md, Decisions.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -44,10 +44,10 @@ pub(crate) fn scratch_folder() -> anyhow::Result<ScratchFolder> {
 
 /// Folders of this user whose process has gone, last changed at least this long ago.
 fn abandoned(parent: &Path, age_min: Duration) -> Vec<PathBuf> {
-    let user = std::fs::metadata("/proc/self").map(|facts| facts.uid()).ok();
+    let user = rustix::process::geteuid().as_raw();
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).map(|entry| entry.path());
-    let own = folders.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && Some(facts.uid()) == user));
+    let own = folders.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == user));
     let is_old = |path: &PathBuf| {
         let changed = std::fs::symlink_metadata(path).and_then(|facts| facts.modified());
         changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= age_min))

@@ -1,6 +1,6 @@
 //! A worker's event loop: poll the woken work, fire the timers that are due, sleep until the next timer.
 //!
-//! The runtime's own timers have a granularity of one millisecond. The event loop arms a timerfd for the exact nanosecond instead. Arming it and
+//! The runtime's own timers have a granularity of one millisecond. The event loop arms a [`WakeTimer`] for the exact nanosecond instead. Arming it and
 //! being woken by it costs more than a request does. It is therefore armed only when nothing else is left to do, and not for timers that are due at
 //! once. As long as it is armed for the next one, as in closed load, each wait for sockets is a single system call. If the users allow late reads of
 //! responses and a timer is due soon, the worker sleeps until then, even if responses arrive. One wake-up then serves both.
@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +16,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use loadstone_metrics::clock::Clock;
 use loadstone_metrics::{LATE_READ_MAX_NS, Nanos, Recorder};
-use rustix::thread::{ClockId, clock_nanosleep_relative};
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use loadstone_platform::wake_timer::{WakeTimer, sleep_ns};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::turns::Turns;
@@ -38,7 +37,7 @@ pub(crate) struct EventLoop<F> {
     turns: Turns,
     /// See [`UserFactory::reads_can_wait`](crate::UserFactory::reads_can_wait).
     reads_can_wait: Box<dyn Fn() -> bool>,
-    timer: AsyncFd<OwnedFd>,
+    timer: AsyncFd<WakeTimer>,
     /// When the timer fires, or fired.
     armed: Nanos,
     woken: Arc<Woken>,
@@ -77,9 +76,8 @@ impl<F: Future> EventLoop<F> {
         reads_can_wait: Box<dyn Fn() -> bool>,
         work: F,
     ) -> std::io::Result<Self> {
-        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: the AsyncFd owns the descriptor from here on, and nothing else closes it.
-        let timer = unsafe { AsyncFd::register(timer)? };
+        let timer = unsafe { AsyncFd::register_with_interest(WakeTimer::new()?, Interest::READABLE)? };
         let woken = Arc::new(Woken { work: AtomicBool::new(true), event_loop: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&woken));
         Ok(Self { clock, recorder, turns, reads_can_wait, timer, armed: 0, woken, waker, work: Box::pin(work) })
@@ -92,10 +90,7 @@ impl<F: Future> EventLoop<F> {
 
     fn arm(&mut self, deadline: Nanos, now: Nanos) {
         let wait = deadline.saturating_sub(now).max(1);
-        let value = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // Cannot fail: the descriptor is a timer and the time is valid.
-        let _ = rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once);
+        self.timer.get_ref().set_after(wait);
         self.armed = now + wait;
     }
 
@@ -130,7 +125,7 @@ impl<F: Future> EventLoop<F> {
             return false;
         }
         // A signal may end the sleep early. The next turn then has no work.
-        let _ = clock_nanosleep_relative(ClockId::Monotonic, &Timespec { tv_sec: 0, tv_nsec: (deadline - now) as i64 });
+        sleep_ns(deadline - now);
         true
     }
 
@@ -178,6 +173,7 @@ impl<F: Future> Future for EventLoop<F> {
                     Ok(mut guard) => guard.clear_ready(),
                     Err(_) => break,
                 }
+                self.timer.get_ref().acknowledge();
             }
         }
         if self.turns.is_wanted() || self.sleep_through(now) || self.must_continue(worked, now) {

@@ -10,7 +10,7 @@
 //! - `user_growth` decides when an open leaf may create users; `pace` measures whether its backlog drains.
 //! - `arrivals`, `level` and `stages` compute what is due when, as pure functions. `handover` computes who takes over the load of a lost agent.
 //! - `worker_lease` holds the worker's lease, its handovers, and whether it records events for all workers.
-//! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
+//! - `host` and `descriptors` are about the machine underneath.
 //!
 //! Deliberately absent: HTTP, scripts, files, verdicts.
 
@@ -20,7 +20,6 @@ mod agent_messages;
 mod agent_workers;
 mod arrivals;
 mod assembly;
-mod cgroup;
 mod closed;
 mod context;
 mod control;
@@ -36,7 +35,6 @@ mod liveness;
 mod messages;
 mod open;
 mod pace;
-mod scheduling;
 mod series_bound;
 mod snapshots;
 mod stages;

@@ -29,7 +29,7 @@ use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
 use crate::worker_lease::WorkerLease;
-use crate::{closed, open, scheduling, stages};
+use crate::{closed, open, stages};
 
 /// The parameters of a worker's thread.
 pub(crate) struct WorkerSetup {
@@ -81,7 +81,7 @@ where
     if tables == DescriptorTables::OneEach {
         descriptors::split_off().map_err(|source| WorkerError::Descriptors { worker, source })?;
     }
-    scheduling::request_prompt_wakeups();
+    loadstone_platform::threads::request_prompt_wakeups();
     let clock = Clock::real(Monotonic::start());
     let recorder = Rc::new(RefCell::new(Recorder::new(worker, plan.options.series_max)));
     let context = WorkerContext { index: worker, workers, first, clock: clock.clone(), recorder: Rc::clone(&recorder) };

@@ -11,6 +11,7 @@ use std::task::Waker;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{CoroutineResult, Yielder};
+use loadstone_platform::memory;
 
 /// Size of a coroutine's stack in bytes. The kernel maps its pages when they are first used, and a guard page follows the last one.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
@@ -137,14 +138,13 @@ impl<W, R> Suspender<W, R> {
     #[inline(never)]
     pub(crate) fn release_unused_stack(&self) {
         let here = 0u8;
-        // SAFETY: it only reads a constant of the system.
-        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
+        let page_bytes = memory::page_bytes();
         // The page below the present one is left to the call itself.
         let first_used = (std::ptr::from_ref(&here) as usize & !(page_bytes - 1)).saturating_sub(page_bytes);
         if first_used > self.end {
             // SAFETY: the range belongs to this stack and is below all its frames, whose code is suspended in this call. It begins at a page, since the
             // stack is a mapping, and so does its end.
-            unsafe { libc::madvise(self.end as *mut libc::c_void, first_used - self.end, libc::MADV_DONTNEED) };
+            unsafe { memory::release_pages(self.end, first_used - self.end) };
         }
     }
 

@@ -1,7 +1,7 @@
 //! Time, and waiting for it.
 //!
-//! A [`Clock`] belongs to one thread. It returns `now` and lets tasks sleep, but does not know what drives it. The engine fires it from a timerfd in
-//! a real run, and by stepping in a test on virtual time. Nothing else in the project reads a clock. [`Monotonic`] is the part that may cross
+//! A [`Clock`] belongs to one thread. It returns `now` and lets tasks sleep, but does not know what drives it. The engine fires it from a timer of the
+//! kernel in a real run, and by stepping in a test on virtual time. Nothing else in the project reads a clock. [`Monotonic`] is the part that may cross
 //! threads.
 
 use std::cell::{Cell, RefCell};
@@ -12,13 +12,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use loadstone_platform::clock::monotonic_ns;
+pub use loadstone_platform::clock::{raw_ahead_ns, thread_cpu_ns, wall_ns};
+
 /// Nanoseconds since the run's clock began.
 pub type Nanos = u64;
 
 /// The longest delay with which a worker may read a response whose time does not suffer from it. Nanoseconds.
 pub const LATE_READ_MAX_NS: Nanos = 200_000;
 
-/// CLOCK_MONOTONIC relative to a run's origin. All copies read the same time.
+/// The monotonic clock relative to a run's origin. All copies read the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Monotonic {
     origin_ns: u64,
@@ -30,7 +33,7 @@ impl Monotonic {
         Self { origin_ns: monotonic_ns() }
     }
 
-    /// A clock whose zero is, or will be, at this value of CLOCK_MONOTONIC.
+    /// A clock whose zero is, or will be, at this value of the monotonic clock.
     pub fn with_origin(origin_ns: u64) -> Self {
         Self { origin_ns }
     }
@@ -39,39 +42,10 @@ impl Monotonic {
         monotonic_ns().saturating_sub(self.origin_ns)
     }
 
-    /// The CLOCK_MONOTONIC value, in nanoseconds, at which this clock reads zero.
+    /// The value of the monotonic clock, in nanoseconds, at which this clock reads zero.
     pub fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// How far CLOCK_MONOTONIC_RAW, which NTP does not correct, is ahead of CLOCK_MONOTONIC. Nanoseconds.
-pub fn raw_ahead_ns() -> i64 {
-    let reading = |_| {
-        let before = monotonic_ns();
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
-        let after = monotonic_ns();
-        (after - before, time.tv_sec * 1_000_000_000 + time.tv_nsec - before.midpoint(after) as i64)
-    };
-    // The thread may lose its core between the two clock reads. Of a few readings, the one with the closest reads is used.
-    (0..5).map(reading).min_by_key(|(apart, _)| *apart).map_or(0, |(_, ahead)| ahead)
-}
-
-/// CLOCK_REALTIME: the time since 1970 in nanoseconds. It may be set.
-pub fn wall_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// CPU time that the calling thread has used. Nanoseconds.
-pub fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[derive(Debug)]

@@ -108,6 +108,7 @@ impl GeneratorSlice {
         self.retransmits += later.retransmits;
         self.syn_retransmits += later.syn_retransmits;
         self.raw_ns += later.raw_ns;
+        self.lacks_kernel_counters |= later.lacks_kernel_counters;
     }
 }
 

@@ -245,6 +245,9 @@ pub struct GeneratorSlice {
     /// The slice's length on the uncorrected clock (CLOCK_MONOTONIC_RAW). 0 for all but worker 0.
     #[serde(default)]
     pub raw_ns: u64,
+    /// The kernel counts neither waits for a core, steal, throttling and retransmissions, nor a second clock (macOS). Their zeros mean nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_kernel_counters: bool,
 }
 
 /// The state of one agent of a fleet.

@@ -19,6 +19,19 @@ pub(crate) struct ObserverKind {
     pub(crate) reports: &'static str,
     /// In addition to `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
     pub(crate) options: &'static [ObserverOption],
+    /// What of it works on macOS.
+    pub(crate) on_macos: MacSupport,
     /// Creates the observer. The options have the right shape, but their values may still be invalid.
     pub(crate) make: fn(&ObserverDescription<'_>) -> Result<Box<dyn SignalReader>, ObserveError>,
+}
+
+/// Whether a kind works on macOS. None was tried on a Mac.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MacSupport {
+    /// As on Linux: it speaks a protocol, or reads what both systems show.
+    Full,
+    /// This part, as Markdown.
+    Partial(&'static str),
+    /// Refused when a run starts: why, and what to use there.
+    Refused(&'static str),
 }

@@ -32,7 +32,7 @@ mod runtimes;
 mod stacks;
 
 pub use error::ObserveError;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(all(target_os = "linux", any(test, feature = "fuzzing")))]
 pub use kinds::fuzzing;
 pub use kinds::process::processes_on;
 pub use observation::Observation;

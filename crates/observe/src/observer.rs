@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::kinds::KINDS;
 use crate::reader::{HostPermission, SignalReader};
 
@@ -37,9 +37,12 @@ impl Observer {
     /// Creates an observer from a description of the script's builders.
     ///
     /// # Errors
-    /// As [`Observer::check`], and invalid values such as a malformed URL.
+    /// As [`Observer::check`], and invalid values such as a malformed URL, and kinds that this system refuses.
     pub fn from_description(value: &Value) -> Result<Self, ObserveError> {
         let (kind, description) = described(value)?;
+        if let Some(why) = refusal(kind, cfg!(target_os = "macos")) {
+            return Err(description.problem(why));
+        }
         let reader = (kind.make)(&description)?;
         let given = description.text("name");
         let name = reader.default_name(given).unwrap_or_else(|| given.unwrap_or(description.kind()).to_owned());
@@ -62,6 +65,14 @@ impl Observer {
     /// Prefix of its signals' names.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// Why this system cannot have an observer of the kind, and what to use instead.
+fn refusal(kind: &ObserverKind, is_macos: bool) -> Option<String> {
+    match kind.on_macos {
+        MacSupport::Refused(why) if is_macos => Some(format!("not on macOS: {why}")),
+        _ => None,
     }
 }
 
@@ -148,6 +159,20 @@ mod tests {
         ] {
             let problem = Observer::from_description(&description).unwrap_err().to_string();
             assert!(problem.contains(part), "{description}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_macos_lacks_is_refused_there_with_a_remedy() {
+        let refused: Vec<&str> = KINDS.iter().filter(|kind| refusal(kind, true).is_some()).map(|kind| kind.name).collect();
+        assert_eq!(refused, ["cgroup", "jvm", "native"]);
+        for kind in KINDS {
+            assert_eq!(refusal(kind, false), None);
+            assert!(
+                refusal(kind, true).is_none_or(|why| why.starts_with("not on macOS: ") && why.contains("`observe.process`")),
+                "{}",
+                kind.name
+            );
         }
     }
 

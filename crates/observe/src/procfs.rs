@@ -30,6 +30,7 @@ pub(crate) fn pairs(text: &str) -> HashMap<&str, u64> {
 }
 
 /// Two-line tables of `/proc/net/snmp` and `/proc/net/netstat`: `Tcp: names…` above `Tcp: values…`.
+#[cfg(target_os = "linux")]
 pub(crate) fn table_value(text: &str, group: &str, name: &str) -> Option<f64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
     let column = lines.next()?.split_whitespace().position(|word| word == name)?;
@@ -37,6 +38,7 @@ pub(crate) fn table_value(text: &str, group: &str, name: &str) -> Option<f64> {
 }
 
 /// Clock ticks per second of times in `/proc`.
+#[cfg(target_os = "linux")]
 pub(crate) fn ticks_per_second() -> f64 {
     rustix::param::clock_ticks_per_second() as f64
 }
@@ -48,7 +50,7 @@ pub(crate) fn pressure_seconds(text: &str, share: &str) -> Option<f64> {
     Some(total as f64 / 1e6)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

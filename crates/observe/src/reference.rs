@@ -1,5 +1,6 @@
 //! The tables of docs/observers.md, generated from the kinds. A test compares the page with them.
 
+use crate::kind::MacSupport;
 use crate::kinds::KINDS;
 use crate::option::EVERY_OBSERVER;
 
@@ -31,6 +32,14 @@ pub fn reference() -> String {
     let mut page = "| part of the system | observer | main signals |\n|---|---|---|\n".to_owned();
     for kind in KINDS {
         page += &format!("| {} | `{}`{} | {} |\n", kind.watches, kind.example, kind.alternatives, kind.reports);
+    }
+    page += "\nOn macOS:\n\n| observer | there |\n|---|---|\n";
+    for kind in KINDS {
+        match kind.on_macos {
+            MacSupport::Full => {}
+            MacSupport::Partial(part) => page += &format!("| `{}` | {part} |\n", kind.name),
+            MacSupport::Refused(why) => page += &format!("| `{}` | refused: {why} |\n", kind.name),
+        }
     }
     page += "\n| observer | option | takes; by default | |\n|---|---|---|---|\n";
     let all = EVERY_OBSERVER.iter().map(|option| ("all", option));

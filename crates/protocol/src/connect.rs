@@ -11,8 +11,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use loadstone_metrics::clock::Timer;
 use loadstone_metrics::{Outcome, Phases};
-use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
+use loadstone_platform::tcp::{choose_port_late, stream_socket};
+use nix::sys::socket::{AddressFamily, SockaddrStorage, bind};
 use tokio::net::UnixStream;
 
 use crate::failure::{Failure, FailureDetail};
@@ -178,13 +178,11 @@ async fn attempt(network: &Network, address: IpAddr, port: u16, source: Option<I
 
 /// A non-blocking socket, bound to the source address if there is one.
 fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
-    let failed = |error: Errno| Failure::connecting(&error.into());
+    let failed = |error: io::Error| Failure::connecting(&error);
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let socket = socket(family, SockType::Stream, flags, SockProtocol::Tcp).map_err(failed)?;
+    let socket = stream_socket(family).map_err(failed)?;
     if let Some(source) = source {
-        // Lets the kernel choose the port in connect instead of bind, so that one local port can serve many targets (ip(7)).
-        setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;
+        choose_port_late(&socket).map_err(failed)?;
         bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| binding(error.into()))?;
     }
     Ok(socket)

@@ -1,25 +1,21 @@
 //! A TCP connection. It measures how late this program noticed that it was established, and how long received bytes were in the kernel.
 //!
-//! The timestamp of a read is that of the packet with the last byte read (SO_TIMESTAMPNS, socket(7)). It is taken when the packet enters this
-//! machine's network stack, also on loopback, and is on CLOCK_REALTIME.
+//! The kernel's part is in [`loadstone_platform::tcp`]. macOS has no timestamps of TCP data.
 //!
 //! A connection that serves one request makes few system calls: it is registered for reads alone, since a new socket is ready for writes, which the
 //! event loop would report at once. A write is tried before its readiness is known.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use loadstone_metrics::clock::{Clock, wall_ns};
-use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, getpeername, recvmsg, setsockopt, socket, sockopt,
-};
-use nix::sys::time::TimeValLike;
+use loadstone_metrics::clock::Clock;
+use loadstone_platform::tcp;
+use nix::sys::socket::{SockaddrStorage, getpeername};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, Shutdown};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, Interest, ReadBuf};
 
@@ -37,9 +33,7 @@ pub(crate) struct Stamping {
 impl Stamping {
     /// `None` if the kernel does not provide timestamps.
     pub(crate) fn begin() -> Option<Self> {
-        let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
-        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).ok()?;
-        Some(Self { _socket: socket })
+        Some(Self { _socket: tcp::timestamping_socket().ok()? })
     }
 }
 
@@ -90,7 +84,7 @@ impl Tcp {
         if !is_established {
             drop(socket.writable().await?);
             rustix::net::sockopt::socket_error(&socket)??;
-            connect_lag_ns = handshake_ns(&socket).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
+            connect_lag_ns = tcp::handshake_ns(&socket).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
         }
         Ok(Self {
             socket,
@@ -116,7 +110,7 @@ impl Tcp {
         // Set on demand: at a high rate few responses are stamped, and other connections do not need the option.
         if stamped && !self.timestamps_enabled {
             // Without the option no read has a timestamp. The same happens on machines without timestamps.
-            let _ = setsockopt(&self.socket, sockopt::ReceiveTimestampns, &true);
+            let _ = tcp::enable_timestamps(&self.socket);
             self.timestamps_enabled = true;
         }
         self.stamped = stamped;
@@ -129,12 +123,9 @@ impl Tcp {
         self.lag_ns.take()
     }
 
-    /// Bytes written that the peer's machine has not acknowledged (SIOCOUTQ, tcp(7)). Also valid after the connection has ended.
+    /// Bytes written that the peer's machine has not acknowledged. Also valid after the connection has ended.
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
-        let mut bytes: libc::c_int = 0;
-        // SAFETY: the descriptor is open for the length of the call, which writes one c_int.
-        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-        if result == 0 { u64::try_from(bytes).ok() } else { None }
+        tcp::unacknowledged_bytes(&self.socket)
     }
 
     /// Writes the parts one after the other. The count may be short.
@@ -149,8 +140,8 @@ impl Tcp {
         }
         loop {
             let sent = match parts {
-                [only] => rustix::net::send(&self.socket, only, SendFlags::NOSIGNAL),
-                _ => rustix::net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL),
+                [only] => rustix::net::send(&self.socket, only, tcp::SEND),
+                _ => rustix::net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), tcp::SEND),
             };
             match sent {
                 Ok(count) => {
@@ -200,8 +191,8 @@ impl Tcp {
             let mut readable = ready!(self.socket.poll_read_ready(context))?;
             match read(readable.get_inner(), buffer) {
                 Ok(count) => {
-                    // A short read has emptied the socket, and the next bytes are a new event (epoll(7), edge-triggered). Clearing the readiness saves
-                    // a read that would return EAGAIN.
+                    // A short read has emptied the socket, and the next bytes are a new event (epoll(7), edge-triggered; EV_CLEAR of kevent(2)).
+                    // Clearing the readiness saves a read that would return EAGAIN.
                     if (1..room).contains(&count) {
                         readable.clear_ready();
                     }
@@ -240,28 +231,11 @@ fn register(socket: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>>
     Ok(unsafe { AsyncFd::register_with_interest(socket, interest)? })
 }
 
-/// How long the handshake of a new connection took, as the kernel measured it (`tcpi_rtt`, tcp(7)). Nanoseconds. `None` if a packet was
-/// retransmitted, which prevents the measurement.
-fn handshake_ns(socket: &impl AsRawFd) -> Option<u64> {
-    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the descriptor is open during the call, which writes at most `length` bytes.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length) };
-    // SAFETY: the type consists of plain numbers, for which zeros are valid.
-    let info = unsafe { info.assume_init() };
-    (result == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1_000)
-}
-
 /// Whether bytes of a call can have been in the kernel for `lag_ns` if the call has lasted `call_ns`. A much longer wait shows that the wall clock, which
 /// the timestamps are of, has been set.
 pub(crate) fn is_possible(lag_ns: u64, call_ns: u64) -> bool {
     lag_ns <= call_ns + CLOCK_SET_NS_MIN
 }
-
-/// Room for one control message with a timespec: 32 bytes on 64-bit machines (cmsg(3)).
-#[repr(align(8))]
-struct ControlBuffer([u8; 64]);
 
 /// Reads once. Returns the number of bytes.
 fn read(socket: &OwnedFd, into: &mut ReadBuf<'_>) -> Result<usize, Errno> {
@@ -276,15 +250,8 @@ fn read(socket: &OwnedFd, into: &mut ReadBuf<'_>) -> Result<usize, Errno> {
 
 /// Reads once. Returns the number of bytes, and how long the last of them had been in the kernel.
 fn read_stamped(socket: &OwnedFd, into: &mut ReadBuf<'_>) -> Result<(usize, Option<u64>), Errno> {
-    let mut control = ControlBuffer([0; 64]);
-    let mut parts = [IoSliceMut::new(into.initialize_unfilled())];
-    let of_nix = |error: nix::errno::Errno| Errno::from_raw_os_error(error as i32);
-    let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty()).map_err(of_nix)?;
-    let stamp = received.cmsgs().map_err(of_nix)?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.num_nanoseconds() as u64),
-        _ => None,
-    });
-    let count = received.bytes;
+    let received = tcp::receive_stamped(socket, into.initialize_unfilled());
+    let (count, lag_ns) = received.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     into.advance(count);
-    Ok((count, stamp.and_then(|stamp| wall_ns().checked_sub(stamp))))
+    Ok((count, lag_ns))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -128,6 +128,9 @@ pub(crate) fn append_after_last_line(path: &Path, bytes: &[u8]) -> Result<(), Ru
     append(path, bytes)
 }
 
+/// Bytes that are copied at a time.
+const CHUNK_BYTES: usize = 1 << 16;
+
 /// A file that only grows, by complete lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -138,7 +141,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn create(path: PathBuf) -> Result<Self, RunError> {
-        let opened = OpenOptions::new().append(true).create_new(true).open(&path);
+        let opened = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let file = opened.map_err(|source| RunError::io("create", &path, source))?;
         Ok(Self { path, file, length: 0 })
     }
@@ -151,12 +154,25 @@ impl Lines {
     /// Continues in another directory, with the content so far. The file may have been deleted: its content exists as long as it is open.
     pub(crate) fn move_to(&mut self, directory: &Path) -> Result<(), RunError> {
         let path = directory.join(self.path.file_name().unwrap_or_default());
-        let opened = OpenOptions::new().append(true).create_new(true).open(&path);
+        let opened = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let mut copy = opened.map_err(|source| RunError::io("create", &path, source))?;
-        let content = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
-        content.and_then(|mut content| std::io::copy(&mut content, &mut copy)).map_err(|source| RunError::io("copy to", &path, source))?;
+        self.copy_to(&mut copy).map_err(|source| RunError::io("copy to", &path, source))?;
         (self.path, self.file) = (path, copy);
         Ok(())
+    }
+
+    fn copy_to(&self, copy: &mut File) -> std::io::Result<()> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut position = 0;
+        loop {
+            match self.file.read_at(&mut chunk, position)? {
+                0 => return Ok(()),
+                count => {
+                    copy.write_all(&chunk[..count])?;
+                    position += count as u64;
+                }
+            }
+        }
     }
 
     /// Appends lines with one write. Once this returns, they survive the end of the process.

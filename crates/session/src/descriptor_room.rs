@@ -2,9 +2,8 @@
 
 use loadstone_engine::DescriptorTables;
 use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioRun};
+use loadstone_platform::descriptors::{CAN_SPLIT, raise_limit};
 use loadstone_units::count;
-
-use crate::machine;
 
 /// The limit is too low for the users that a plan is certain to need.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +21,7 @@ const DESCRIPTORS_MIN: u64 = 32;
 /// # Errors
 /// [`RoomError`]
 pub fn check_descriptors() -> Result<(), RoomError> {
-    startable(machine::raise_descriptor_limit())
+    startable(raise_limit())
 }
 
 fn startable(limit: u64) -> Result<(), RoomError> {
@@ -40,14 +39,15 @@ fn startable(limit: u64) -> Result<(), RoomError> {
 /// # Errors
 /// [`RoomError`]
 pub fn descriptor_tables(load: &Load, workers: u32) -> Result<DescriptorTables, RoomError> {
-    tables(load, workers, machine::raise_descriptor_limit())
+    let limit = raise_limit();
+    if CAN_SPLIT { tables(load, workers, limit) } else { one_table(load, limit) }
 }
 
 /// How the workers of a run share descriptors: one table for all, which `limit` bounds, or a separate table for each worker if one may not suffice.
 ///
 /// # Errors
 /// [`RoomError`] if even separate tables are too small for the users that the plan is certain to need. The message has the remedy.
-pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
+fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
     let (certain, possible) = (load.users_certain(), load.users_at_once(&possible));
     if possible.saturating_add(OTHER_DESCRIPTORS) <= limit {
         return Ok(DescriptorTables::OneForAll);
@@ -72,6 +72,24 @@ pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Descriptor
             certain.div_ceil(each)
         )
     }))
+}
+
+/// The same on a system with one table for all threads. Users beyond the certain ones may find no descriptor: the run then reports that.
+///
+/// # Errors
+/// [`RoomError`] if it is too small for the users that the plan is certain to need.
+fn one_table(load: &Load, limit: u64) -> Result<DescriptorTables, RoomError> {
+    let certain = load.users_certain();
+    let needed = certain.saturating_add(OTHER_DESCRIPTORS);
+    if needed <= limit {
+        return Ok(DescriptorTables::OneForAll);
+    }
+    Err(RoomError(format!(
+        "{} users need at least as many open connections, but this process may open only {}: raise the limit (`ulimit -n {needed}`, after `sudo \
+         sysctl kern.maxfilesperproc={needed}`)",
+        count(certain),
+        loadstone_units::counted(limit, "file")
+    )))
 }
 
 /// Open load has as many users as there are responses outstanding: at most one per arrival.
@@ -129,6 +147,15 @@ mod tests {
         check(users(901), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(users(1_800), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(users(43_000), (3, 20_000), Ok(DescriptorTables::OneEach));
+    }
+
+    #[test]
+    fn a_system_with_one_table_has_room_for_what_fits_into_it() {
+        let with = |load: Load| one_table(&load, 1_000).map_err(|error| error.0);
+        assert_eq!(with(users(900)), Ok(DescriptorTables::OneForAll));
+        assert_eq!(with(arrivals(1e6, None)), Ok(DescriptorTables::OneForAll), "it may need fewer");
+        let refused = with(users(901)).unwrap_err();
+        assert!(refused.contains("may open only 1,000 files") && refused.contains("`ulimit -n 1001`"), "{refused}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use fixed_request::{FixedRequest, FixedRequestUsers};
 pub use flow_tracking::FlowTracking;
 pub use loadstone_engine::{LoadControl, LoadControls, LoadEnding, LoadEvent, LoadHandle, StopReason};
 pub use loadstone_observe::processes_on;
-pub use machine::{cores, hostname};
+pub use machine::{cores, hostname, machine_cores};
 pub use output_feed::{OutputFeed, OutputSettings};
 pub use printed_lines::{LineSender, PrintedLines};
 pub use rate_room::RateError;

@@ -42,8 +42,8 @@ impl ProvisionalFindings {
         let (orders, ordered) = sync_channel::<()>(1);
         let (sender, done) = sync_channel(1);
         let work = move || {
-            // The load has priority. On Linux, this affects the calling thread only (setpriority(2)).
-            let _ = rustix::process::setpriority_process(None, 19);
+            // The load has priority.
+            loadstone_platform::threads::yield_to_others();
             while ordered.recv().is_ok() {
                 let began = thread_cpu_ns();
                 let found = Reader::open(&directory).and_then(Reader::run).map(|mut run| Provisional::of(&mut run));

@@ -1,7 +1,7 @@
-//! A timer queue on a timerfd, for one thread.
+//! A timer queue for one thread.
 //!
-//! The runtime's timers round up to a millisecond. A simulated endpoint must not add that to the delay it simulates. One timerfd is armed
-//! for the earliest deadline. With a spin time it is armed that much earlier, and the rest is spent yielding, so that requests are still
+//! The runtime's timers round up to a millisecond. A simulated endpoint must not add that to the delay it simulates. One [`WakeTimer`] is set
+//! for the earliest deadline. With a spin time it is set that much earlier, and the rest is spent yielding, so that requests are still
 //! read meanwhile.
 
 use std::cell::{Cell, RefCell};
@@ -9,12 +9,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use loadstone_platform::wake_timer::WakeTimer;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -27,9 +26,9 @@ pub(crate) struct DeadlineTimer {
 }
 
 struct TimerState {
-    fd: AsyncFd<OwnedFd>,
+    timer: AsyncFd<WakeTimer>,
     heap: RefCell<BinaryHeap<Reverse<Deadline>>>,
-    /// The timerfd's deadline. `u64::MAX` when it is idle.
+    /// The timer's deadline. `u64::MAX` when it is idle.
     armed_ns: Cell<u64>,
     spin_ns: u64,
     sequence: Cell<u64>,
@@ -67,11 +66,10 @@ impl Ord for Deadline {
 impl DeadlineTimer {
     /// Must be called inside the runtime that will run [`DeadlineTimer::drive`].
     pub(crate) fn new(spin_ns: u64) -> io::Result<Self> {
-        let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: an `OwnedFd` keeps the same descriptor for as long as it lives, and no other code closes it.
-        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        // SAFETY: the timer keeps the same descriptor for as long as it lives, and no other code closes it.
+        let timer = unsafe { AsyncFd::register_with_interest(WakeTimer::new()?, Interest::READABLE) };
         let inner = TimerState {
-            fd: fd.map_err(io::Error::from)?,
+            timer: timer.map_err(io::Error::from)?,
             heap: RefCell::default(),
             armed_ns: Cell::new(u64::MAX),
             spin_ns,
@@ -80,7 +78,7 @@ impl DeadlineTimer {
         Ok(Self { inner: Rc::new(inner) })
     }
 
-    /// Completes at `at_ns` (CLOCK_MONOTONIC), in the order of deadlines. Completes at once when that has passed.
+    /// Completes at `at_ns` (of [`now_ns`]), in the order of deadlines. Completes at once when that has passed.
     pub(crate) async fn sleep_until(&self, at_ns: u64) {
         if at_ns <= now_ns() {
             return;
@@ -99,11 +97,7 @@ impl DeadlineTimer {
             return;
         }
         self.inner.armed_ns.set(wake_ns);
-        let value = Timespec { tv_sec: (wake_ns / 1_000_000_000) as i64, tv_nsec: (wake_ns % 1_000_000_000) as i64 };
-        let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // Setting an absolute time on an open timerfd can fail only on a malformed value.
-        let set = rustix::time::timerfd_settime(self.inner.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec);
-        debug_assert!(set.is_ok(), "{set:?}");
+        self.inner.timer.get_ref().set_after(wake_ns.saturating_sub(now_ns()));
     }
 
     /// Wakes sleepers forever. Run it as a separate task.
@@ -135,12 +129,11 @@ impl DeadlineTimer {
     }
 
     async fn expired(&self) {
-        let read = self.inner.fd.async_io(Interest::READABLE, |fd| {
-            let mut expirations = [0u8; 8];
-            rustix::io::read(fd, &mut expirations).map_err(io::Error::from)
-        });
-        let read = read.await;
-        debug_assert!(read.is_ok(), "{read:?}");
+        match self.inner.timer.readable().await {
+            Ok(mut ready) => ready.clear_ready(),
+            Err(error) => debug_assert!(false, "{error}"),
+        }
+        self.inner.timer.get_ref().acknowledge();
         self.inner.armed_ns.set(u64::MAX);
     }
 }

@@ -240,8 +240,7 @@ fn find(program: &str) -> Result<(), WatchError> {
 }
 
 fn make_pipe(path: &Path) -> Result<(), WatchError> {
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).map_err(|problem| WatchError::Prepare(problem.into()))
+    loadstone_platform::files::make_pipe(path).map_err(WatchError::Prepare)
 }
 
 impl PreparedTool {

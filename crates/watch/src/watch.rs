@@ -16,7 +16,7 @@ use loadstone_plan::{Load, LoadProfile, RecordedLoad, RunOptions, ScenarioId, Sc
 use crate::error::WatchError;
 use crate::formats::proxy::ProxyReader;
 use crate::line_source::{LineSource, RecordPlace};
-use crate::proxy::{HttpProxy, raise_descriptor_limit};
+use crate::proxy::HttpProxy;
 use crate::reading::{ReadSecond, RecordInput, RecordReading};
 use crate::record_format::{ReaderChoices, RecordParts, RecordReader};
 use crate::record_source::RecordSource;
@@ -276,7 +276,8 @@ impl ActiveWatch {
         let stderr = if tool.reads_output { Stdio::piped() } else { Stdio::inherit() };
         let mut process = start(&tool.command, (stdout, stderr))?;
         if tool.proxy.is_some() {
-            raise_descriptor_limit();
+            // After the command was started, which is to have its usual limit.
+            loadstone_platform::descriptors::raise_limit();
         }
         let outputs =
             process.as_mut().map_or(Ok(Vec::new()), |process| copies(process, quiet_stdout, tails)).map_err(WatchError::Prepare)?;
@@ -418,6 +419,7 @@ impl ActiveWatch {
         let lags: Vec<ReadLag> = used.values().flat_map(|used| used.read_lags.iter().copied()).collect();
         if let Some(generator) = snapshot.generator.first_mut() {
             (generator.busy_ns, generator.run_queue_ns) = (sum(|used| used.all_ns), sum(|used| used.core_wait_ns));
+            generator.lacks_kernel_counters = !loadstone_platform::COUNTS_WAITS;
             if !self.is_of_server {
                 generator.read_lag = for_requests(&lags, requests);
             }

@@ -71,6 +71,11 @@ impl CheckInput<'_> {
         self.agents.get(number as usize).map_or_else(|| (number + 1).to_string(), |agent| agent.name.clone())
     }
 
+    /// Whether a worker's kernel lacks counters, so that their zeros mean nothing (macOS).
+    pub(super) fn lacks_kernel_counters(&self) -> bool {
+        self.tally.workers().iter().any(|worker| worker.lacks_kernel_counters)
+    }
+
     pub(super) fn scenario(&self, leaf: u32) -> &str {
         let leaves = self.plan.load.leaves();
         let name = leaves.get(leaf as usize).and_then(|run| self.plan.scenarios.get(run.scenario.0 as usize));
@@ -92,6 +97,11 @@ pub(super) struct CheckInfo {
 impl CheckInfo {
     pub(super) fn nothing(&self, evidence: impl Into<String>) -> ValidityCheck {
         self.with(None, evidence.into(), "")
+    }
+
+    /// A check whose counters the kernel lacks: no statement about them, and where they exist.
+    pub(super) fn not_examined(&self, counters: &str) -> ValidityCheck {
+        self.nothing(format!("not examined: macOS does not count {counters}; generate the load on Linux to check it"))
     }
 
     /// Evidence that explains an uncertainty, without a grade. The result has the advice only when it `is_notable`.

@@ -21,6 +21,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if opened + again == 0 {
         return INFO.nothing("no connection was opened");
     }
+    if input.lacks_kernel_counters() {
+        return INFO.not_examined("retransmitted connection requests");
+    }
     // The kernel counts retransmissions for the whole machine. A lost SYN of this run's own connections delays the connection by a second.
     let slow: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| beyond(&series.merged.phases.connect, SYN_RETRY_NS)).sum();
     let is_lost = again > 0 && slow * 100 > opened;

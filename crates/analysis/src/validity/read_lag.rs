@@ -17,7 +17,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut lags = Histogram::new();
     input.tally.workers().iter().for_each(|worker| lags.merge(&worker.read_lag));
     if lags.is_empty() {
-        return INFO.nothing("the kernel did not timestamp any response");
+        let why = if input.lacks_kernel_counters() {
+            "not examined: macOS timestamps no TCP data"
+        } else {
+            "the kernel did not timestamp any response"
+        };
+        return INFO.nothing(why);
     }
     let Some(quantile) = lateness::compared_quantile(input.response.count.min(lags.count())) else {
         return INFO.nothing("too few timestamped responses to compare percentiles");

@@ -11,6 +11,9 @@ const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    if input.lacks_kernel_counters() {
+        return INFO.not_examined("how long threads wait for a core");
+    }
     let workers = input.tally.workers();
     let waited = workers.iter().filter(|worker| worker.wall_ns > 0).map(|worker| worker.run_queue_ns as f64 / worker.wall_ns as f64);
     let Some(waited) = waited.reduce(f64::max) else { return INFO.nothing("the generator did not measure itself") };

@@ -16,6 +16,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if wall_ns == 0 {
         return INFO.nothing("the generator did not measure itself");
     }
+    if input.lacks_kernel_counters() {
+        return INFO.nothing("not examined: macOS has no CPU limits of containers");
+    }
     let throttled_ns: u64 = workers.iter().map(|worker| worker.throttled_ns).sum();
     let share = throttled_ns as f64 / wall_ns as f64;
     let evidence = format!(

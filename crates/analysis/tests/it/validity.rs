@@ -431,6 +431,24 @@ fn run_queue_steal_and_throttling_explain() {
 }
 
 #[test]
+fn what_the_kernel_does_not_count_is_not_examined() {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
+        healthy(second).generator(|generator| {
+            (generator.lacks_kernel_counters, generator.connections_opened) = (true, 10);
+            // Such a slice contains zeros. Should it contain anything else, it means nothing, either.
+            (generator.run_queue_ns, generator.steal_ns, generator.throttled_ns) = (SECOND / 2, SECOND / 2, SECOND / 2);
+            (generator.syn_retransmits, generator.raw_ns) = (100, SECOND / 2);
+        })
+    });
+    for id in ["run-queue", "throttling", "connecting", "clock-drift", "read-lag"] {
+        let check = check_of(&run, id);
+        assert_eq!(check.grade, None, "{id}");
+        assert!(check.evidence.starts_with("not examined: ") && check.evidence.contains("macOS"), "{id}: {}", check.evidence);
+        assert!(check.advice.is_empty(), "{id}");
+    }
+}
+
+#[test]
 fn stalls_count_by_the_share_of_time_that_they_delay() {
     // p99 is 11 ms, and no response was timestamped: 0.1 % of the responses arrive in each millisecond of a stall per second. Two in a
     // hundred take 11 ms.

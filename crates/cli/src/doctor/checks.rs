@@ -31,6 +31,10 @@ const STOLEN_SHARE_MAX: f64 = 0.05;
 const BUSY_SHARE_MAX: f64 = 0.5;
 /// Clocks that the kernel reads without a system call or device access (vDSO).
 const FAST_CLOCKS: [&str; 6] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "riscv_clocksource"];
+/// Remedies differ.
+const IS_MACOS: bool = cfg!(target_os = "macos");
+/// The line about what observers may read.
+const PROCESSES: &str = if IS_MACOS { "processes" } else { "/proc" };
 /// Free disk space that a run of several hours may need. Bytes.
 const DISK_BYTES_MIN: u64 = 1 << 30;
 
@@ -78,18 +82,27 @@ fn of_users(asked: IntendedLoad, users: u64) -> String {
 
 fn descriptors(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let limit = readings.descriptors;
-    // Each worker may have a separate descriptor table.
-    let room = limit.saturating_sub(OTHER_DESCRIPTORS).saturating_mul(u64::from(readings.cores.1.max(1)));
+    // On Linux, each worker may have a separate descriptor table.
+    let tables = if loadstone_platform::descriptors::CAN_SPLIT { u64::from(readings.cores.1.max(1)) } else { 1 };
+    let room = limit.saturating_sub(OTHER_DESCRIPTORS).saturating_mul(tables);
     let found = format!("{} open files", count(limit));
-    let has = format!("enough for {} connections with one worker per core", count(room));
+    let has = format!(
+        "enough for {} connections{}",
+        count(room),
+        if loadstone_platform::descriptors::CAN_SPLIT { " with one worker per core" } else { "" }
+    );
     let Some(needed) = users(asked) else { return line("descriptors", DoctorGrade::Good, found, has) };
     let means = format!("{has}; {}", of_users(asked, needed));
     if needed <= room {
         return line("descriptors", DoctorGrade::Good, found, means);
     }
-    let each = needed.div_ceil(u64::from(readings.cores.1.max(1))) + OTHER_DESCRIPTORS;
+    let each = needed.div_ceil(tables) + OTHER_DESCRIPTORS;
     // Only root can raise the limit. A service has a separate limit.
-    let raise = format!("ulimit -n {each}  (beyond the hard limit: LimitNOFILE={each} of the service, or /etc/security/limits.conf)");
+    let raise = if IS_MACOS {
+        format!("sudo sysctl kern.maxfilesperproc={each}; ulimit -n {each}")
+    } else {
+        format!("ulimit -n {each}  (beyond the hard limit: LimitNOFILE={each} of the service, or /etc/security/limits.conf)")
+    };
     line("descriptors", DoctorGrade::TooLittle, found, means).raised_by(raise)
 }
 
@@ -97,9 +110,13 @@ fn ports(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> 
     let (first, last) = readings.ports?;
     let room = u64::from(last.saturating_sub(first)) + 1;
     let found = format!("{} ({first} to {last})", count(room));
-    let renewed = room as f64 / TIME_WAIT_S;
+    let renewed = room as f64 / readings.time_wait_seconds.unwrap_or(TIME_WAIT_S);
     let has = format!("as many connections at once to one address; {} where every iteration opens its own", rate(renewed));
-    let raise = "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or spread the load over `options: { sources }`";
+    let raise = if IS_MACOS {
+        "sudo sysctl net.inet.ip.portrange.first=16384; or spread the load over `options: { sources }`"
+    } else {
+        "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or spread the load over `options: { sources }`"
+    };
     let many = asked.users.is_some_and(|users| users > room);
     // Returning users reuse their connection: only new users cost a port for the TIME_WAIT period.
     let fast = asked.rate.is_some_and(|rate| rate > renewed) && readings.port_reuse != Some(1);
@@ -109,7 +126,7 @@ fn ports(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> 
             line("ports", DoctorGrade::TooLittle, found, format!("{has}; {} users need as many", count(users))).raised_by(raise)
         }
         (_, true) => line("ports", DoctorGrade::Note, found, format!("{has}: enough only while connections are kept"))
-            .raised_by(format!("sysctl -w net.ipv4.tcp_tw_reuse=1; {raise}")),
+            .raised_by(if IS_MACOS { raise.to_owned() } else { format!("sysctl -w net.ipv4.tcp_tw_reuse=1; {raise}") }),
         _ => line("ports", DoctorGrade::Good, found, has),
     })
 }
@@ -151,7 +168,8 @@ fn cpu_limit(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
         return unknown("CPU limit", "the control group of this process cannot be read");
     }
     let Some(limit) = readings.cpu_limit else {
-        return line("CPU limit", DoctorGrade::Good, "none", "no control group throttles the generator");
+        let means = if IS_MACOS { "macOS has no control groups" } else { "no control group throttles the generator" };
+        return line("CPU limit", DoctorGrade::Good, "none", means);
     };
     let found = format!("{} cores", loadstone_units::number(limit));
     let raise = "raise cpu.max (docker run --cpus, resources.limits.cpu), or remove it";
@@ -206,6 +224,10 @@ fn clock(readings: &MachineReadings) -> Option<DoctorLine> {
 fn governor(readings: &MachineReadings) -> DoctorLine {
     let found = readings.governors.join(", ");
     if readings.governors.is_empty() {
+        if IS_MACOS {
+            let means = "not examined: macOS chooses the cores and their clock rate, and Low Power Mode lowers it";
+            return line("governor", DoctorGrade::Note, "unknown", means).raised_by("switch off Low Power Mode, and connect the charger");
+        }
         return line("governor", DoctorGrade::Good, "none", "this system cannot change the clock rate");
     }
     if readings.governors.iter().all(|governor| governor == "performance") {
@@ -269,13 +291,17 @@ fn disk(readings: &MachineReadings) -> Option<DoctorLine> {
 
 fn processes(readings: &MachineReadings) -> DoctorLine {
     let Some(reads_others) = readings.reads_others else {
-        return unknown("/proc", "observe.process and observe.host see nothing");
+        return unknown(PROCESSES, "observe.process and observe.host see nothing");
     };
     if reads_others {
-        return line("/proc", DoctorGrade::Good, "all processes", "observe.process sees descriptors, sockets and I/O of any of them");
+        return line(PROCESSES, DoctorGrade::Good, "all processes", "observe.process sees descriptors, sockets and I/O of any of them");
+    }
+    if IS_MACOS {
+        let means = "observe.process sees only your own processes";
+        return line(PROCESSES, DoctorGrade::Note, "own processes", means).raised_by("run as the target's user, or with sudo");
     }
     let means = "observe.process sees CPU and memory of all processes, descriptors, sockets and I/O only of your own";
-    line("/proc", DoctorGrade::Note, "own processes", means)
+    line(PROCESSES, DoctorGrade::Note, "own processes", means)
         .raised_by("run as the target's user or as root, or setcap cap_sys_ptrace+ep $(command -v loadstone)")
 }
 

@@ -8,6 +8,7 @@ fn machine() -> MachineReadings {
     MachineReadings {
         descriptors: 524_288,
         ports: Some((32_768, 60_999)),
+        time_wait_seconds: None,
         port_reuse: Some(2),
         tracked: None,
         cores: (4, 4),

@@ -7,6 +7,8 @@ pub(crate) struct MachineReadings {
     pub(crate) descriptors: u64,
     /// First and last ephemeral port.
     pub(crate) ports: Option<(u16, u16)>,
+    /// How long the kernel keeps the port of a closed connection, if that can be read.
+    pub(crate) time_wait_seconds: Option<f64>,
     /// `net.ipv4.tcp_tw_reuse`: 1 everywhere, 2 on loopback, 0 never.
     pub(crate) port_reuse: Option<u8>,
     /// Connection tracking entries: current, maximum.

@@ -27,6 +27,9 @@ pub(super) fn pause(paused: bool, of: &KnobTarget) -> anyhow::Result<()> {
 
 /// Limits a control group to this many CPUs. `None` removes the limit.
 pub(super) fn allow_cpus(cpus: Option<f64>, of: &KnobTarget) -> anyhow::Result<()> {
+    if cfg!(target_os = "macos") {
+        bail!("CPUs cannot be limited on macOS, which has no control groups: use a knob of the system itself, or run it on Linux");
+    }
     let group = match of {
         KnobTarget::Cgroup(path) if Path::new(path).starts_with(CGROUPS) => PathBuf::from(path),
         KnobTarget::Cgroup(path) => existing(path)?,

@@ -7,7 +7,7 @@ use loadstone_metrics::{Role, unit};
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::procfs::{pairs, pressure_seconds, read};
 use crate::reader::{PendingRead, SignalReader, at_once};
@@ -26,6 +26,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "a process in it, instead of `path`",
         },
     ],
+    on_macos: MacSupport::Refused("it has no control groups; observe the service with `observe.process`, or its machine on Linux"),
     make: |description| Ok(Box::new(Cgroup::from_description(description)?)),
 };
 
@@ -121,6 +122,7 @@ fn cpu_limit(group: &Path) -> Option<f64> {
 }
 
 /// The CPU limit of a process, from its own control group or an enclosing one.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CpuQuota {
     /// `None`: no limit.
@@ -129,6 +131,7 @@ pub(super) struct CpuQuota {
     pub(super) throttled: Option<f64>,
 }
 
+#[cfg(target_os = "linux")]
 impl CpuQuota {
     /// `None` where the groups of a process cannot be read.
     pub(super) fn of(pid: u32) -> Option<Self> {
@@ -164,6 +167,7 @@ impl CpuQuota {
 }
 
 /// Where control groups are mounted.
+#[cfg(target_os = "linux")]
 const ROOT: &str = "/sys/fs/cgroup";
 
 #[cfg(test)]

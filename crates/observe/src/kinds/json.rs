@@ -8,7 +8,7 @@ use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::http::{Address, FetchError, get};
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
 use crate::pools;
 use crate::reader::{PendingRead, SignalReader};
@@ -28,6 +28,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         },
         ObserverOption { name: "totals", takes: OptionValue::Texts, help: "paths of numbers that only grow; shown as growth per second" },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Json::from_description(description)?)),
 };
 

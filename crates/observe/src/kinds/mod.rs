@@ -1,7 +1,7 @@
 //! All kinds of observers. Each is a file or folder here, and one line of [`KINDS`].
 
 mod cgroup;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(all(target_os = "linux", any(test, feature = "fuzzing")))]
 pub mod fuzzing;
 mod go;
 mod host;

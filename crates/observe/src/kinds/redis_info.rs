@@ -13,7 +13,7 @@ use crate::allowance::{self, Allowance};
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::{ObserverDescription, without_credentials};
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
 
@@ -30,6 +30,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption { name: "bullmq", takes: OptionValue::Texts, help: "names of BullMQ's queues" },
         ObserverOption { name: "celery", takes: OptionValue::Texts, help: "names of Celery's queues; Celery's default is celery" },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Redis::from_description(description)?)),
 };
 

@@ -11,7 +11,7 @@ use super::postgres::connection::{PostgresConnection, PostgresError};
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::pools;
 use crate::reader::{PendingRead, SignalReader};
@@ -29,6 +29,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption { name: "stage", takes: OptionValue::FlowStage, help: "its rows are keys of journeys that have reached it" },
         ObserverOption { name: "finish", takes: OptionValue::Flow, help: "its rows are keys of journeys that have finished" },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Sql::from_description(description)?)),
 };
 

@@ -12,7 +12,7 @@ use loadstone_metrics::{SignalKind, unit};
 use crate::collector::{MetricSpec, SERIES_MAX, SignalCollector, label};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::pools;
 use crate::reader::{PendingRead, SignalReader, at_once};
@@ -28,6 +28,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         takes: OptionValue::Text { default: Some("127.0.0.1:8125") },
         help: "listen address, by UDP",
     }],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(StatsdListener::from_description(description)?)),
 };
 

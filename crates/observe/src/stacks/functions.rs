@@ -68,6 +68,7 @@ impl FunctionSamples {
     }
 
     /// A function gets a line only after this many seconds, for example the time of three samples.
+    #[cfg(target_os = "linux")]
     pub(crate) fn proven_by(self, seconds_min: f64) -> Self {
         // Rounding makes sums of samples slightly smaller than their count.
         let proof = FunctionProof { seconds_min: seconds_min * 0.999, total: 0.0, met: BTreeMap::new() };

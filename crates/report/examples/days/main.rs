@@ -15,6 +15,7 @@ use loadstone_run_directory::{RunEnd, Writer};
 use synthetic::{FlowLoad, SyntheticRun};
 
 /// The allocator of the program, because its reserved memory counts as well.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -30,7 +30,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use loadstone_metrics::clock::Monotonic;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -169,11 +168,4 @@ async fn accept(listener: TcpListener, state: Rc<ServingProxy>) -> Infallible {
             }
         }
     }
-}
-
-/// Allows as many connections as the system does. For use after the command was started, which is to have its usual limit.
-pub(crate) fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    // Without it, the proxy has the usual limit.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

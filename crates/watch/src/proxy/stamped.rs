@@ -1,16 +1,13 @@
-//! A TCP stream that measures how long the bytes it returns had been in the kernel (SO_TIMESTAMPNS, socket(7)): the wait of a proxy that is busy elsewhere.
+//! A TCP stream that measures how long the bytes it returns had been in the kernel: the wait of a proxy that is busy elsewhere.
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind, IoSliceMut};
-use std::os::fd::AsRawFd;
+use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use loadstone_metrics::clock::wall_ns;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
-use nix::sys::time::TimeValLike;
+use loadstone_platform::tcp;
 use rustix::net::Shutdown;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -38,20 +35,12 @@ impl StampedSocket {
             if !matches!(self.stream.take_error(), Ok(None)) {
                 return false;
             }
-            if self.unacknowledged() == 0 {
+            if tcp::unacknowledged_bytes(&self.stream).unwrap_or(0) == 0 {
                 return true;
             }
             tokio::time::sleep(DELIVERY_PAUSE).await;
         }
         true
-    }
-
-    /// Bytes that the peer's machine has not confirmed (SIOCOUTQ, tcp(7)).
-    fn unacknowledged(&self) -> libc::c_int {
-        let mut bytes: libc::c_int = 0;
-        // SAFETY: the descriptor is that of an open socket, and the kernel writes one integer to the address.
-        let result = unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-        if result == 0 { bytes } else { 0 }
     }
 }
 
@@ -62,7 +51,7 @@ impl StampedTcp {
         // Without it, the proxy would wait for acknowledgements.
         let _ = stream.set_nodelay(true);
         // Without it, no read has a timestamp, and waits count as short.
-        let _ = setsockopt(&stream, sockopt::ReceiveTimestampns, &true);
+        let _ = tcp::enable_timestamps(&stream);
         let socket = Rc::new(StampedSocket { stream, wait: Cell::new(None) });
         (Self(Rc::clone(&socket)), socket)
     }
@@ -73,26 +62,13 @@ impl StampedTcp {
     }
 }
 
-/// Reads once. Returns the number of bytes, and how long the last of them had been in the kernel.
-fn receive(stream: &TcpStream, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-    // Room for one control message with a timespec: 32 bytes on 64-bit machines (cmsg(3)).
-    let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec);
-    let mut parts = [IoSliceMut::new(into)];
-    let received = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty())?;
-    let stamp = received.cmsgs()?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.num_nanoseconds() as u64),
-        _ => None,
-    });
-    Ok((received.bytes, stamp.and_then(|stamp| wall_ns().checked_sub(stamp))))
-}
-
 impl AsyncRead for StampedTcp {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let StampedSocket { stream, wait } = &*self.0;
         let room = buffer.remaining();
         loop {
             ready!(stream.poll_read_ready(context))?;
-            match stream.try_io(Interest::READABLE, || receive(stream, buffer.initialize_unfilled())) {
+            match stream.try_io(Interest::READABLE, || tcp::receive_stamped(stream, buffer.initialize_unfilled())) {
                 Ok((count, waited)) => {
                     buffer.advance(count);
                     wait.set(waited);

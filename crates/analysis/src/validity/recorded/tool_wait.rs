@@ -21,6 +21,9 @@ pub(in super::super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let Some(worker) = input.tally.workers().first().filter(|worker| worker.busy_ns > 0) else {
         return INFO.nothing("not measured: name the tool's process with --pid");
     };
+    if worker.lacks_kernel_counters {
+        return INFO.not_examined("how long threads wait for a core");
+    }
     let waited = worker.run_queue_ns as f64 / worker.wall_ns.max(1) as f64;
     let tool = super::tool(input);
     let evidence = format!("{tool}'s thread with the most work waited for a core for {} of the time", loadstone_units::share(waited));

@@ -24,7 +24,7 @@ use crate::collector::SignalCollector;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::http::{Address, FetchError, get};
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
@@ -51,6 +51,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "stack samples per second",
         },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Go::from_description(description)?)),
 };
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use super::error::JvmError;
-use crate::kinds::process::find::catches;
+use crate::kinds::process::system::catches;
 use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 

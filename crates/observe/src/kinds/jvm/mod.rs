@@ -33,7 +33,7 @@ use super::process::which::{PID, PORT, Which};
 use crate::collector::SignalCollector;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
@@ -60,6 +60,9 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "stack samples per second; fewer if they would take more than 2 % of the time",
         },
     ],
+    on_macos: MacSupport::Refused(
+        "the JVM's attach files and counters are read through /proc; use `observe.process`, or observe the JVM on Linux",
+    ),
     make: |description| Ok(Box::new(Java::from_description(description)?)),
 };
 

@@ -30,7 +30,7 @@ use loadstone_wire_formats::kafka::{KafkaMetadata, KafkaTopic, PartitionOffset};
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::reader::{HostPermission, PendingRead, SignalReader};
 use connection::{Connections, KafkaError};
@@ -52,6 +52,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; if empty, all except Kafka's own" },
         ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; if empty, all" },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Kafka::from_description(description)?)),
 };
 

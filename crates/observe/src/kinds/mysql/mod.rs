@@ -18,7 +18,7 @@ use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::sessions::SessionSamples;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::ADDRESS;
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
@@ -34,6 +34,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     reports: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
         `connections{state=…}`, `commits`, `group_commit_size`, `redo_bytes`, `binlog_bytes`",
     options: &[ADDRESS, SAMPLE_HZ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Mysql::from_description(description)?)),
 };
 

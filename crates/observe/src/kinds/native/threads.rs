@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::error::NativeError;
 use super::event::{OpenError, ThreadEvent, ThreadSampling};
-use crate::kinds::process::find::numbered;
+use crate::kinds::process::system::numbered;
 use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 

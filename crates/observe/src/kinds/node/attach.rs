@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::error::NodeError;
 use crate::http::{Address, get};
-use crate::kinds::process::find::{catches, descriptors, program};
-use crate::kinds::process::sockets::{self, TcpState};
+use crate::kinds::process::sockets::{TcpSocket, TcpState};
+use crate::kinds::process::system::{self, catches, descriptors, program};
 use crate::kinds::process::which::NoProcess;
 
 /// The interval and the number of checks for an open inspector.
@@ -79,8 +79,8 @@ pub(super) async fn have_opened(pid: u32) -> Result<Inspector, NodeError> {
 fn listening_ports(pid: u32) -> Vec<u16> {
     let mut inodes = HashSet::new();
     descriptors(pid, &mut inodes);
-    let listens = |socket: &sockets::TcpSocket| socket.state == TcpState::Listen && inodes.contains(&socket.inode);
-    sockets::tcp().unwrap_or_default().into_iter().filter(listens).map(|socket| socket.local_port).collect()
+    let listens = |socket: &TcpSocket| socket.state == TcpState::Listen && inodes.contains(&socket.inode);
+    system::tcp().unwrap_or_default().into_iter().filter(listens).map(|socket| socket.local_port).collect()
 }
 
 /// The inspector at this address, if there is one. Its list of targets contains the address to connect to.

@@ -7,7 +7,14 @@ use crate::kinds::process::which::NoProcess;
 pub(super) enum NodeError {
     #[error(transparent)]
     Process(#[from] NoProcess),
-    #[error("process {0} does not handle SIGUSR1: start it with --inspect=127.0.0.1:0, and without --disable-sigusr1")]
+    #[cfg_attr(
+        not(target_os = "macos"),
+        error("process {0} does not handle SIGUSR1: start it with --inspect=127.0.0.1:0, and without --disable-sigusr1")
+    )]
+    #[cfg_attr(
+        target_os = "macos",
+        error("macOS does not show whether process {0} handles SIGUSR1, which could end it: start it with --inspect=127.0.0.1:0")
+    )]
     NoSignal(u32),
     #[error("process {0} opened no inspector: is its port (9229, or the one of --inspect-port) in use?")]
     NoInspector(u32),

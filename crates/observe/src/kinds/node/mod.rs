@@ -27,7 +27,7 @@ use super::process::which::{PID, PORT, Which};
 use crate::collector::SignalCollector;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
 use crate::stacks::functions::FunctionSamples;
@@ -47,6 +47,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         PID,
         ObserverOption { name: "profileHz", takes: OptionValue::WholeNumber { max: 1_000, default: Some(99) }, help: "samples per second" },
     ],
+    on_macos: MacSupport::Partial("only processes that were started with `--inspect`"),
     make: |description| Ok(Box::new(NodeReader::from_description(description)?)),
 };
 

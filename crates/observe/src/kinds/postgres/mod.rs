@@ -15,7 +15,7 @@ use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::sessions::SessionSamples;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::ADDRESS;
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
@@ -29,6 +29,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     reports: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
         `connections{state=…}`, `commits`, `wal_bytes`",
     options: &[ADDRESS, SAMPLE_HZ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Postgres::from_description(description)?)),
 };
 

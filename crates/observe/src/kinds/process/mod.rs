@@ -3,18 +3,26 @@
 //! The processes are selected again for every reading, so restarts and new workers are included. Counters are sums over all
 //! processes, including ended ones.
 
+mod entry;
 pub(crate) mod find;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
+#[cfg(target_os = "macos")]
+pub(crate) mod macos;
 mod process_total;
 pub(crate) mod sockets;
 mod threads;
 pub(crate) mod which;
 
+#[cfg(target_os = "linux")]
+pub(crate) use linux as system;
+#[cfg(target_os = "macos")]
+pub(crate) use macos as system;
+
 use loadstone_metrics::{Role, unit};
 
-use super::cgroup::CpuQuota;
 use crate::collector::{MetricSpec, SignalCollector};
-use crate::kind::ObserverKind;
-use crate::procfs::{pairs, read, ticks_per_second};
+use crate::kind::{MacSupport, ObserverKind};
 use crate::reader::{PendingRead, SignalReader, at_once};
 use find::ProcessTable;
 use process_total::ProcessTotal;
@@ -30,6 +38,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     reports: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
             `descriptors`, `sockets{state=…}`",
     options: &[PORT, PID],
+    on_macos: MacSupport::Partial("not `throttled`, `descriptors` and sockets in TIME_WAIT; other users' processes for root only"),
     make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
 };
 
@@ -88,7 +97,7 @@ impl SignalReader for Process {
 /// Ids of the processes that listen on a TCP port of this machine, and of all their descendants.
 pub fn processes_on(port: u16) -> Vec<u32> {
     let table = ProcessTable::read();
-    table.with_descendants(&table.listening_on(port, &sockets::tcp().unwrap_or_default()))
+    table.with_descendants(&table.listening_on(port, &system::tcp().unwrap_or_default()))
 }
 
 impl Process {
@@ -100,55 +109,52 @@ impl Process {
     /// # Errors
     /// When no process matches, or none of them may be read.
     fn look(&mut self, out: &mut SignalCollector) -> Result<(), NoProcess> {
-        let sockets = sockets::tcp();
+        let sockets = system::tcp();
         let table = ProcessTable::read();
         let pids = self.which.pids(&table, sockets.as_deref().unwrap_or_default())?;
         let mut sees_descriptors = false;
-        let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
+        let (mut own_bytes, mut shared_bytes, mut threads) = (0.0, 0.0_f64, 0.0);
+        let mut is_readable = false;
         let mut has_memory = false;
         let mut cores = 0.0_f64;
         let mut fds_worst = None::<(f64, f64)>;
         let mut inodes = std::collections::HashSet::new();
         for &pid in &pids {
-            let Some(entry) = table.entry(pid) else { continue };
-            let identity = (u64::from(pid), entry.started);
-            self.cpu_user.see(identity, entry.user_ticks / ticks_per_second());
-            self.cpu_system.see(identity, entry.system_ticks / ticks_per_second());
-            if let Some((own, shared)) = find::memory_pages(pid) {
+            let Some(usage) = table.entry(pid).and_then(|entry| entry.usage) else { continue };
+            is_readable = true;
+            let identity = (u64::from(pid), usage.started);
+            self.cpu_user.see(identity, usage.user_seconds);
+            self.cpu_system.see(identity, usage.system_seconds);
+            if let Some((own, shared)) = system::memory(pid) {
                 has_memory = true;
-                own_pages += own;
-                shared_pages = shared_pages.max(shared);
+                own_bytes += own;
+                shared_bytes = shared_bytes.max(shared);
             }
-            threads += entry.threads;
+            threads += usage.threads;
             self.io(pid, identity);
-            self.threads.see(pid, entry.started);
-            cores = cores.max(find::cores_allowed(pid).unwrap_or(0.0));
-            let open = find::descriptors(pid, &mut inodes);
+            self.threads.see(pid, usage.started);
+            cores = cores.max(system::cores_allowed(pid).unwrap_or(0.0));
+            let open = system::descriptors(pid, &mut inodes);
             sees_descriptors |= open.is_some();
-            let limit = find::descriptors_limit(pid);
+            let limit = system::descriptors_limit(pid);
             if let (Some(open), Some(limit)) = (open, limit)
                 && fds_worst.is_none_or(|(worst_open, worst_limit)| open / limit > worst_open / worst_limit)
             {
                 fds_worst = Some((open, limit));
             }
         }
+        if !is_readable {
+            return Err(NoProcess::Rights(pids[0]));
+        }
         out.put(CPU, self.cpu_user.total() + self.cpu_system.total());
         out.put(CPU_SYSTEM, self.cpu_system.total());
-        if let Some(seconds) = self.threads.run_delay() {
-            out.put(RUN_DELAY, seconds);
-        }
-        if let Some((used, thread)) = self.threads.busiest() {
-            out.put(BUSIEST_THREAD, used);
-            if let Some(name) = thread {
-                out.put_labelled(BUSIEST_THREAD_NAMED, &[("thread", &name)], used);
-            }
-        }
+        self.report_threads(out);
         if cores > 0.0 {
             out.put(CORES_ALLOWED, cores);
         }
-        if let Some(quota) = pids.first().and_then(|pid| CpuQuota::of(*pid)) {
-            quota.throttled.into_iter().for_each(|seconds| out.put(THROTTLED, seconds));
-            quota.cores.into_iter().for_each(|cores| out.put(CPU_QUOTA, cores));
+        if let Some((cores, throttled)) = pids.first().and_then(|pid| system::quota(*pid)) {
+            throttled.into_iter().for_each(|seconds| out.put(THROTTLED, seconds));
+            cores.into_iter().for_each(|cores| out.put(CPU_QUOTA, cores));
         }
         // Absent if no process shows its I/O, as those of other users do not.
         if self.read_bytes.has_seen_any() {
@@ -156,7 +162,7 @@ impl Process {
             out.put(WRITTEN, self.written_bytes.total());
         }
         if has_memory {
-            out.put(MEMORY, (own_pages + shared_pages) * rustix::param::page_size() as f64);
+            out.put(MEMORY, own_bytes + shared_bytes);
         }
         out.put(THREADS, threads);
         out.put(PROCESSES, pids.len() as f64);
@@ -170,20 +176,34 @@ impl Process {
         Ok(())
     }
 
+    fn report_threads(&mut self, out: &mut SignalCollector) {
+        if let Some(seconds) = self.threads.run_delay() {
+            out.put(RUN_DELAY, seconds);
+        }
+        if let Some((used, thread)) = self.threads.busiest() {
+            out.put(BUSIEST_THREAD, used);
+            if let Some(name) = thread {
+                out.put_labelled(BUSIEST_THREAD_NAMED, &[("thread", &name)], used);
+            }
+        }
+    }
+
     fn io(&mut self, pid: u32, identity: (u64, u64)) {
-        let text = read(format!("/proc/{pid}/io")).unwrap_or_default();
-        let io = pairs(&text);
-        for (total, name) in [(&mut self.read_bytes, "read_bytes"), (&mut self.written_bytes, "write_bytes")] {
-            match io.get(name) {
-                Some(bytes) => total.see(identity, *bytes as f64),
-                None => total.miss(identity),
+        match system::disk_bytes(pid) {
+            Some((read, written)) => {
+                self.read_bytes.see(identity, read);
+                self.written_bytes.see(identity, written);
+            }
+            None => {
+                self.read_bytes.miss(identity);
+                self.written_bytes.miss(identity);
             }
         }
     }
 
     fn sockets(&self, sockets: &[TcpSocket], inodes: &std::collections::HashSet<u64>, out: &mut SignalCollector) {
         let mut counts = std::collections::BTreeMap::<TcpState, f64>::new();
-        for state in [TcpState::Established, TcpState::CloseWait, TcpState::TimeWait, TcpState::Listen] {
+        for state in system::STATES {
             counts.insert(state, 0.0);
         }
         let listening: Vec<u16> =

@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use loadstone_metrics::clock::Monotonic;
 
-use super::find;
 use super::process_total::ProcessTotal;
-use crate::procfs::read;
+use super::system;
 
 /// Threads of one process that are read per reading; more cost too much.
 const THREADS_MAX: usize = 1_000;
@@ -15,8 +14,8 @@ const NAMED_CORES_MIN: f64 = 0.5;
 /// Distinct names of threads in a run.
 const NAMES_MAX: usize = 20;
 
-/// A thread's number, and when its process started.
-type ThreadId = (u64, u64);
+/// A thread's process and number, and when its process started.
+type ThreadId = (u32, u64, u64);
 
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -41,15 +40,15 @@ impl Threads {
         }
     }
 
-    /// `/proc/PID/task/TID/schedstat`: ns on a core, ns waiting for one, slices.
     pub(super) fn see(&mut self, pid: u32, started: u64) {
-        for tid in find::numbered(format!("/proc/{pid}/task")).take(THREADS_MAX) {
-            let Ok(text) = read(format!("/proc/{pid}/task/{tid}/schedstat")) else { continue };
-            let mut words = text.split_whitespace().map(str::parse::<u64>);
-            let (Some(Ok(used_ns)), Some(Ok(waited_ns))) = (words.next(), words.next()) else { continue };
-            let id = (u64::from(tid), started);
-            self.run_delay.see(id, waited_ns as f64 / 1e9);
-            self.now.insert(id, used_ns);
+        if let Some(seconds) = system::core_wait_seconds(pid) {
+            self.run_delay.see((u64::from(pid), started), seconds);
+        }
+        for thread in system::threads(pid).take(THREADS_MAX) {
+            if loadstone_platform::COUNTS_WAITS {
+                self.run_delay.see((thread.id, started), thread.waited_ns as f64 / 1e9);
+            }
+            self.now.insert((pid, thread.id, started), thread.used_ns);
         }
     }
 
@@ -71,10 +70,9 @@ impl Threads {
         Some((used, name))
     }
 
-    /// The thread's name, as the kernel has it. `None` if it is gone, or too many threads were named.
-    fn name(&mut self, (tid, _): ThreadId) -> Option<String> {
-        // Each thread has its entry under /proc, which no listing shows.
-        let name = read(format!("/proc/{tid}/comm")).ok()?.trim().to_owned();
+    /// `None` if the thread is gone or has no name, or too many threads were named.
+    fn name(&mut self, (pid, tid, _): ThreadId) -> Option<String> {
+        let name = system::thread_name(pid, tid)?;
         let is_new = !self.named.contains(&name);
         if name.is_empty() || (is_new && self.named.len() >= NAMES_MAX) {
             return None;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::find::{ProcessTable, program};
-use super::sockets::{self, TcpSocket};
+use super::find::ProcessTable;
+use super::sockets::TcpSocket;
+use super::system::{self, program};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::option::{ObserverOption, OptionValue};
@@ -90,10 +91,13 @@ impl Which {
     /// When no process matches, access is denied, or no matching process runs this runtime.
     pub(crate) fn runtime(&self, runtime: &'static str, runs_it: impl Fn(u32) -> bool) -> Result<(u32, usize), NoProcess> {
         let table = ProcessTable::read();
-        let pids = self.pids(&table, &sockets::tcp().unwrap_or_default())?;
+        let pids = self.pids(&table, &system::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| runs_it(*pid)).collect();
-        let ticks = |pid: &u32| table.entry(*pid).map_or(0.0, |entry| entry.user_ticks + entry.system_ticks);
-        match (found.iter().copied().max_by(|a, b| ticks(a).total_cmp(&ticks(b))), program(pids[0])) {
+        let seconds = |pid: &u32| {
+            let usage = table.entry(*pid).and_then(|entry| entry.usage);
+            usage.map_or(0.0, |usage| usage.user_seconds + usage.system_seconds)
+        };
+        match (found.iter().copied().max_by(|a, b| seconds(a).total_cmp(&seconds(b))), program(pids[0])) {
             (Some(pid), _) => Ok((pid, found.len())),
             (None, None) => Err(NoProcess::Rights(pids[0])),
             (None, Some(program)) => Err(NoProcess::Other { pid: pids[0], runtime, program }),

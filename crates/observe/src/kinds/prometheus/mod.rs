@@ -19,7 +19,7 @@ use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::http::{Address, FetchError, get};
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
 use crate::{pools, queues, runtimes};
@@ -39,6 +39,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "names of the metrics to read; `*` matches any text; if empty, all",
         },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(Prometheus::from_description(description)?)),
 };
 

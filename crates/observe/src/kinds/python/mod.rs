@@ -18,13 +18,14 @@ mod spy;
 use futures_util::future::join_all;
 use loadstone_metrics::unit;
 
-use super::process::find::{ProcessTable, program};
-use super::process::sockets;
+use super::process::find::ProcessTable;
+use super::process::system;
+use super::process::system::program;
 use super::process::which::{NoProcess, PID, PORT, Which};
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
@@ -49,6 +50,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "stack samples per second",
         },
     ],
+    on_macos: MacSupport::Partial("py-spy needs root there"),
     make: |description| Ok(Box::new(Python::from_description(description)?)),
 };
 
@@ -113,7 +115,7 @@ impl Python {
     /// When there is no Python process, or py-spy may read none of them.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), PythonError> {
         let look = self.pace.begin();
-        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp().unwrap_or_default())?;
+        let pids = self.which.pids(&ProcessTable::read(), &system::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| is_python(*pid)).take(PROCESSES_MAX).collect();
         if found.is_empty() {
             let problem = |program| NoProcess::Other { pid: pids[0], runtime: "Python", program };

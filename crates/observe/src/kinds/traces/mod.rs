@@ -41,7 +41,7 @@ use loadstone_metrics::{NoticeKind, unit};
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
-use crate::kind::ObserverKind;
+use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
 use book::SpanCounts;
@@ -71,6 +71,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             help: "address of a trace in your trace store, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
         },
     ],
+    on_macos: MacSupport::Full,
     make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
 };
 

@@ -1,10 +1,22 @@
-//! CPU time of a tool's processes, and how late they read responses, from `/proc`.
+//! CPU time of a tool's processes, and how late they read responses. macOS counts CPU time only.
 //!
 //! A thread that has to run may wait for a core: other programs use it. The kernel counts that wait for each thread (`schedstat`). Responses that arrive
 //! meanwhile are read late, and the tool counts the delay as the target's. A process with one busy thread, such as an event loop, reads late for a second
 //! reason: a response waits until the thread has handled those before it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(target_os = "macos")]
+use macos as system;
+mod schedule;
+
+use schedule::{ProcessPlace, ThreadSchedule};
 
 /// Threads whose waits are sampled. Of more, each stands for its neighbours.
 const SAMPLED_THREADS_MAX: usize = 32;
@@ -32,18 +44,6 @@ pub(crate) struct ReadLag {
     pub(crate) weight: f64,
 }
 
-/// What the kernel has counted for a thread since it began.
-#[derive(Debug, Clone, Copy, Default)]
-struct ThreadSchedule {
-    run_ns: u64,
-    /// Ready to run, without a core.
-    wait_ns: u64,
-    /// How often it got a core.
-    slices: u64,
-    /// How often it had nothing left to do.
-    blocked: u64,
-}
-
 /// Which processes belong to the tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolProcesses {
@@ -54,28 +54,23 @@ pub(crate) struct ToolProcesses {
 
 #[derive(Default)]
 pub(crate) struct CpuMeter {
-    /// By thread, at the last reading.
-    second: HashMap<i32, ThreadSchedule>,
-    /// Process and thread, and the times at the last sample.
-    sampled: BTreeMap<(i32, i32), Option<ThreadSchedule>>,
+    /// By process and thread, at the last reading.
+    second: HashMap<(i32, u64), ThreadSchedule>,
+    /// The times at the last sample.
+    sampled: BTreeMap<(i32, u64), Option<ThreadSchedule>>,
     read_lags: Vec<ReadLag>,
 }
 
 impl CpuMeter {
     /// Reads all threads.
     pub(crate) fn read(&mut self, processes: ToolProcesses) -> CpuUse {
-        let mut found: HashMap<i32, ThreadSchedule> = HashMap::new();
-        let mut threads: Vec<(i32, i32)> = Vec::new();
+        let mut found: HashMap<(i32, u64), ThreadSchedule> = HashMap::new();
         for pid in processes.pids() {
-            for task in numbers_in(&format!("/proc/{pid}/task")) {
-                if let Some(times) = scheduled(pid, task) {
-                    found.insert(task, times);
-                    threads.push((pid, task));
-                }
-            }
+            found.extend(system::threads(pid).map(|(task, times)| ((pid, task), times)));
         }
-        let since = |(task, now): (&i32, &ThreadSchedule)| now.since(self.second.get(task).copied().unwrap_or_default());
+        let since = |(thread, now): (&(i32, u64), &ThreadSchedule)| now.since(self.second.get(thread).copied().unwrap_or_default());
         let used: Vec<ThreadSchedule> = found.iter().map(since).collect();
+        let mut threads: Vec<(i32, u64)> = found.keys().copied().collect();
         self.second = found;
         threads.sort_unstable();
         let step = threads.len().div_ceil(SAMPLED_THREADS_MAX).max(1);
@@ -93,29 +88,13 @@ impl CpuMeter {
     pub(crate) fn sample(&mut self, window_ns: u64) {
         let mut grown: BTreeMap<i32, Vec<ThreadSchedule>> = BTreeMap::new();
         for ((pid, task), before) in &mut self.sampled {
-            let now = scheduled(*pid, *task).map(|times| ThreadSchedule { blocked: blocked(*pid, *task), ..times });
+            let now = system::waits(*pid, *task);
             if let (Some(now), Some(before)) = (now, *before) {
                 grown.entry(*pid).or_default().push(now.since(before));
             }
             *before = now;
         }
         grown.values().for_each(|threads| of_process(threads, window_ns as f64, &mut self.read_lags));
-    }
-}
-
-impl ThreadSchedule {
-    fn since(self, before: Self) -> Self {
-        Self {
-            run_ns: self.run_ns.saturating_sub(before.run_ns),
-            wait_ns: self.wait_ns.saturating_sub(before.wait_ns),
-            slices: self.slices.saturating_sub(before.slices),
-            blocked: self.blocked.saturating_sub(before.blocked),
-        }
-    }
-
-    /// Mean wait until it gets a core. Nanoseconds.
-    fn wait_of_each(self) -> f64 {
-        self.wait_ns as f64 / self.slices.max(1) as f64
     }
 }
 
@@ -164,54 +143,18 @@ fn late_of_loop(thread: ThreadSchedule, window_ns: f64) -> f64 {
 impl ToolProcesses {
     /// The root, all that it started directly or indirectly, and its group.
     fn pids(self) -> Vec<i32> {
-        let all: Vec<(i32, Vec<String>)> =
-            numbers_in("/proc").filter_map(|pid| Some((pid, fields(&format!("/proc/{pid}/stat"))?))).collect();
-        let number = |fields: &[String], at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
-        let is_root = |pid: i32, fields: &[String]| pid == self.root || (self.has_group && number(fields, 2) == Some(self.root));
-        let mut mine: HashSet<i32> = all.iter().filter(|(pid, fields)| is_root(*pid, fields)).map(|(pid, _)| *pid).collect();
+        let all = system::processes();
+        let is_root = |place: &&ProcessPlace| place.pid == self.root || (self.has_group && place.group == self.root);
+        let mut mine: HashSet<i32> = all.iter().filter(is_root).map(|place| place.pid).collect();
         loop {
-            let is_child =
-                |(pid, fields): &&(i32, Vec<String>)| !mine.contains(pid) && number(fields, 1).is_some_and(|parent| mine.contains(&parent));
-            let children: Vec<i32> = all.iter().filter(is_child).map(|(pid, _)| *pid).collect();
+            let is_child = |place: &&ProcessPlace| !mine.contains(&place.pid) && mine.contains(&place.parent);
+            let children: Vec<i32> = all.iter().filter(is_child).map(|place| place.pid).collect();
             if children.is_empty() {
                 return mine.into_iter().collect();
             }
             mine.extend(children);
         }
     }
-}
-
-/// `/proc/PID/task/TID/schedstat`: nanoseconds on a core, nanoseconds of waiting for one, slices (kernel: Documentation/scheduler/sched-stats.rst). A kernel
-/// without it counts the CPU time in ticks (proc_pid_stat(5)).
-fn scheduled(pid: i32, task: i32) -> Option<ThreadSchedule> {
-    let folder = format!("/proc/{pid}/task/{task}");
-    let text = std::fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
-    let numbers: Vec<u64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-    if let [run_ns, wait_ns, slices] = *numbers.as_slice() {
-        return Some(ThreadSchedule { run_ns, wait_ns, slices, blocked: 0 });
-    }
-    let fields = fields(&format!("{folder}/stat"))?;
-    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some(ThreadSchedule { run_ns: ticks * tick_ns, ..ThreadSchedule::default() })
-}
-
-/// How often a thread gave up its core because it had nothing to do.
-fn blocked(pid: i32, task: i32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-}
-
-fn numbers_in(folder: &str) -> impl Iterator<Item = i32> + use<> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The fields of `stat` after the name, which may contain anything.
-fn fields(path: &str) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text[text.rfind(')')? + 1..].split_whitespace().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

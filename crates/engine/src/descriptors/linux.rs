@@ -1,18 +1,4 @@
-//! A separate file descriptor table for each worker, for runs whose connections do not fit into one table.
-//!
-//! The limit on open files (RLIMIT_NOFILE) bounds a *table*. The threads of a process share one table, until a thread leaves with a copy
-//! ([`split_off`]). From then on, the same descriptor number refers to different files in different tables. All our crates must therefore follow
-//! these rules:
-//!
-//! - **No descriptor passes from thread to thread.** Workers share memory only. A file that several workers write to is opened for each write
-//!   (`script::data::collection`). A thread that a worker starts shares that worker's table (`protocol::dns`).
-//! - **A runtime that other threads wake exists before the first worker splits off.** Waking a runtime means writing to its eventfd, by its number in
-//!   the waker's table. The coordinator therefore creates the runtimes of all workers, and installs the Ctrl-C handler, before any worker begins.
-//!   These numbers then mean the same in every table, also when one worker wakes another (`exchange`). Workers report to other threads through
-//!   channels of the standard library, which need no descriptor.
-//! - **No copy keeps alive what its owner closes.** The peer of a socket or a pipe sees no end while a copy is open. The worker therefore closes its
-//!   copies of those at once. It keeps the parts of runtimes (eventfds, epolls, timers) and pairs of unnamed Unix sockets. Through these, tokio
-//!   passes signals on: a signal may interrupt any thread, and any runtime may handle it.
+//! The table of a thread: unshare(2), and close_range(2) with CLOSE_RANGE_UNSHARE.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -21,22 +7,10 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 
 use rustix::fs::FileType;
 
-/// Who shares a limit on open files: all workers together, or each worker alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DescriptorTables {
-    #[default]
-    OneForAll,
-    OneEach,
-}
-
 /// Standard input, output and error.
 const STANDARD_STREAM_LAST: RawFd = 2;
 
-/// Moves the calling thread to a separate file descriptor table. Call it before the thread owns any descriptor other than its runtime's.
-///
-/// # Errors
-/// The kernel refuses.
-pub(crate) fn split_off() -> io::Result<()> {
+pub(super) fn split_off() -> io::Result<()> {
     own_table()?;
     let open: Vec<RawFd> =
         std::fs::read_dir("/proc/thread-self/fd")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

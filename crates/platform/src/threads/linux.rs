@@ -1,4 +1,4 @@
-//! What a worker's thread requests from the scheduler: to run soon after it is woken.
+//! Short time slices and no timer slack (sched_setattr(2), prctl(2)), and nice values of single threads (setpriority(2)).
 
 use std::num::NonZeroU64;
 
@@ -10,7 +10,7 @@ const TIME_SLICE_NS: u64 = 500_000;
 /// A worker does a little work and sleeps again. Since Linux 6.12 a thread may request shorter time slices, which are scheduled sooner (EEVDF;
 /// sched_setattr(2)). It then does not wait until another thread's slice of about 3 ms is over, and its share of the core does not grow. Where the
 /// kernel does not support this, or another policy was chosen from outside, nothing changes.
-pub(crate) fn request_prompt_wakeups() {
+pub(super) fn request_prompt_wakeups() {
     // The kernel may not delay wake-ups of this thread to save power (default slack: 50 µs).
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     if let Some(mut attributes) = attributes().filter(|attributes| attributes.sched_policy == libc::SCHED_OTHER as u32) {
@@ -18,6 +18,11 @@ pub(crate) fn request_prompt_wakeups() {
         // SAFETY: the attributes are as the kernel returned them, with their size. 0 is the calling thread.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     }
+}
+
+/// The lowest priority. On Linux, this affects the calling thread only (setpriority(2)).
+pub(super) fn yield_to_others() {
+    let _ = rustix::process::setpriority_process(None, 19);
 }
 
 /// Scheduling of the calling thread.

@@ -1,35 +1,26 @@
-//! Reads the machine. It changes nothing, and only queries the kernel and the resolver.
+//! From text files of /proc and /sys.
 
 use std::collections::BTreeSet;
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use loadstone_metrics::clock::Monotonic;
-use rustix::process::{Resource, getrlimit, getuid};
-use url::Url;
+use rustix::process::getuid;
 
-use super::readings::{Lookup, MachineReadings};
+use super::super::readings::MachineReadings;
+use super::ticks::Ticks;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// How long the CPU use of other processes is observed.
-const CPU_OBSERVATION: Duration = Duration::from_millis(500);
 /// CAP_SYS_PTRACE (linux/capability.h).
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// `target`: the name to resolve. `runs`: the folder of run directories.
-pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings {
-    let (stolen, busy) = watched().unzip();
-    let limit = getrlimit(Resource::Nofile);
+/// What both systems have is left to the caller.
+pub(super) fn read_machine() -> MachineReadings {
     let own_group = text("/proc/self/cgroup");
     let (cpu_limit, memory_limit) = own_group.as_deref().map_or((None, None), group_limits);
     MachineReadings {
-        descriptors: limit.maximum.or(limit.current).unwrap_or(u64::MAX),
         ports: pair("/proc/sys/net/ipv4/ip_local_port_range")
             .and_then(|(first, last)| Some((first.try_into().ok()?, last.try_into().ok()?))),
         port_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count").zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        cores: (machine_cores().unwrap_or_else(loadstone_session::cores), loadstone_session::cores()),
         reads_limits: own_group.is_some() && Path::new(CGROUPS).is_dir(),
         cpu_limit,
         memory: text("/proc/meminfo").and_then(|text| {
@@ -39,13 +30,9 @@ pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings
         memory_limit,
         clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         governors: governors(),
-        stolen,
-        busy,
-        name_servers: name_servers(&text("/etc/resolv.conf").unwrap_or_default()),
-        lookup: target.and_then(look_up),
-        disk: disk(runs),
         reads_others: text("/proc/self/status").map(|status| getuid().is_root() || has_capability(&status, CAP_SYS_PTRACE)),
         perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+        ..MachineReadings::default()
     }
 }
 
@@ -62,12 +49,6 @@ fn pair(path: &str) -> Option<(u64, u64)> {
     let text = text(path)?;
     let mut parts = text.split_whitespace().map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
-}
-
-fn machine_cores() -> Option<u32> {
-    let stat = text("/proc/stat")?;
-    let is_core = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    Some(stat.lines().filter(is_core).count() as u32).filter(|cores| *cores > 0)
 }
 
 /// The tightest limit among the control group of this process and its ancestors: cores, and available bytes. Supports version 2, and version 1 with one
@@ -119,18 +100,9 @@ fn governors() -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Shares of the machine's CPU time that the hypervisor took and that other processes used, while this process was idle.
-fn watched() -> Option<(f64, f64)> {
-    let before = Ticks::of(&text("/proc/stat")?)?;
-    std::thread::sleep(CPU_OBSERVATION);
-    Ticks::of(&text("/proc/stat")?)?.since(&before)
-}
-
-/// From `/proc/stat`, summed over all cores.
-struct Ticks {
-    all: u64,
-    idle: u64,
-    stolen: u64,
+/// From `/proc/stat`.
+pub(super) fn ticks() -> Option<Ticks> {
+    Ticks::of(&text("/proc/stat")?)
 }
 
 impl Ticks {
@@ -140,33 +112,6 @@ impl Ticks {
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|ticks| ticks.parse().ok()).collect();
         (ticks.len() == 8).then(|| Self { all: ticks.iter().sum(), idle: ticks[3] + ticks[4], stolen: ticks[7] })
     }
-
-    fn since(&self, before: &Self) -> Option<(f64, f64)> {
-        let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)? as f64;
-        let (idle, stolen) = (self.idle.saturating_sub(before.idle) as f64, self.stolen.saturating_sub(before.stolen) as f64);
-        Some((stolen / all, ((all - idle - stolen) / all).max(0.0)))
-    }
-}
-
-fn name_servers(resolv: &str) -> Vec<String> {
-    resolv.lines().filter_map(|line| line.trim().strip_prefix("nameserver")).map(|rest| rest.trim().to_owned()).collect()
-}
-
-fn look_up(target: &Url) -> Option<Lookup> {
-    let (host, port) = (target.host_str()?, target.port_or_known_default().unwrap_or(80));
-    let clock = Monotonic::start();
-    let found = (host.trim_matches(['[', ']']), port).to_socket_addrs();
-    let found =
-        found.map(|addresses| addresses.map(|address| address.ip()).collect::<BTreeSet<_>>().len()).map_err(|error| error.to_string());
-    Some(Lookup { host: host.to_owned(), found, seconds: clock.now() as f64 / 1e9 })
-}
-
-/// Free space of the nearest existing folder.
-fn disk(runs: &Path) -> Option<(String, u64)> {
-    let absolute = std::path::absolute(runs).ok()?;
-    let existing = absolute.ancestors().find(|folder| folder.exists())?;
-    let room = rustix::fs::statvfs(existing).ok()?;
-    Some((runs.display().to_string(), room.f_bavail * room.f_frsize))
 }
 
 /// An effective capability, from `/proc/PID/status`.
@@ -185,7 +130,6 @@ mod tests {
         assert_eq!(cores_of_quota("max 100000"), None);
         assert_eq!(controller("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/x\n", "cpu"), Some("/a/b"));
         assert_eq!(controller("0::/x\n", "cpu"), None);
-        assert_eq!(name_servers("# mine\nsearch x\nnameserver 10.0.0.1\n nameserver ::1\n"), ["10.0.0.1", "::1"]);
         assert_eq!((limited(9_223_372_036_854_771_712), limited(1 << 40)), (None, Some(1 << 40)));
         assert!(has_capability("Name:\tx\nCapEff:\t0000000000080000\n", CAP_SYS_PTRACE));
         assert!(!has_capability("CapEff:\t00000000fff7ffff\n", CAP_SYS_PTRACE));

@@ -1,26 +1,14 @@
-//! This machine: CPU, steal, pressure, memory, disks, network.
+//! From text files of /proc and /sys.
 
 use std::collections::HashSet;
 
 use loadstone_metrics::{Role, unit};
 
+use super::metrics::{CORES, CPU, MEMORY_AVAILABLE, MEMORY_TOTAL};
 use crate::collector::{MetricSpec, SignalCollector};
-use crate::kind::ObserverKind;
 use crate::procfs::{FileError, pairs, pressure_seconds, read, table_value, ticks_per_second};
 use crate::reader::{PendingRead, SignalReader, at_once};
 
-pub(crate) const KIND: ObserverKind = ObserverKind {
-    name: "host",
-    watches: "this machine",
-    example: "observe.host()",
-    alternatives: "",
-    reports: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
-    options: &[],
-    make: |_| Ok(Box::new(Host::default())),
-};
-
-const CORES: MetricSpec<'_> = MetricSpec::gauge("cores", unit::COUNT, "Cores of the machine").role(Role::MachineCores);
-const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of all cores");
 const RUNNABLE: MetricSpec<'_> =
     MetricSpec::gauge("runnable", unit::COUNT, "Tasks running or waiting for a core").role(Role::MachineRunQueue);
 const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some or all tasks waited for the resource");
@@ -39,8 +27,8 @@ const MODES: [(&str, Role); 8] = [
 
 /// Field of `/proc/meminfo`.
 const MEMORY: [(&str, MetricSpec<'_>); 3] = [
-    ("MemTotal", MetricSpec::gauge("memory_total", unit::BYTES, "Memory of the machine")),
-    ("MemAvailable", MetricSpec::gauge("memory_available", unit::BYTES, "Memory available to programs")),
+    ("MemTotal", MEMORY_TOTAL),
+    ("MemAvailable", MEMORY_AVAILABLE),
     ("Dirty", MetricSpec::gauge("memory_dirty", unit::BYTES, "Memory waiting to be written to disk")),
 ];
 
@@ -91,7 +79,7 @@ const TCP: [(&str, &str, &str, MetricSpec<'_>); 3] = [
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("tcp_sockets", unit::COUNT, "TCP sockets: in use, in TIME_WAIT, orphaned");
 
 #[derive(Debug, Default)]
-struct Host {
+pub(super) struct Host {
     /// Disks without partitions, as `/sys/block` names them; read once.
     disks: Option<HashSet<String>>,
 }

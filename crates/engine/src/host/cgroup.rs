@@ -6,12 +6,12 @@ const CGROUP_MOUNT: &str = "/sys/fs/cgroup";
 
 /// The `cpu.stat` files of the groups that this process is in.
 #[derive(Debug, Default)]
-pub(crate) struct CpuLimits {
+pub(super) struct CpuLimits {
     files: Vec<PathBuf>,
 }
 
 impl CpuLimits {
-    pub(crate) fn find() -> Self {
+    pub(super) fn find() -> Self {
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut files = candidates(&own);
         files.retain(|file| file.is_file());
@@ -19,7 +19,7 @@ impl CpuLimits {
     }
 
     /// The sum over the groups, in nanoseconds. Each group counts its own throttling. `None` if one of them cannot be read.
-    pub(crate) fn throttled_ns(&self) -> Option<u64> {
+    pub(super) fn throttled_ns(&self) -> Option<u64> {
         self.files.iter().map(|file| std::fs::read_to_string(file).ok().map(|stat| throttled_ns(&stat))).sum()
     }
 }
