@@ -1,19 +1,21 @@
 //! `cargo xtask asan` and `cargo xtask aarch64`: the tests of crates/k6, which switches stacks below C code, in builds that the check does not make.
+//! `cargo xtask macos`: the binary for macOS, compiled and linked, which does not run here.
 //!
 //! Each has its own target folder, so that neither build invalidates the other's artefacts. Deliberately absent: the rest of the workspace, which has no
 //! unsafe code of that kind.
 
-use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use checkout::{Workspace, process};
 
+use crate::check::build;
 use crate::dist::zig;
 
 const PACKAGE: &str = "loadstone-k6";
 const NATIVE: &str = "x86_64-unknown-linux-gnu";
 const FOREIGN: &str = "aarch64-unknown-linux-musl";
+const MACS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-apple-darwin"];
 /// Reads beyond a buffer in the C code of QuickJS, on a coroutine. crates/k6/src/realm.rs has it.
 const PLANTED: &str = "quickjs_reads_beyond_a_buffer";
 /// Tests that assert how much memory something takes. The sanitizer adds to it, and the emulator reports its own.
@@ -49,15 +51,22 @@ pub(crate) fn aarch64(workspace: &Workspace) -> Result<()> {
     }
     let mut rustup = workspace.command("rustup");
     process::run_aside(rustup.args(["target", "add", FOREIGN])).context("the standard library of that processor is missing")?;
-    let search_path = zig::search_path(workspace)?;
-    let folder = env::split_paths(&search_path).next().context("the search path is empty")?;
-    let mut cargo = Command::new(folder.join("cargo-zigbuild"));
-    cargo
-        .current_dir(&workspace.root)
-        .env("PATH", search_path)
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", "qemu-aarch64-static");
+    let mut cargo = zig::cargo(workspace)?;
+    cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", "qemu-aarch64-static");
     cargo.args(["test", "--locked", "--package", PACKAGE, "--target", FOREIGN, "--target-dir"]).arg(workspace.target.join("aarch64"));
     process::run(cargo.args(["--lib", "--tests", "--"]).args(skipping()))
+}
+
+/// Compiles and links the binary for both processors of a Mac, without optimisation. A warning is an error.
+pub(crate) fn macos(workspace: &Workspace) -> Result<()> {
+    for triple in MACS {
+        let mut rustup = workspace.command("rustup");
+        process::run_aside(rustup.args(["target", "add", triple])).context("the standard library of that system is missing")?;
+        let mut cargo = zig::for_macos(workspace, triple)?;
+        cargo.args(["--config", "profile.dev.package.\"*\".opt-level=0", "--target-dir"]).arg(workspace.target.join("macos"));
+        build::without_warnings(zig::link_with_stubs(workspace, &mut cargo)?)?;
+    }
+    Ok(())
 }
 
 fn skipping() -> Vec<&'static str> {

@@ -56,6 +56,7 @@ const PARTS: &[NightlyPart] = &[
     NightlyPart::of("fuzz", 9, |workspace, part| part.xtask(workspace, &["fuzz", "--seconds", "12"])),
     NightlyPart::of("asan", 8, |workspace, part| part.xtask(workspace, &["asan"])),
     NightlyPart::of("aarch64", 30, |workspace, part| part.xtask(workspace, &["aarch64"])).by_name_only(),
+    NightlyPart::of("macos", 40, |workspace, part| part.xtask(workspace, &["macos"])).by_name_only(),
     NightlyPart::of("k6-soak", 30, |workspace, part| part.xtask(workspace, &["soak", "--k6", "--minutes", "12"])).by_name_only(),
 ];
 

@@ -5,15 +5,17 @@ use std::fs;
 use anyhow::Result;
 use checkout::image::{Image, LOADSTONE, lay_out};
 
-use super::processor::Processor;
 use super::release::Release;
+use super::target::ReleaseTarget;
 
-pub(super) fn write(release: &Release, processor: Processor) -> Result<()> {
+/// For a target of Linux.
+pub(super) fn write(release: &Release, target: ReleaseTarget) -> Result<()> {
     let work = release.folder.join("oci");
     let root = work.join("root");
-    lay_out(&root, &release.tree(processor).join("loadstone"))?;
+    lay_out(&root, &release.tree(target).join("loadstone"))?;
     let name = format!("loadstone:{}", release.version);
-    let archive = release.folder.join(format!("loadstone-{}-{}-image.tar", release.version, processor.name()));
-    Image { name: &name, architecture: processor.go_name(), root: &root, entry: LOADSTONE, time: &release.time }.write(&work, &archive)?;
+    let archive = release.folder.join(format!("loadstone-{}-{}-image.tar", release.version, target.processor.name()));
+    Image { name: &name, architecture: target.processor.go_name(), root: &root, entry: LOADSTONE, time: &release.time }
+        .write(&work, &archive)?;
     Ok(fs::remove_dir_all(work)?)
 }

@@ -7,13 +7,17 @@ releases="${LOADSTONE_RELEASES:-RELEASES}"
 folder="${LOADSTONE_FOLDER:-$HOME/.local/bin}"
 fail() { echo "install.sh: $*" >&2; exit 1; }
 
-[ "$(uname -s)" = Linux ] || fail "Loadstone supports Linux. On Windows, run this in WSL2."
+case "$(uname -s)" in
+  Linux) system=linux ;;
+  Darwin) system=macos ;;
+  *) fail "Loadstone supports Linux and macOS. On Windows, run this in WSL2." ;;
+esac
 case "$(uname -m)" in
   x86_64 | amd64) processor=x86_64 ;;
   aarch64 | arm64) processor=aarch64 ;;
   *) fail "there is no release for the processor $(uname -m); build it with cargo install" ;;
 esac
-name="loadstone-$version-$processor-linux"
+name="loadstone-$version-$processor-$system"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 get() {
@@ -24,7 +28,9 @@ get() {
 }
 get SHA256SUMS
 get "$name.tar.gz"
-(cd "$work" && grep " $name.tar.gz\$" SHA256SUMS | sha256sum --check --status -) || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
+# macOS has shasum, and since version 15 sha256sum, too.
+check() { if command -v sha256sum >/dev/null; then sha256sum --check --status -; else shasum -a 256 --check --status -; fi; }
+(cd "$work" && grep " $name.tar.gz\$" SHA256SUMS | check) || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
 tar -xzf "$work/$name.tar.gz" -C "$work"
 mkdir -p "$folder"
 # In one step: a running binary cannot be written to.

@@ -7,7 +7,7 @@ try {
   binary = require.resolve(`${name}/loadstone`);
 } catch {
   console.error(
-    `loadstone: the package ${name} is not installed. Loadstone supports Linux on x86-64 and arm64. On such a machine, install without --omit=optional.`,
+    `loadstone: the package ${name} is not installed. Loadstone supports Linux and macOS on x86-64 and arm64. On such a machine, install without --omit=optional.`,
   );
   process.exit(1);
 }

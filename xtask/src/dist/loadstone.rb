@@ -3,11 +3,8 @@ class Loadstone < Formula
   homepage "RELEASES"
   version "VERSION"
   license "Apache-2.0"
-  depends_on :linux
 
-  on_linux do
 ARCHIVES
-  end
 
   def install
     bin.install "loadstone"

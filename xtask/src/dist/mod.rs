@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: builds the files of a release in `target/packages`.
 //!
 //! Read [`DistOptions::perform`], then `release`. The binary for x86-64 is linked statically against glibc: its C parts (QuickJS, aws-lc, mimalloc,
-//! SQLite) build with the installed compiler. For other processors zig compiles them, against musl. Deliberately absent: uploading and signing, which
-//! `.github/workflows/release.yml` does, and systems other than Linux.
+//! SQLite) build with the installed compiler. For arm64 and for macOS zig compiles them. Releases of macOS are built on a Mac and given as `--binary`.
+//! Deliberately absent: uploading and signing, which `.github/workflows/release.yml` does.
 
 mod build;
 mod image;
@@ -14,6 +14,7 @@ mod release;
 mod sbom;
 mod smoke;
 mod sources;
+mod target;
 #[cfg(test)]
 mod tests;
 pub(crate) mod zig;
@@ -21,21 +22,25 @@ pub(crate) mod zig;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 
 use checkout::Workspace;
 use checkout::process;
 use processor::Processor;
 use release::Release;
+use target::{ReleaseTarget, TargetSystem};
 
 #[derive(Args)]
 pub(crate) struct DistOptions {
     /// Build packages for this processor; may be repeated. Default: that of this machine.
     #[arg(long, value_name = "PROCESSOR")]
     processor: Vec<Processor>,
-    /// Package these binaries instead of building them; they must be linked statically. May be repeated, once per processor.
-    #[arg(long, value_name = "FILE", conflicts_with = "processor")]
+    /// Build packages for this system; may be repeated. Default: Linux. Those for macOS are built by zig, and cannot be tried on Linux.
+    #[arg(long, value_name = "SYSTEM")]
+    system: Vec<TargetSystem>,
+    /// Package this binary, too; without `--processor`, nothing is built. One for Linux must be linked statically. May be repeated.
+    #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// The address of the folder that will contain the release's files, for the installation script and the formula, which are not written without it.
     #[arg(long, value_name = "URL")]
@@ -54,16 +59,8 @@ impl DistOptions {
         let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
         let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
         let mut binaries = self.binary.iter().map(|binary| given(binary)).collect::<Result<Vec<_>>>()?;
-        if binaries.is_empty() {
-            let own = Processor::own().map(|own| vec![own]);
-            let chosen = if self.processor.is_empty() {
-                own.context("name a processor: there are no packages for that of this machine")?
-            } else {
-                self.processor.clone()
-            };
-            for processor in chosen {
-                binaries.push((processor, build::build(workspace, processor, &format!("{version} ({commit}{dirty})"))?));
-            }
+        for target in self.targets()? {
+            binaries.push((target, build::build(workspace, target, &format!("{version} ({commit}{dirty})"))?));
         }
         let folder = workspace.target.join("packages");
         if folder.exists() {
@@ -73,35 +70,58 @@ impl DistOptions {
         let nfpm = packages::nfpm(workspace)?;
         write(workspace, &release, &binaries, &nfpm, self.releases.as_deref())?;
         if self.smoke {
-            smoke::run(workspace, &release, &binaries.iter().map(|(processor, _)| *processor).collect::<Vec<_>>())?;
+            smoke::run(workspace, &release, &binaries.iter().map(|(target, _)| *target).collect::<Vec<_>>())?;
         }
         Ok(())
+    }
+
+    /// What is to be built. Every processor for every system.
+    fn targets(&self) -> Result<Vec<ReleaseTarget>> {
+        let processors = match (&*self.processor, Processor::own()) {
+            ([], _) if !self.binary.is_empty() => {
+                ensure!(self.system.is_empty(), "name the processors of --system");
+                Vec::new()
+            }
+            ([], own) => vec![own.context("name a processor: there are no packages for that of this machine")?],
+            (named, _) => named.to_vec(),
+        };
+        let systems = if self.system.is_empty() { vec![TargetSystem::Linux] } else { self.system.clone() };
+        Ok(systems
+            .into_iter()
+            .flat_map(|system| processors.iter().map(move |processor| ReleaseTarget { system, processor: *processor }))
+            .collect())
     }
 }
 
 /// All files of a release.
-fn write(workspace: &Workspace, release: &Release, binaries: &[(Processor, PathBuf)], nfpm: &Path, releases: Option<&str>) -> Result<()> {
-    for (processor, binary) in binaries {
-        release.archive(workspace, *processor, binary)?;
-        packages::write(nfpm, release, *processor)?;
-        image::write(release, *processor)?;
-        npm::binary(release, *processor)?;
+fn write(
+    workspace: &Workspace,
+    release: &Release,
+    binaries: &[(ReleaseTarget, PathBuf)],
+    nfpm: &Path,
+    releases: Option<&str>,
+) -> Result<()> {
+    let documents = binaries.iter().find(|(target, _)| target.is_runnable()).context("one of the binaries must run on this machine")?;
+    for (target, binary) in binaries {
+        release.archive(workspace, *target, binary, (documents.0, documents.1.as_path()))?;
+        if target.system == TargetSystem::Linux {
+            packages::write(nfpm, release, *target)?;
+            image::write(release, *target)?;
+        }
+        npm::binary(release, *target)?;
     }
     npm::main(workspace, release)?;
-    let processors: Vec<Processor> = binaries.iter().map(|(processor, _)| *processor).collect();
-    sbom::write(workspace, release, &processors)?;
+    let targets: Vec<ReleaseTarget> = binaries.iter().map(|(target, _)| *target).collect();
+    sbom::write(workspace, release, &targets)?;
     if let Some(releases) = releases {
-        sources::write(release, &processors, releases.trim_end_matches('/'))?;
+        sources::write(release, &targets, releases.trim_end_matches('/'))?;
     }
     release.checksums()
 }
 
 /// The caller's binary, checked to run where packages are installed.
-fn given(binary: &Path) -> Result<(Processor, PathBuf)> {
+fn given(binary: &Path) -> Result<(ReleaseTarget, PathBuf)> {
     let found = fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?;
     let file = fs::read(&found).with_context(|| format!("cannot read {}", binary.display()))?;
-    match (linkage::problem(&file), linkage::processor(&file)) {
-        (None, Some(processor)) => Ok((processor, found)),
-        (problem, _) => bail!("{} cannot be packaged: {}", binary.display(), problem.unwrap_or_default()),
-    }
+    linkage::target(&file).map(|target| (target, found)).map_err(|problem| anyhow!("{} cannot be packaged: {problem}", binary.display()))
 }

@@ -1,4 +1,4 @@
-//! Packages for npm: one per processor with the binary, and `loadstone`, which depends on them, starts the one that fits, and contains the types.
+//! Packages for npm: one per system and processor with the binary, and `loadstone`, which depends on them, starts the one that fits, and contains the types.
 //!
 //! npm installs an optional dependency only where its `os` and `cpu` fit, so nothing is downloaded while installing.
 
@@ -9,19 +9,20 @@ use anyhow::Result;
 use checkout::Workspace;
 use serde_json::{Map, Value, json};
 
-use super::processor::Processor;
 use super::release::Release;
+use super::target::ReleaseTarget;
 
 const STARTER: &str = include_str!("loadstone.js");
 
-/// The package of one processor's binary.
-pub(super) fn binary(release: &Release, processor: Processor) -> Result<()> {
-    let name = package_name(processor);
+/// The package of one target's binary.
+pub(super) fn binary(release: &Release, target: ReleaseTarget) -> Result<()> {
+    let name = package_name(target);
+    let description = format!("The binary of Loadstone for {}", target.system.title());
     let manifest = json!({
-        "name": name, "version": release.version, "description": "The binary of Loadstone for Linux", "license": "Apache-2.0",
-        "os": ["linux"], "cpu": [processor.node_name()], "files": ["loadstone"],
+        "name": name, "version": release.version, "description": description, "license": "Apache-2.0",
+        "os": [target.system.node_name()], "cpu": [target.processor.node_name()], "files": ["loadstone"],
     });
-    let tree = release.tree(processor);
+    let tree = release.tree(target);
     pack(release, &name, &manifest, &[(&tree.join("loadstone"), "loadstone"), (&tree.join("LICENSE"), "LICENSE")])
 }
 
@@ -30,7 +31,7 @@ pub(super) fn main(workspace: &Workspace, release: &Release) -> Result<()> {
     let starter = release.folder.join("loadstone.js");
     fs::write(&starter, STARTER)?;
     let binaries: Map<String, Value> =
-        Processor::ALL.into_iter().map(|processor| (package_name(processor), Value::from(&*release.version))).collect();
+        ReleaseTarget::ALL.into_iter().map(|target| (package_name(target), Value::from(&*release.version))).collect();
     let manifest = json!({
         "name": "loadstone", "version": release.version, "description": "Load tests that tell you why", "license": "Apache-2.0",
         "bin": { "loadstone": "loadstone.js" }, "types": "index.d.ts", "files": ["loadstone.js", "index.d.ts"],
@@ -42,8 +43,8 @@ pub(super) fn main(workspace: &Workspace, release: &Release) -> Result<()> {
     Ok(fs::remove_file(starter)?)
 }
 
-fn package_name(processor: Processor) -> String {
-    format!("loadstone-linux-{}", processor.node_name())
+fn package_name(target: ReleaseTarget) -> String {
+    format!("loadstone-{}-{}", target.system.node_name(), target.processor.node_name())
 }
 
 /// Writes `NAME-VERSION.tgz`, whose files are in the folder `package`, as npm expects.

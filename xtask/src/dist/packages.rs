@@ -9,8 +9,8 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::{Value, json};
 
-use super::processor::Processor;
 use super::release::{Release, SHELLS};
+use super::target::ReleaseTarget;
 
 const NFPM: &str = "github.com/goreleaser/nfpm/v2/cmd/nfpm";
 const NFPM_VERSION: &str = "v2.43.4";
@@ -38,10 +38,11 @@ pub(crate) fn has_nfpm(workspace: &Workspace) -> bool {
     workspace.tools().join(format!("nfpm-{NFPM_VERSION}/nfpm")).is_file()
 }
 
-pub(super) fn write(nfpm: &Path, release: &Release, processor: Processor) -> Result<()> {
+/// For a target of Linux.
+pub(super) fn write(nfpm: &Path, release: &Release, target: ReleaseTarget) -> Result<()> {
     let description = release.folder.join("nfpm.json");
     // nfpm reads YAML, which JSON is a part of.
-    fs::write(&description, describe(release, processor)?.to_string())?;
+    fs::write(&description, describe(release, target)?.to_string())?;
     for format in ["deb", "rpm"] {
         let mut command = Command::new(nfpm);
         command.args(["package", "--packager", format, "--config"]).arg(&description).arg("--target").arg(&release.folder);
@@ -50,8 +51,8 @@ pub(super) fn write(nfpm: &Path, release: &Release, processor: Processor) -> Res
     Ok(fs::remove_file(description)?)
 }
 
-fn describe(release: &Release, processor: Processor) -> Result<Value> {
-    let tree = release.tree(processor);
+fn describe(release: &Release, target: ReleaseTarget) -> Result<Value> {
+    let tree = release.tree(target);
     let mut contents = vec![
         file(&tree.join("loadstone"), "/usr/bin/loadstone", 0o755),
         file(&tree.join("LICENSE"), "/usr/share/doc/loadstone/copyright", 0o644),
@@ -66,7 +67,7 @@ fn describe(release: &Release, processor: Processor) -> Result<Value> {
     let time = jiff::Timestamp::from_second(release.time.parse().context("the commit's time is in seconds")?)?.to_string();
     contents.iter_mut().for_each(|content| content["file_info"]["mtime"] = Value::from(&*time));
     Ok(json!({
-        "name": "loadstone", "version": release.version, "arch": processor.go_name(), "platform": "linux", "section": "net", "priority": "optional",
+        "name": "loadstone", "version": release.version, "arch": target.processor.go_name(), "platform": "linux", "section": "net", "priority": "optional",
         "maintainer": "The Loadstone developers <loadstone@localhost>", "license": "Apache-2.0", "mtime": time, "contents": contents,
         "description": "Load tests that tell you why\n\
             Runs load tests written in TypeScript, checks that the measurement was valid,\njudges thresholds, and finds what limits the system.",

@@ -15,7 +15,6 @@ pub(crate) enum Processor {
 impl Processor {
     pub(super) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// The one of this machine, whose programs need no emulation.
     pub(super) fn own() -> Option<Self> {
         Self::ALL.into_iter().find(|processor| processor.name() == env::consts::ARCH)
     }
@@ -24,14 +23,6 @@ impl Processor {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
-        }
-    }
-
-    /// The target of the compiler. x86-64 is linked statically against glibc, which every build machine has; the other one against the musl of zig.
-    pub(super) fn triple(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64-unknown-linux-gnu",
-            Self::Aarch64 => "aarch64-unknown-linux-musl",
         }
     }
 
@@ -51,11 +42,19 @@ impl Processor {
         }
     }
 
-    /// `e_machine` of its programs (System V ABI, processor supplements).
+    /// `e_machine` of its programs for Linux (System V ABI, processor supplements).
     pub(super) fn elf_machine(self) -> u64 {
         match self {
             Self::X86_64 => 62,
             Self::Aarch64 => 183,
+        }
+    }
+
+    /// `cputype` of its programs for macOS (`<mach/machine.h>`).
+    pub(super) fn mach_cpu(self) -> u64 {
+        match self {
+            Self::X86_64 => 0x0100_0007,
+            Self::Aarch64 => 0x0100_000c,
         }
     }
 }

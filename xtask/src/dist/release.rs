@@ -8,13 +8,10 @@ use anyhow::{Context, Result, ensure};
 use checkout::Workspace;
 use checkout::process;
 
-use super::processor::Processor;
+use super::target::ReleaseTarget;
 
 /// Shells, and the files of their completions.
 pub(super) const SHELLS: [(&str, &str); 3] = [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
-/// Runs programs for aarch64 on other processors (Debian's package qemu-user-static).
-const EMULATOR: &str = "qemu-aarch64-static";
-
 /// A release that is being built.
 pub(super) struct Release {
     pub(super) version: String,
@@ -23,29 +20,26 @@ pub(super) struct Release {
     pub(super) folder: PathBuf,
 }
 
-/// Starts a binary, emulated if it is for another processor than this machine's.
-pub(super) fn start(processor: Processor, binary: &Path) -> Command {
-    if Processor::own() == Some(processor) {
-        return Command::new(binary);
-    }
-    let mut emulated = Command::new(EMULATOR);
-    emulated.arg(binary);
-    emulated
-}
-
 impl Release {
-    /// The name of the archive for a processor, without its ending.
-    pub(super) fn archive_name(&self, processor: Processor) -> String {
-        format!("loadstone-{}-{}-linux", self.version, processor.name())
+    /// The name of a target's archive, without its ending.
+    pub(super) fn archive_name(&self, target: ReleaseTarget) -> String {
+        format!("loadstone-{}-{}", self.version, target.name())
     }
 
     /// The binary with its man pages, completions and licence, as a folder that the packages contain.
-    pub(super) fn tree(&self, processor: Processor) -> PathBuf {
-        self.folder.join(self.archive_name(processor))
+    pub(super) fn tree(&self, target: ReleaseTarget) -> PathBuf {
+        self.folder.join(self.archive_name(target))
     }
 
-    pub(super) fn archive(&self, workspace: &Workspace, processor: Processor, built: &Path) -> Result<()> {
-        let tree = self.tree(processor);
+    /// `documents`: a binary of the same version that runs here, and its target. It writes the manual pages and the completions.
+    pub(super) fn archive(
+        &self,
+        workspace: &Workspace,
+        target: ReleaseTarget,
+        built: &Path,
+        documents: (ReleaseTarget, &Path),
+    ) -> Result<()> {
+        let tree = self.tree(target);
         for folder in ["man", "completions"] {
             fs::create_dir_all(tree.join(folder))?;
         }
@@ -54,11 +48,12 @@ impl Release {
         for file in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(workspace.root.join(file), tree.join(file)).with_context(|| format!("cannot copy {file}"))?;
         }
-        process::run(start(processor, &binary).arg("man").arg(tree.join("man"))).context("the binary did not write its manual pages")?;
+        let start = || if target.is_runnable() { target.start(&binary) } else { documents.0.start(documents.1) };
+        process::run(start()?.arg("man").arg(tree.join("man"))).context("the binary did not write its manual pages")?;
         for (shell, name) in SHELLS {
-            fs::write(tree.join("completions").join(name), process::output(start(processor, &binary).args(["completions", shell]))?)?;
+            fs::write(tree.join("completions").join(name), process::output(start()?.args(["completions", shell]))?)?;
         }
-        let name = self.archive_name(processor);
+        let name = self.archive_name(target);
         self.tar(&self.folder, &[&name], &self.folder.join(format!("{name}.tar.gz")))
     }
 
@@ -75,8 +70,8 @@ impl Release {
 
     /// SHA256SUMS of every file, as `sha256sum --check` reads it.
     pub(super) fn checksums(&self) -> Result<()> {
-        for processor in Processor::ALL {
-            fs::remove_dir_all(self.tree(processor)).ok();
+        for target in ReleaseTarget::ALL {
+            fs::remove_dir_all(self.tree(target)).ok();
         }
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

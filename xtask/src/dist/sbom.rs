@@ -8,15 +8,15 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::{Value, json};
 
-use super::processor::Processor;
 use super::release::Release;
+use super::target::ReleaseTarget;
 
-/// One bill for all packages: crates that only one processor needs are listed, too.
-pub(super) fn write(workspace: &Workspace, release: &Release, processors: &[Processor]) -> Result<()> {
+/// One bill for all packages: crates that only one system or processor needs are listed, too.
+pub(super) fn write(workspace: &Workspace, release: &Release, targets: &[ReleaseTarget]) -> Result<()> {
     let mut cargo = workspace.command("cargo");
     cargo.args(["metadata", "--locked", "--format-version", "1"]);
-    for processor in processors {
-        cargo.args(["--filter-platform", processor.triple()]);
+    for target in targets {
+        cargo.args(["--filter-platform", target.triple()]);
     }
     let metadata = process::output(&mut cargo)?;
     let metadata: Value = serde_json::from_str(&metadata).context("`cargo metadata` did not write JSON")?;

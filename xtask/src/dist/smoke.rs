@@ -8,36 +8,39 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::Value;
 
-use super::processor::Processor;
-use super::release::{self, Release};
+use super::release::Release;
+use super::target::ReleaseTarget;
 
 /// The right answer of the demo, whose check-outs share four connections.
 const RULE: &str = "effective-concurrency";
 
 /// An emulated generator is too slow to be judged by its own demo. Each binary must find the answer in the run that this machine's own binary recorded.
-pub(super) fn run(workspace: &Workspace, release: &Release, processors: &[Processor]) -> Result<()> {
+pub(super) fn run(workspace: &Workspace, release: &Release, targets: &[ReleaseTarget]) -> Result<()> {
     let work = workspace.target.join("smoke");
     fs::remove_dir_all(&work).ok();
     fs::create_dir_all(&work)?;
-    let mut ordered = processors.to_vec();
-    ordered.sort_by_key(|processor| Processor::own() != Some(*processor));
-    let recorded = format!("runs-{}", ordered.first().context("nothing was built")?.name());
-    for processor in ordered {
-        let archive = release.folder.join(format!("{}.tar.gz", release.archive_name(processor)));
+    let (mut ordered, foreign): (Vec<ReleaseTarget>, Vec<ReleaseTarget>) = targets.iter().partition(|target| target.is_runnable());
+    for target in foreign {
+        println!("──── {}: not tried, because it does not run on this machine", target.name());
+    }
+    ordered.sort_by_key(|target| !target.is_own());
+    let recorded = format!("runs-{}", ordered.first().context("nothing was built that runs here")?.name());
+    for target in ordered {
+        let archive = release.folder.join(format!("{}.tar.gz", release.archive_name(target)));
         process::run(Command::new("tar").current_dir(&work).arg("-xzf").arg(&archive))?;
-        let binary = work.join(release.archive_name(processor)).join("loadstone");
-        let command = |arguments: &[&str]| {
-            let mut command = release::start(processor, &binary);
+        let binary = work.join(release.archive_name(target)).join("loadstone");
+        let command = |arguments: &[&str]| -> Result<Command> {
+            let mut command = target.start(&binary)?;
             command.current_dir(&work).args(arguments);
-            command
+            Ok(command)
         };
-        println!("──── {}: {}", processor.name(), process::output(&mut command(&["--version"]))?.trim());
-        process::run(&mut command(&["demo", "--quiet", "--runs", &format!("runs-{}", processor.name())]))?;
-        let summary = process::output(&mut command(&["show", "--runs", &recorded, "--json"]))?;
+        println!("──── {}: {}", target.name(), process::output(&mut command(&["--version"])?)?.trim());
+        process::run(&mut command(&["demo", "--quiet", "--runs", &format!("runs-{}", target.name())])?)?;
+        let summary = process::output(&mut command(&["show", "--runs", &recorded, "--json"])?)?;
         let summary = serde_json::from_str(&summary).context("`loadstone show --json` did not write JSON")?;
         let found = rules(&summary).context("`loadstone show --json` has no `verdict.findings.findings`")?;
-        ensure!(found.iter().any(|rule| rule == RULE), "{} found {found:?} in the demo, not {RULE}", processor.name());
-        process::run(&mut command(&["report", "--runs", &recorded, "--output", &format!("{}.html", processor.name())]))?;
+        ensure!(found.iter().any(|rule| rule == RULE), "{} found {found:?} in the demo, not {RULE}", target.name());
+        process::run(&mut command(&["report", "--runs", &recorded, "--output", &format!("{}.html", target.name())])?)?;
     }
     Ok(())
 }

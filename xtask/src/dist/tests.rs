@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::processor::Processor;
 use super::release::Release;
-use super::{given, linkage, packages, write};
+use super::target::{ReleaseTarget, TargetSystem};
+use super::{given, linkage, packages, sources, write};
 
 const BINARY: &str = "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\n  \
     fail) exit 7 ;;\n  *) echo \"loadstone $*\" ;;\nesac\n";
@@ -33,7 +34,7 @@ fn make(scratch: &Path, name: &str) -> (PathBuf, String) {
     fs::write(&binary, BINARY).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
     let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join(name) };
-    let own = Processor::own().unwrap();
+    let own = ReleaseTarget { system: TargetSystem::Linux, processor: Processor::own().unwrap() };
     write(&workspace, &release, &[(own, binary)], &nfpm, Some("http://127.0.0.1:1/releases/")).unwrap();
     let sums = fs::read_to_string(release.folder.join("SHA256SUMS")).unwrap();
     (release.folder, sums)
@@ -52,7 +53,7 @@ fn a_binary_that_needs_libraries_is_refused() {
     for (name, way) in [("static", "-static"), ("static-pie", "-static-pie"), ("dynamic", "-pie")] {
         said("cc", &["main.c", "-o", name, way], &scratch.0);
     }
-    assert_eq!(linkage::problem(&fs::read(scratch.0.join("static")).unwrap()), None);
+    assert_eq!(linkage::target(&fs::read(scratch.0.join("static")).unwrap()), Ok(ReleaseTarget::ALL[0]));
     assert!(given(&scratch.0.join("static-pie")).is_ok());
     let refused = given(&scratch.0.join("dynamic")).unwrap_err().to_string();
     assert!(
@@ -64,10 +65,98 @@ fn a_binary_that_needs_libraries_is_refused() {
     let other = |change: fn(&mut Vec<u8>)| {
         let mut file = fs::read(scratch.0.join("static")).unwrap();
         change(&mut file);
-        linkage::problem(&file).unwrap()
+        linkage::target(&file).unwrap_err()
     };
     assert!(other(|file| file[18] = 243).contains("it is for another processor than x86_64 and aarch64"));
-    assert!(other(|file| file[0] = b'#').contains("no program of Linux"));
+    assert!(other(|file| file[0] = b'#').contains("no program of Linux or macOS"));
+}
+
+/// The beginning of a program for macOS that is linked with one library.
+fn mach_program(cpu: u32, library: &str) -> Vec<u8> {
+    let mut path = library.as_bytes().to_vec();
+    path.resize(path.len().next_multiple_of(8) + 8, 0);
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    // Header: magic, processor, subtype, executable, two commands, their size, flags, reserved. Commands: `LC_UUID` and `LC_LOAD_DYLIB`.
+    let header = words(&[0xfeed_facf, cpu, 0, 2, 2, 24 + 24 + path.len() as u32, 0, 0]);
+    let uuid = words(&[0x1b, 24, 0, 0, 0, 0]);
+    let dylib = words(&[0xc, 24 + path.len() as u32, 24, 0, 0, 0]);
+    [header, uuid, dylib, path].concat()
+}
+
+#[test]
+fn a_program_for_macos_may_be_linked_with_the_systems_libraries_only() {
+    let target = |cpu, library| linkage::target(&mach_program(cpu, library));
+    assert_eq!(
+        target(0x0100_000c, "/usr/lib/libSystem.B.dylib"),
+        Ok(ReleaseTarget { system: TargetSystem::Macos, processor: Processor::Aarch64 })
+    );
+    assert_eq!(
+        target(0x0100_0007, "/usr/lib/libSystem.B.dylib"),
+        Ok(ReleaseTarget { system: TargetSystem::Macos, processor: Processor::X86_64 })
+    );
+    let refused = target(0x0100_000c, "/opt/homebrew/lib/libzstd.1.dylib").unwrap_err();
+    assert_eq!(refused, "it is linked with /opt/homebrew/lib/libzstd.1.dylib, which other Macs lack");
+    assert!(target(7, "/usr/lib/libSystem.B.dylib").unwrap_err().contains("another processor"));
+    // A file that is cut off.
+    let whole = mach_program(0x0100_000c, "/opt/x.dylib");
+    (4..whole.len()).for_each(|length| drop(linkage::target(&whole[..length])));
+}
+
+/// A release of all targets, whose archives contain a program that reports its target.
+fn release_of_all(scratch: &Path) -> Release {
+    let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join("all") };
+    for target in ReleaseTarget::ALL {
+        let tree = release.tree(target);
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("loadstone"), format!("#!/bin/sh\necho {}\n", target.name())).unwrap();
+        fs::set_permissions(tree.join("loadstone"), fs::Permissions::from_mode(0o755)).unwrap();
+        let name = release.archive_name(target);
+        release.tar(&release.folder, &[&name], &release.folder.join(format!("{name}.tar.gz"))).unwrap();
+    }
+    sources::write(&release, &ReleaseTarget::ALL, "http://127.0.0.1:1").unwrap();
+    release.checksums().unwrap();
+    release
+}
+
+#[test]
+fn the_script_and_the_formula_choose_the_archive_by_system_and_processor() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-all-{}", std::process::id())));
+    let release = release_of_all(&scratch.0);
+    let programs = scratch.0.join("programs");
+    fs::create_dir_all(&programs).unwrap();
+    let install = |system: &str, machine: &str| {
+        let uname = programs.join("uname");
+        fs::write(&uname, format!("#!/bin/sh\ncase $1 in -s) echo {system} ;; -m) echo {machine} ;; esac\n")).unwrap();
+        fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.arg(release.folder.join("install.sh")).env("PATH", path).env("HOME", &scratch.0);
+        shell.env("LOADSTONE_RELEASES", format!("file://{}", release.folder.display()));
+        let output = shell.output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    for (system, machine, name) in [
+        ("Linux", "x86_64", "x86_64-linux"),
+        ("Linux", "aarch64", "aarch64-linux"),
+        ("Darwin", "x86_64", "x86_64-macos"),
+        ("Darwin", "arm64", "aarch64-macos"),
+    ] {
+        let output = install(system, machine);
+        assert!(output.starts_with(&format!("installed {name} in ")), "{output}");
+    }
+    assert!(install("MINGW64", "x86_64").contains("run this in WSL2"));
+
+    let formula = fs::read_to_string(release.folder.join("loadstone.rb")).unwrap();
+    let (mac, linux) = formula.split_once("  on_linux do\n").unwrap();
+    for (part, system) in [(mac.split_once("  on_macos do\n").unwrap().1, "macos"), (linux, "linux")] {
+        let (intel, arm) = part.split_once("    on_arm do\n").unwrap();
+        assert!(
+            intel.contains(&format!("on_intel do\n      url \"http://127.0.0.1:1/loadstone-1.2.3-x86_64-{system}.tar.gz\"")),
+            "{formula}"
+        );
+        assert!(arm.contains(&format!("loadstone-1.2.3-aarch64-{system}.tar.gz")), "{formula}");
+    }
+    assert_eq!(formula.matches("sha256 \"").count(), 4);
 }
 
 #[test]

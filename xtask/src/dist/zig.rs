@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use checkout::Workspace;
@@ -12,11 +13,39 @@ use checkout::process;
 const PINS: &str = include_str!("../../zig.txt");
 
 /// A search path that begins with both programs, which are installed if they are missing.
-pub(crate) fn search_path(workspace: &Workspace) -> Result<OsString> {
+fn search_path(workspace: &Workspace) -> Result<OsString> {
     let folder = install(workspace)?;
     let present = env::var_os("PATH").unwrap_or_default();
     let folders = [folder.join("bin"), folder.join("ziglang")].into_iter().chain(env::split_paths(&present));
     env::join_paths(folders).context("the search path cannot contain this checkout's folder")
+}
+
+/// cargo-zigbuild, whose commands are those of cargo.
+pub(crate) fn cargo(workspace: &Workspace) -> Result<Command> {
+    let search_path = search_path(workspace)?;
+    let folder = env::split_paths(&search_path).next().context("the search path is empty")?;
+    let mut cargo = Command::new(folder.join("cargo-zigbuild"));
+    cargo.current_dir(&workspace.root).env("PATH", search_path);
+    Ok(cargo)
+}
+
+/// A build of the binary for a Mac. Add arguments of cargo, then [`link_with_stubs`].
+pub(crate) fn for_macos(workspace: &Workspace, triple: &str) -> Result<Command> {
+    let mut cargo = cargo(workspace)?;
+    cargo.args(["rustc", "--locked", "--package", "loadstone", "--bin", "loadstone", "--target", triple]);
+    Ok(cargo)
+}
+
+/// Links a Mac's binary on another machine: by LLVM's linker, which the toolchain contains (zig's own ends with a segmentation fault), against the system's
+/// library as zig has it, and Apple's frameworks as `xtask/macos-stubs` describes them: which symbols they export. A Mac has the libraries themselves.
+pub(crate) fn link_with_stubs<'a>(workspace: &Workspace, cargo: &'a mut Command) -> Result<&'a mut Command> {
+    let stubs = workspace.root.join("xtask/macos-stubs");
+    let system = install(workspace)?.join("ziglang/lib/libc/darwin");
+    cargo.args(["--", "-C", "linker=rust-lld", "-C", "linker-flavor=ld64.lld"]);
+    for argument in [format!("-F{}", stubs.display()), format!("-L{}", stubs.display()), format!("-L{}", system.display())] {
+        cargo.args(["-C", &format!("link-arg={argument}")]);
+    }
+    Ok(cargo)
 }
 
 fn install(workspace: &Workspace) -> Result<PathBuf> {
