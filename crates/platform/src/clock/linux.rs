@@ -4,6 +4,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::timespec::ns;
 
+#[inline]
 pub(super) fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }

@@ -16,6 +16,7 @@ struct Timebase {
     denominator: u32,
 }
 
+#[inline]
 pub(super) fn monotonic_ns() -> u64 {
     // SAFETY: the function takes a number and touches no memory of this process.
     unsafe { clock_gettime_nsec_np(libc::CLOCK_UPTIME_RAW) }

@@ -16,6 +16,7 @@ pub(crate) use macos::timebase;
 use timespec::ns;
 
 /// The clock of all measurements: never set, and the same for all processes of the machine until it is restarted.
+#[inline]
 pub fn monotonic_ns() -> u64 {
     system::monotonic_ns()
 }
@@ -26,6 +27,7 @@ pub fn raw_ahead_ns() -> Option<i64> {
 }
 
 /// The time since 1970 (CLOCK_REALTIME). It may be set.
+#[inline]
 pub fn wall_ns() -> u64 {
     ns(rustix::time::clock_gettime(rustix::time::ClockId::Realtime))
 }
