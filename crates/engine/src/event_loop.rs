@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
 use loadstone_metrics::clock::Clock;
-use loadstone_metrics::{LATE_READ_MAX_NS, Nanos, Recorder};
+use loadstone_metrics::{Nanos, Recorder};
 use loadstone_platform::wake_timer::{WakeTimer, sleep_ns};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -35,8 +35,8 @@ pub(crate) struct EventLoop<F> {
     clock: Clock,
     recorder: Rc<RefCell<Recorder>>,
     turns: Turns,
-    /// See [`UserFactory::reads_can_wait`](crate::UserFactory::reads_can_wait).
-    reads_can_wait: Box<dyn Fn() -> bool>,
+    /// How long responses may wait at present. `None`: not at all, see [`UserFactory::reads_can_wait`](crate::UserFactory::reads_can_wait).
+    reads_wait_max: Box<dyn Fn() -> Option<Nanos>>,
     timer: AsyncFd<WakeTimer>,
     /// When the timer fires, or fired.
     armed: Nanos,
@@ -73,14 +73,14 @@ impl<F: Future> EventLoop<F> {
         clock: Clock,
         recorder: Rc<RefCell<Recorder>>,
         turns: Turns,
-        reads_can_wait: Box<dyn Fn() -> bool>,
+        reads_wait_max: Box<dyn Fn() -> Option<Nanos>>,
         work: F,
     ) -> std::io::Result<Self> {
         // SAFETY: the AsyncFd owns the descriptor from here on, and nothing else closes it.
         let timer = unsafe { AsyncFd::register_with_interest(WakeTimer::new()?, Interest::READABLE)? };
         let woken = Arc::new(Woken { work: AtomicBool::new(true), event_loop: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&woken));
-        Ok(Self { clock, recorder, turns, reads_can_wait, timer, armed: 0, woken, waker, work: Box::pin(work) })
+        Ok(Self { clock, recorder, turns, reads_wait_max, timer, armed: 0, woken, waker, work: Box::pin(work) })
     }
 
     /// Whether the timer fires by this deadline.
@@ -118,10 +118,10 @@ impl<F: Future> EventLoop<F> {
     /// Sleeps until the next deadline, if it is near and no socket must be read earlier. Returns whether it slept.
     fn sleep_through(&self, now: Nanos) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
-        if deadline <= now + SPIN_MAX_NS || deadline > now + LATE_READ_MAX_NS || self.woken.work.load(Ordering::Acquire) {
+        if deadline <= now + SPIN_MAX_NS || self.woken.work.load(Ordering::Acquire) || self.turns.holds_arrivals() {
             return false;
         }
-        if self.turns.holds_arrivals() || !(self.reads_can_wait)() {
+        if (self.reads_wait_max)().is_none_or(|max| deadline > now + max) {
             return false;
         }
         // A signal may end the sleep early. The next turn then has no work.
@@ -219,10 +219,12 @@ pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, turns: &Turns, until: Na
 mod tests {
     use super::*;
 
+    use loadstone_metrics::{LATE_READ_MAX_NS, late_read_max_ns};
+
     const US: u64 = 1_000;
 
     /// A worker that has nothing to do until a timer fires in `ahead_ns`. Returns whether it slept.
-    fn asleep(ahead_ns: u64, turns: &Turns, reads_can_wait: bool) -> bool {
+    fn asleep(ahead_ns: u64, turns: &Turns, reads_wait_max: Option<Nanos>) -> bool {
         let runtime = crate::worker::runtime().unwrap();
         let _inside = runtime.enter();
         let clock = Clock::virtual_time();
@@ -230,7 +232,7 @@ mod tests {
         timer.reset(ahead_ns);
         let recorder = Rc::new(RefCell::new(Recorder::new(0, 10)));
         let work = std::future::pending::<()>();
-        let mut event_loop = EventLoop::new(clock, recorder, turns.clone(), Box::new(move || reads_can_wait), work).unwrap();
+        let mut event_loop = EventLoop::new(clock, recorder, turns.clone(), Box::new(move || reads_wait_max), work).unwrap();
         assert!(!event_loop.sleep_through(0), "its work was never polled");
         assert!(matches!(event_loop.turn(0), ControlFlow::Continue((true, 0))));
         event_loop.sleep_through(0)
@@ -239,13 +241,22 @@ mod tests {
     #[test]
     fn a_worker_sleeps_through_only_for_a_near_deadline_and_late_reads() {
         let turns = Turns::default();
-        assert!(asleep(100 * US, &turns, true));
-        assert!(!asleep(100 * US, &turns, false), "a user waits for a response");
-        assert!(!asleep(LATE_READ_MAX_NS + US, &turns, true), "a response may wait no longer than this");
-        assert!(!asleep(SPIN_MAX_NS, &turns, true));
+        let usual = Some(LATE_READ_MAX_NS);
+        assert!(asleep(100 * US, &turns, usual));
+        assert!(!asleep(100 * US, &turns, None), "a user waits for a response");
+        assert!(!asleep(LATE_READ_MAX_NS + US, &turns, usual), "a response may wait no longer than this");
+        assert!(!asleep(SPIN_MAX_NS, &turns, usual));
         turns.hold_arrivals(true);
-        assert!(!asleep(100 * US, &turns, true), "an arrival waits for the user of that response");
+        assert!(!asleep(100 * US, &turns, usual), "an arrival waits for the user of that response");
         turns.hold_arrivals(false);
-        assert!(asleep(100 * US, &turns, true));
+        assert!(asleep(100 * US, &turns, usual));
+    }
+
+    #[test]
+    fn a_start_window_extends_the_sleep_to_the_next_arrivals_that_start_together() {
+        let wide = Some(late_read_max_ns(200 * US));
+        assert!(asleep(300 * US, &Turns::default(), wide), "10,000 a second: three start together, every 300 µs");
+        assert!(!asleep(401 * US, &Turns::default(), wide));
+        assert_eq!(late_read_max_ns(70 * US), LATE_READ_MAX_NS);
     }
 }

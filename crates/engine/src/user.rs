@@ -104,9 +104,9 @@ pub trait UserFactory: 'static {
     /// Records the factory's own counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);
 
-    /// Whether responses may be read late, by a fifth of a millisecond at most, without affecting anything that users wait for. This holds if the
-    /// kernel notes when a response arrived, and only the end of an iteration of open load follows from it. The worker then sleeps through arriving
-    /// responses until a timer is due.
+    /// Whether responses may be read late, by [`loadstone_metrics::late_read_max_ns`] at most, without affecting anything that users wait for. This
+    /// holds if the kernel notes when a response arrived, and only the end of an iteration of open load follows from it. The worker then sleeps through
+    /// arriving responses until a timer is due.
     fn reads_can_wait(&self) -> bool {
         false
     }

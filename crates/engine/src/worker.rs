@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use loadstone_metrics::clock::{Clock, Monotonic};
-use loadstone_metrics::{LeafChange, MarkKind, Nanos, Recorder};
+use loadstone_metrics::{LeafChange, MarkKind, Nanos, Recorder, late_read_max_ns};
 use loadstone_plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
@@ -97,8 +97,10 @@ where
     let turns = Turns::default();
     let users = Rc::clone(&factory);
     let work = carry_out(Arc::clone(plan), context, factory, turns.clone(), commands, link);
-    let event_loop = EventLoop::new(clock, recorder, turns, Box::new(move || users.reads_can_wait()), work)
-        .map_err(|source| WorkerError::Timer { worker, source })?;
+    let wait_max_ns = late_read_max_ns(plan.options.start_window_ns);
+    let reads_wait_max = Box::new(move || users.reads_can_wait().then_some(wait_max_ns));
+    let event_loop =
+        EventLoop::new(clock, recorder, turns, reads_wait_max, work).map_err(|source| WorkerError::Timer { worker, source })?;
     runtime.block_on(tokio::task::unconstrained(event_loop));
     Ok(())
 }

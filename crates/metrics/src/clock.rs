@@ -18,8 +18,14 @@ pub use loadstone_platform::clock::{raw_ahead_ns, thread_cpu_ns, wall_ns};
 /// Nanoseconds since the run's clock began.
 pub type Nanos = u64;
 
-/// The longest delay with which a worker may read a response whose time does not suffer from it. Nanoseconds.
+/// The longest delay with which a worker may read a response whose time does not suffer from it, unless arrivals start in windows. Nanoseconds.
 pub const LATE_READ_MAX_NS: Nanos = 200_000;
+
+/// The same for a start window. Arrivals that start together are at most two windows apart from the next ones, so one wake-up can serve both the
+/// responses to some and the start of the next.
+pub fn late_read_max_ns(start_window_ns: Nanos) -> Nanos {
+    LATE_READ_MAX_NS.max(start_window_ns.saturating_mul(2))
+}
 
 /// The monotonic clock relative to a run's origin. All copies read the same time.
 #[derive(Debug, Clone, Copy)]

@@ -28,7 +28,7 @@ mod tags;
 mod trace;
 mod value_histogram;
 
-pub use clock::{LATE_READ_MAX_NS, Nanos};
+pub use clock::{LATE_READ_MAX_NS, Nanos, late_read_max_ns};
 pub use error_cause::{ErrorCause, ErrorText};
 pub use failure_sample::FailureSample;
 pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};

@@ -7,21 +7,39 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use loadstone_metrics::{LATE_READ_MAX_NS, Nanos};
+
 /// The late reads of one worker's requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LateReads {
     state: Rc<LateState>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LateState {
     allowed: Cell<bool>,
     waiting: Cell<u64>,
+    max_ns: Cell<Nanos>,
+}
+
+impl Default for LateState {
+    fn default() -> Self {
+        Self { allowed: Cell::default(), waiting: Cell::default(), max_ns: Cell::new(LATE_READ_MAX_NS) }
+    }
 }
 
 impl LateReads {
     pub(crate) fn allow(&self, allowed: bool) {
         self.state.allowed.set(allowed);
+    }
+
+    /// The longest that such a response waits.
+    pub(crate) fn max_ns(&self) -> Nanos {
+        self.state.max_ns.get()
+    }
+
+    pub(crate) fn limit(&self, max_ns: Nanos) {
+        self.state.max_ns.set(max_ns);
     }
 
     pub(crate) fn are_allowed(&self) -> bool {

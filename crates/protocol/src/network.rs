@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use loadstone_metrics::clock::Clock;
-use loadstone_metrics::{GeneratorSlice, Histogram};
+use loadstone_metrics::{GeneratorSlice, Histogram, Nanos};
 use rustls::HandshakeKind;
 use tokio_rustls::client::TlsStream;
 
@@ -168,6 +168,11 @@ impl Network {
     /// Sets whether responses to subsequent requests may be read late, if the kernel reports when they arrived.
     pub fn allow_late_reads(&self, allowed: bool) {
         self.late_reads.allow(allowed && self.stamping.is_some());
+    }
+
+    /// Sets how long a response waits that may be read late. Default: [`loadstone_metrics::LATE_READ_MAX_NS`].
+    pub fn limit_late_reads(&self, max_ns: Nanos) {
+        self.late_reads.limit(max_ns);
     }
 
     /// Number of requests whose response is pending and may be read late.

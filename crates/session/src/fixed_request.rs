@@ -9,7 +9,9 @@ use bytes::Bytes;
 use loadstone_engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
 use loadstone_metrics::clock::Clock;
 use loadstone_metrics::span::RequestLabel;
-use loadstone_metrics::{FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use loadstone_metrics::{
+    FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, late_read_max_ns,
+};
 use loadstone_plan::{RunOptions, ScenarioId};
 use loadstone_protocol::Network;
 use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request, basic_authorization};
@@ -95,6 +97,7 @@ impl FixedRequestUsers {
             label: RequestLabel::of(&key.scenario, &key.name),
             source: None,
         };
+        network.limit_late_reads(late_read_max_ns(options.start_window_ns));
         let prepared = PreparedRequest::new(&wire).map_err(|failure| failure.message.to_string())?.without_headers();
         Ok(Self {
             shared: Rc::new(RequestContext {

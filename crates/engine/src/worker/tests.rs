@@ -13,7 +13,7 @@ use crate::event_loop::on_virtual_time;
 use crate::messages::{CoordinatorInput, IterationNumbers};
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use futures_util::future::join_all;
-use loadstone_metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
+use loadstone_metrics::{GeneratorSlice, LATE_READ_MAX_NS, Nanos, Outcome, SeriesSlice, Snapshot};
 use loadstone_plan::{ClosedStage, Load, OpenStage, RunOptions, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;

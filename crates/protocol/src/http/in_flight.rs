@@ -3,8 +3,8 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use loadstone_metrics::Nanos;
 use loadstone_metrics::clock::Timer;
-use loadstone_metrics::{LATE_READ_MAX_NS, Nanos};
 
 use super::body::SharedBody;
 use crate::connection::Connection;
@@ -254,7 +254,7 @@ impl<'a> InFlightRequest<'a> {
             None => {
                 // This response lacks the timestamp that the connection's last one had. Its wait in the kernel is unknown, but not longer.
                 if late.is_some() {
-                    self.network.read_after(now.saturating_sub(self.times.sent).min(LATE_READ_MAX_NS));
+                    self.network.read_after(now.saturating_sub(self.times.sent).min(self.network.late_reads.max_ns()));
                 }
                 now
             }

@@ -104,7 +104,9 @@ fn a_response_that_has_arrived_costs_no_new_user() {
         to_worker.send(WorkerCommand::Finish).await.unwrap();
     };
     let both = async { futures_util::future::join(work, ends).await };
-    let event_loop = EventLoop::new(clock.clone(), recorder, turns, Box::new(move || factory.reads_can_wait()), both).unwrap();
+    let event_loop =
+        EventLoop::new(clock.clone(), recorder, turns, Box::new(move || factory.reads_can_wait().then_some(LATE_READ_MAX_NS)), both)
+            .unwrap();
     runtime.block_on(tokio::task::unconstrained(event_loop));
     assert_eq!((counts.ended.get(), counts.users.get()), (6_001, 1));
 }
