@@ -1,6 +1,7 @@
 //! Runs the truth server that the first argument describes as JSON, until standard input ends. Then it prints its counts.
 //!
-//! The second argument is its seed. With `awake` as the third it never sleeps and needs a core for itself.
+//! The second argument is its seed. The others are words: `awake` (it never sleeps and needs a core for itself), `lead=SECONDS` (the rule
+//! begins this long after the first request), `streams=N` (open streams of one connection of HTTP/2).
 //!
 //! `cargo run --release --example truth -p loadstone-stub -- '{"kind": "single_server", "mean_service_ns": 1000000}'`
 
@@ -12,8 +13,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::env::args().nth(1).unwrap_or_else(|| r#"{"kind": "instant"}"#.to_owned());
     let seed = std::env::args().nth(2).map_or(Ok(1), |seed| seed.parse())?;
     let truth: Truth = serde_json::from_str(&text)?;
-    let awake = std::env::args().nth(3).is_some_and(|argument| argument == "awake");
-    let server = TruthServer::start(truth, TruthOptions { seed, awake, ..TruthOptions::default() })?;
+    let mut options = TruthOptions { seed, ..TruthOptions::default() };
+    for word in std::env::args().skip(3) {
+        match word.split_once('=') {
+            None if word == "awake" => options.awake = true,
+            Some(("lead", seconds)) => options.lead_ns = (seconds.parse::<f64>()? * 1e9).round() as u64,
+            Some(("streams", streams)) => options.streams_max = Some(streams.parse()?),
+            _ => return Err(format!("unknown word `{word}`").into()),
+        }
+    }
+    let server = TruthServer::start(truth, options)?;
     writeln!(std::io::stdout(), "{}", server.url())?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     writeln!(std::io::stdout(), "{}", server.report())?;

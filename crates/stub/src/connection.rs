@@ -70,11 +70,12 @@ where
             _ = stop.wait_for(|stop| *stop) => {}
         };
     }
+    let streams_max = state.streams_max;
     let service = service_fn(move |request| serve(Rc::clone(&state), request, Rc::clone(&reset)));
     let io = TokioIo::new(stream);
     if http2 {
         let mut builder = http2::Builder::new(LocalExecutor);
-        builder.max_concurrent_streams(None);
+        builder.max_concurrent_streams(streams_max);
         let mut connection = std::pin::pin!(builder.serve_connection(io, service));
         tokio::select! {
             _ = connection.as_mut() => {}

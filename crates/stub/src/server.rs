@@ -39,6 +39,7 @@ pub struct ServerBuilder {
     drain: Duration,
     spin_ns: u64,
     is_awake: bool,
+    streams_max: Option<u32>,
     number: usize,
 }
 
@@ -128,6 +129,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Streams that a connection of HTTP/2 may have open at a time (SETTINGS_MAX_CONCURRENT_STREAMS). Default: no limit.
+    pub fn streams_max(mut self, streams: u32) -> Self {
+        self.streams_max = Some(streams);
+        self
+    }
+
     /// The value of [`crate::Call::server`].
     pub fn number(mut self, number: usize) -> Self {
         self.number = number;
@@ -163,6 +170,7 @@ impl Server {
             drain: Duration::from_millis(200),
             spin_ns: 0,
             is_awake: false,
+            streams_max: None,
             number: 0,
         }
     }
@@ -272,7 +280,8 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, Socke
     let timer = DeadlineTimer::new(builder.spin_ns).map_err(StubError::Thread)?;
     let random = RefCell::new(SeededRandom::from_seed(builder.seed));
     let held = Rc::default();
-    let state = Rc::new(ServerState { endpoints, recorder, random, timer, held, started_ns, number: builder.number, tcp: builder.tcp });
+    let (number, streams_max) = (builder.number, builder.streams_max);
+    let state = Rc::new(ServerState { endpoints, recorder, random, timer, held, started_ns, number, streams_max, tcp: builder.tcp });
     if let Some(listener) = builder.listener {
         let taken = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
         let taken = taken.and_then(|listener| listener.local_addr().map(|address| (listener, address)));

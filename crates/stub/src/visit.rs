@@ -24,6 +24,8 @@ pub(crate) struct ServerState {
     pub(crate) started_ns: u64,
     /// Of this server, for the receiver of its calls.
     pub(crate) number: usize,
+    /// Open streams of one connection of HTTP/2.
+    pub(crate) streams_max: Option<u32>,
     /// Replaces HTTP.
     pub(crate) tcp: Option<TcpTalk>,
 }

@@ -48,7 +48,11 @@ impl Log {
         self.asked.saturating_record((departure_ns - arrival_ns).min(LONGEST_NS));
     }
 
+    /// Ignores requests that arrived before the first one that was logged.
     pub(super) fn answered(&mut self, arrival_ns: u64, due_ns: u64, now_ns: u64) {
+        if self.first_ns.is_none_or(|first_ns| arrival_ns < first_ns) {
+            return;
+        }
         self.done.saturating_record(now_ns.saturating_sub(arrival_ns).min(LONGEST_NS));
         self.late.saturating_record(now_ns.saturating_sub(due_ns).min(LONGEST_NS));
     }

@@ -7,8 +7,10 @@
 //! Deliberately absent: load and comparison.
 
 mod log;
+mod pattern;
 mod queue;
 
+pub use pattern::Pattern;
 pub use queue::{QueueModel, Stall};
 
 use std::net::SocketAddr;
@@ -41,20 +43,28 @@ pub enum Truth {
     Bimodal { fast: String, slow: String, slow_share: f64 },
     /// The head at once, then `piece_bytes` every `pause_ns` until `bytes` are sent: (⌈bytes/piece⌉ − 1)·pause in all.
     SlowBody { bytes: usize, piece_bytes: usize, pause_ns: u64 },
+    /// Service times that follow the time since the first request: with unlimited servers a closed form of the pattern, otherwise a queue
+    /// (first in, first out) in front of this many.
+    Timed { pattern: Pattern, servers: Option<usize> },
 }
 
-/// Its address, and the seed of its draws.
+/// Its address, the seed of its draws, and what a load generator needs around the measured time.
 #[derive(Debug, Clone)]
 pub struct TruthOptions {
     pub listen: SocketAddr,
     pub seed: u64,
     /// Never sleep ([`crate::ServerBuilder::awake`]).
     pub awake: bool,
+    /// The rule begins this long after the first request. Before, the server answers at once and logs nothing, for load generators that
+    /// discard their first seconds.
+    pub lead_ns: u64,
+    /// Streams that a connection of HTTP/2 may have open at a time ([`crate::ServerBuilder::streams_max`]).
+    pub streams_max: Option<u32>,
 }
 
 impl Default for TruthOptions {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), seed: 1, awake: false }
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), seed: 1, awake: false, lead_ns: 0, streams_max: None }
     }
 }
 
@@ -74,12 +84,16 @@ impl TruthServer {
         let measured = match truth {
             Truth::SlowBody { bytes, piece_bytes, pause_ns } => {
                 let body = crate::body::filler(bytes);
-                answering(&log, rule, body).pace(piece_bytes.max(1), pause_ns)
+                answering(&log, rule, options.lead_ns, body).pace(piece_bytes.max(1), pause_ns)
             }
-            _ => answering(&log, rule, "ok\n".into()),
+            _ => answering(&log, rule, options.lead_ns, "ok\n".into()),
         };
         let (reading, clearing) = (Arc::clone(&log), Arc::clone(&log));
-        let server = Server::builder()
+        let builder = match options.streams_max {
+            Some(streams) => Server::builder().streams_max(streams),
+            None => Server::builder(),
+        };
+        let server = builder
             .listen(options.listen)
             .seed(options.seed)
             .spin_ns(SPIN_NS)
@@ -121,9 +135,13 @@ fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
 
 type DepartureRule = Box<dyn FnMut(u64) -> u64 + Send>;
 
-fn answering(log: &Arc<Mutex<Log>>, mut rule: DepartureRule, body: bytes::Bytes) -> Behaviour {
+fn answering(log: &Arc<Mutex<Log>>, mut rule: DepartureRule, lead_ns: u64, body: bytes::Bytes) -> Behaviour {
     let (asked, done) = (Arc::clone(log), Arc::clone(log));
-    let wait = Wait::Departure(Box::new(move |arrival_ns| {
+    let mut begin_ns = None;
+    let wait = Wait::Departure(Box::new(move |arrival_ns: u64| {
+        if arrival_ns < *begin_ns.get_or_insert(arrival_ns.saturating_add(lead_ns)) {
+            return arrival_ns;
+        }
         let departure_ns = rule(arrival_ns);
         lock(&asked).asked(arrival_ns, departure_ns);
         departure_ns
@@ -151,6 +169,17 @@ fn rule(truth: &Truth, seed: u64) -> Result<DepartureRule, DelayError> {
         Truth::Queue { servers, service } => {
             let mut queue = QueueModel::new(*servers, parse(service)?, seed);
             Box::new(move |arrival_ns| queue.departure_ns(arrival_ns))
+        }
+        Truth::Timed { pattern, servers } => {
+            let (pattern, mut first_ns) = (*pattern, None);
+            let mut queue = servers.map(|servers| QueueModel::new(servers, Delay::Fixed { ns: 0.0 }, seed));
+            Box::new(move |arrival_ns: u64| {
+                let service_ns = pattern.service_ns(arrival_ns - *first_ns.get_or_insert(arrival_ns));
+                match &mut queue {
+                    Some(queue) => queue.departure_after_ns(arrival_ns, service_ns),
+                    None => arrival_ns.saturating_add(service_ns),
+                }
+            })
         }
         Truth::Delay { delay } => {
             let (delay, mut random) = (parse(delay)?, SeededRandom::from_seed(seed));

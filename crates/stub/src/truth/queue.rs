@@ -26,6 +26,11 @@ impl QueueModel {
     /// The departure of a request that arrives now. Call in order of arrival.
     pub fn departure_ns(&mut self, arrival_ns: u64) -> u64 {
         let service_ns = self.service.sample_ns(|| self.random.next_u64());
+        self.departure_after_ns(arrival_ns, service_ns)
+    }
+
+    /// The same for a request whose service time is known.
+    pub fn departure_after_ns(&mut self, arrival_ns: u64, service_ns: u64) -> u64 {
         let Reverse(free_ns) = self.free_ns.pop().unwrap_or(Reverse(0));
         let departure_ns = arrival_ns.max(free_ns).saturating_add(service_ns);
         self.free_ns.push(Reverse(departure_ns));

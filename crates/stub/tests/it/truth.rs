@@ -1,7 +1,7 @@
 //! The truth server follows its rule. Only lower bounds on time are asserted: on a busy machine its log shows how late it was.
 
 use loadstone_stub::now_ns;
-use loadstone_stub::truth::{Truth, TruthOptions, TruthServer};
+use loadstone_stub::truth::{Pattern, Truth, TruthOptions, TruthServer};
 
 use crate::client;
 
@@ -76,6 +76,80 @@ fn bimodal_delays_and_slow_bodies_are_never_early() {
     });
     let p50 = server.report()["asked_ns"]["p50"].as_f64().unwrap();
     assert!((p50 / 1e6 - 1.0).abs() < 0.01, "{p50}");
+}
+
+#[test]
+fn requests_before_the_rule_begins_are_answered_at_once_and_not_logged() {
+    let pattern = Pattern::Phases { fast_ns: 0, slow_ns: 50_000_000, every_ns: 1 << 60, slow_for_ns: 1 << 60 };
+    let options = TruthOptions { lead_ns: 100_000_000, ..TruthOptions::default() };
+    let server = TruthServer::start(Truth::Timed { pattern, servers: None }, options).unwrap();
+    let address = server.address();
+    let (mut sent, mut early, mut late) = (0_u64, 0, 0);
+    client::run(async {
+        let first_ns = now_ns();
+        while late < 3 {
+            let sent_ns = now_ns();
+            client::once(address, "GET", "/", "").await;
+            sent += 1;
+            let ended_ns = now_ns();
+            // Between the two, only the server knows whether it had begun.
+            early += u64::from(ended_ns < first_ns + 100_000_000);
+            if sent_ns >= first_ns + 200_000_000 {
+                assert!(ended_ns - sent_ns >= 50_000_000);
+                late += 1;
+            }
+        }
+    });
+    let report = server.report();
+    assert!(early > 0 && report["requests"].as_u64().unwrap() <= sent - early, "{early} of {sent}: {report}");
+    assert!((report["asked_ns"]["min"].as_f64().unwrap() / 50e6 - 1.0).abs() < 0.01, "{report}");
+    assert_eq!(report["requests"], report["answered"]);
+}
+
+/// Two servers of 40 ms each, and six requests at once: they depart in three pairs.
+#[test]
+fn a_pattern_with_few_servers_forms_a_queue() {
+    let pattern = Pattern::Phases { fast_ns: 40_000_000, slow_ns: 0, every_ns: 0, slow_for_ns: 0 };
+    let server = TruthServer::start(Truth::Timed { pattern, servers: Some(2) }, TruthOptions::default()).unwrap();
+    let address = server.address();
+    client::run(async {
+        let calls: Vec<_> = (0..6).map(|_| tokio::spawn(client::once(address, "GET", "/", ""))).collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap().status(), 200);
+        }
+    });
+    let report = server.report();
+    let span_ns = report["last_arrival_ns"].as_f64().unwrap() - report["first_arrival_ns"].as_f64().unwrap();
+    let max_ns = report["asked_ns"]["max"].as_f64().unwrap();
+    assert!((120e6 - span_ns..120e6 * 1.01).contains(&max_ns), "{report}");
+}
+
+#[test]
+fn a_connection_of_http2_offers_only_the_streams_that_it_has() {
+    let pattern = Pattern::Phases { fast_ns: 100_000_000, slow_ns: 0, every_ns: 0, slow_for_ns: 0 };
+    let options = TruthOptions { streams_max: Some(2), ..TruthOptions::default() };
+    let server = TruthServer::start(Truth::Timed { pattern, servers: None }, options).unwrap();
+    let address = server.address();
+    client::run(async {
+        let mut sender = client::connect_http2(address).await;
+        // Its answer shows that the server's settings have arrived.
+        client::read(sender.send_request(client::request("GET", "http://stub/", "")).await.unwrap()).await;
+        let calls: Vec<_> = (0..4)
+            .map(|_| {
+                let mut sender = sender.clone();
+                tokio::spawn(
+                    async move { client::read(sender.send_request(client::request("GET", "http://stub/", "")).await.unwrap()).await },
+                )
+            })
+            .collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap().status(), 200);
+        }
+    });
+    let report = server.report();
+    // One request, then two, then the last two after an answer.
+    let span_ns = report["last_arrival_ns"].as_u64().unwrap() - report["first_arrival_ns"].as_u64().unwrap();
+    assert!(span_ns >= 200_000_000, "{report}");
 }
 
 #[test]
