@@ -3,7 +3,7 @@ import http from "k6/http";
 
 export const options = {
   scenarios: {
-    stall: { executor: "constant-arrival-rate", rate: Number(__ENV.RATE), duration: `${__ENV.SECONDS}s`, preAllocatedVUs: 100, maxVUs: 2000 },
+    stall: { executor: "constant-arrival-rate", rate: Number(__ENV.RATE), duration: `${__ENV.SECONDS}s`, preAllocatedVUs: Number(__ENV.USERS), maxVUs: Number(__ENV.USERS) },
   },
 };
 

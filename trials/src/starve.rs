@@ -16,7 +16,7 @@ const BEGUN: Duration = Duration::from_millis(700);
 const BETWEEN_STOPS: Duration = Duration::from_millis(120);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Starvation {
+pub(crate) enum Starvation {
     None,
     /// A CPU limit of the control group, in percent of one core over a period.
     Quota {
@@ -56,7 +56,7 @@ pub(super) enum Starvation {
 }
 
 /// Undoes what was done to the machine.
-pub(super) enum StarvationGuard {
+pub(crate) enum StarvationGuard {
     Nothing,
     Group(PathBuf),
     Hogs(Vec<Child>),
@@ -83,7 +83,7 @@ impl Drop for StarvationGuard {
 
 impl Starvation {
     /// The command that starts the generator under it.
-    pub(super) fn wrap(self, words: &[String]) -> Command {
+    pub(crate) fn wrap(self, words: &[String]) -> Command {
         let front: Vec<String> = match self {
             Starvation::Hogs { nice, .. } => vec!["nice".to_owned(), "-n".to_owned(), nice.to_string()],
             Starvation::OnlyIdleTime { .. } => ["chrt", "--idle", "0"].map(str::to_owned).to_vec(),
@@ -97,7 +97,7 @@ impl Starvation {
     }
 
     /// Starves the process that has just been started.
-    pub(super) fn begin(self, process: u32) -> Result<StarvationGuard> {
+    pub(crate) fn begin(self, process: u32) -> Result<StarvationGuard> {
         match self {
             Starvation::Quota { percent, period_ms } => limited(process, percent, period_ms * 1_000),
             Starvation::Hogs { count, .. } | Starvation::OnlyIdleTime { hogs: count } => {
@@ -161,12 +161,12 @@ fn limited(process: u32, percent: u64, period_us: u64) -> Result<StarvationGuard
 }
 
 /// A network namespace with few local ports, which exists as long as this value. Server and generator both enter it.
-pub(super) struct FewPorts {
+pub(crate) struct FewPorts {
     keeper: Child,
 }
 
 impl FewPorts {
-    pub(super) fn begin(ports: u32) -> Result<Self> {
+    pub(crate) fn begin(ports: u32) -> Result<Self> {
         let last = 40_000 + ports - 1;
         let script = format!(
             "ip link set lo up && echo '40000 {last}' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse \
@@ -184,7 +184,7 @@ impl FewPorts {
     }
 
     /// The namespace, as setns(2) and nsenter(1) take it.
-    pub(super) fn network(&self) -> PathBuf {
+    pub(crate) fn network(&self) -> PathBuf {
         format!("/proc/{}/ns/net", self.keeper.id()).into()
     }
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::closed_form::ClosedForm;
+
 /// Quantiles that are judged.
 pub(super) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
-pub(super) const STALL: &str = "one stall of 1 s";
+const STALL: &str = "one stall of 1 s";
 
 #[derive(Debug, Clone)]
 pub(super) struct AccuracyCase {
@@ -16,47 +18,13 @@ pub(super) struct AccuracyCase {
     pub(super) seconds: u32,
     /// Words for the formula, for the table.
     pub(super) formula: &'static str,
-    law: ClosedForm,
-}
-
-/// Response times in closed form.
-#[derive(Debug, Clone)]
-enum ClosedForm {
-    /// Constant rate for T seconds, everything instant but one stall of D seconds.
-    Stall {
-        stall_s: f64,
-        run_s: f64,
-    },
-    /// M/M/1 with service rate μ and arrival rate λ, per second.
-    SingleServer {
-        mu: f64,
-        lambda: f64,
-    },
-    /// A share of all takes `slow_s`, the rest `fast_s`.
-    Bimodal {
-        fast_s: f64,
-        slow_s: f64,
-        slow_share: f64,
-    },
-    Constant(f64),
+    pub(super) law: ClosedForm,
 }
 
 impl AccuracyCase {
     /// The formula's value at a quantile. Seconds.
     pub(super) fn truth_s(&self, quantile: f64) -> f64 {
-        let beyond = 1.0 - quantile;
-        match self.law {
-            ClosedForm::Stall { stall_s, run_s } => (stall_s - beyond * run_s).max(0.0),
-            ClosedForm::SingleServer { mu, lambda } => -beyond.ln() / (mu - lambda),
-            ClosedForm::Bimodal { fast_s, slow_s, slow_share } => {
-                if beyond < slow_share {
-                    slow_s
-                } else {
-                    fast_s
-                }
-            }
-            ClosedForm::Constant(seconds) => seconds,
-        }
+        self.law.at_s(quantile)
     }
 
     /// The formula is that of a random process: a run of finite length scatters around it.
@@ -85,7 +53,7 @@ pub(super) fn all(full: bool) -> Vec<AccuracyCase> {
             poisson: false,
             seconds,
             formula: "max(0, D − (1−q)·T), D = 1 s",
-            law: ClosedForm::Stall { stall_s: 1.0, run_s: f64::from(seconds) },
+            law: ClosedForm::Pauses { base_s: 0.0, every_s: f64::from(seconds), pause_s: 1.0 },
         },
         single("M/M/1, ρ = 0.5", 500),
         single("M/M/1, ρ = 0.7", 700),

@@ -1,20 +1,24 @@
 //! `cargo xtask accuracy`: reported percentiles against truths in closed form.
 //!
-//! Each [`case::AccuracyCase`] is a server whose response times follow a formula (crates/stub, `truth`), and a load. One core makes the load, another
-//! serves. The test compares what `loadstone` reports with the formula, and with what the server recorded, which leaves out
-//! the chance in a queue's own draws. The same stall is then shown to the other generators on this machine. Read
-//! [`accuracy`] first, then `case`. Deliberately absent: cost (`bench`), coverage of the intervals in thousands of runs (the
-//! tests of crates/analysis do that on simulated time).
+//! Each [`case::AccuracyCase`] is a server whose response times follow a formula (crates/stub, `truth`), and a load. One core generates the
+//! load, another serves. The test compares what `loadstone` reports with the formula, and with what the server recorded, which leaves out the
+//! chance in a queue's own draws. With `--generators`, the servers and settings of two publications ([`published`]) are shown to all generators
+//! on this machine, and one table has the size of each one's error. Read [`accuracy`] first, then `case` or `published`. Deliberately absent:
+//! cost (`bench`), coverage of the intervals in thousands of runs (the tests of crates/analysis do that on simulated time).
 
 mod case;
+mod closed_form;
+mod errors;
 mod ours;
 mod peers;
+mod published;
+mod readers;
 mod result;
 pub(crate) mod server;
 mod table;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use checkout::Workspace;
@@ -34,9 +38,9 @@ pub(crate) struct AccuracyOptions {
     /// Only cases whose name contains this. May be repeated.
     #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
-    /// Leave the other generators out.
-    #[arg(long)]
-    no_peers: bool,
+    /// Measure the errors of all installed generators before the servers of two publications instead (some 15 minutes).
+    #[arg(long, conflicts_with = "full")]
+    generators: bool,
     /// Measure this binary instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -57,32 +61,42 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &AccuracyOptions) -> Resu
         Some(server) => server.clone(),
         None => server::build(workspace)?,
     };
-    let wanted = |case: &AccuracyCase| options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part.as_str()));
-    let cases: Vec<AccuracyCase> = case::all(options.full).into_iter().filter(wanted).collect();
+    let (report, kind) = match options.generators {
+        true => (errors::measure(workspace, &binary, &server, &|name| options.wants(name))?, "generator-errors"),
+        false => (own(&binary, &server, options)?, "accuracy"),
+    };
+    println!("\n{report}");
+    if !options.dry {
+        let path = workspace.root.join(format!("bench/results/{}-{kind}.md", machine::today()?));
+        fs::create_dir_all(path.with_file_name(""))?;
+        fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+impl AccuracyOptions {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
+    }
+}
+
+/// The table of Loadstone's own percentiles.
+fn own(binary: &Path, server: &Path, options: &AccuracyOptions) -> Result<String> {
+    let cases: Vec<AccuracyCase> = case::all(options.full).into_iter().filter(|case| options.wants(case.name)).collect();
     let repeats = if options.full { 10 } else { 1 };
     let mut outcomes = Vec::new();
     for repeat in 0..repeats {
         for case in &cases {
             let ((reported, account), stillness) = stillness::stillest(0.99, || {
                 // Another seed than the generator's: equal ones would draw service times as they draw the gaps between arrivals.
-                let truthful = Truthful::awake(&server, &case.truth, 1_000 + repeat)?;
-                let reported = ours::run(&binary, case, &truthful.url, repeat + 1)?;
+                let truthful = Truthful::awake(server, &case.truth, 1_000 + repeat)?;
+                let reported = ours::run(binary, case, &truthful.url, repeat + 1)?;
                 Ok((reported, truthful.account()?))
             })?;
             println!("{}: {} requests, {}, cores away {}", case.name, reported.count, reported.grade, stillness.shown());
             outcomes.push(CaseResult { case: case.clone(), reported, account, stillness });
         }
     }
-    let mut report = table::ours(&outcomes)?;
-    if !options.no_peers && cases.iter().any(|case| case.name == case::STALL) {
-        report += &table::peers(&peers::stalled(workspace, &server, &outcomes)?);
-    }
-    println!("\n{report}");
-    if !options.dry {
-        let path = workspace.root.join(format!("bench/results/{}-accuracy.md", machine::today()?));
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
-        println!("wrote {}", path.display());
-    }
-    Ok(())
+    table::ours(&outcomes)
 }

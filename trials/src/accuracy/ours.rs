@@ -42,7 +42,7 @@ pub(super) fn run(binary: &Path, case: &AccuracyCase, url: &str, seed: u64) -> R
 }
 
 impl OwnReport {
-    fn read(summary: &Value) -> Result<Self> {
+    pub(super) fn read(summary: &Value) -> Result<Self> {
         let response = &summary["response"];
         Ok(Self {
             count: response["count"].as_u64().context("no count in the summary")?,

@@ -1,6 +1,8 @@
-//! The other generators before the server that stalls once, and what they say about it.
+//! The generators, each as the command that its own users would type, before the servers of `published`.
 
-use std::path::Path;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -9,170 +11,221 @@ use checkout::machine::{self, GENERATOR_CORE};
 use checkout::process;
 use serde_json::Value;
 
-use super::case::{AccuracyCase, QUANTILES, STALL};
-use super::result::CaseResult;
+use super::published::{PublishedCase, Wire};
+use super::readers::{self, PeerReport};
 use super::server::Truthful;
+use crate::starve::Starvation;
+use crate::stillness::{Stillness, StillnessWatch};
 
-/// Quantiles and seconds, as one generator reports them.
-pub(super) struct PeerReport {
-    pub(super) name: String,
-    /// As a person would type it; empty for the formula.
-    pub(super) command: String,
-    quantiles: Vec<(f64, f64)>,
-}
+/// Requests of closed generators in progress at a time, where a case sets no limit.
+const CLOSED_CONNECTIONS: u32 = 50;
 
-impl PeerReport {
-    pub(super) fn at(&self, quantile: f64) -> Option<f64> {
-        self.quantiles.iter().find(|(known, _)| (known - quantile).abs() < 1e-9).map(|(_, seconds)| *seconds)
-    }
-}
-
-struct PeerGenerator {
-    name: &'static str,
+pub(super) struct PeerGenerator {
+    pub(super) name: &'static str,
+    /// Empty: the binary under test.
     program: &'static str,
-    /// With `{url}`, `{rate}`, `{seconds}` and `{folder}` to be filled in.
-    arguments: &'static [&'static str],
-    read: fn(&str) -> Vec<(f64, f64)>,
+    /// For a shell, with `{program}`, `{url}`, `{rate}`, `{seconds}`, `{connections}`, `{options}` and so on to be filled in.
+    line: &'static str,
+    /// Options for HTTP/2 over plain TCP, and for a new connection each time; `None`: it cannot.
+    http2: Option<&'static str>,
+    closes: Option<&'static str>,
+    /// The option that limits the requests in progress, for a generator that does not need a number of connections anyway.
+    cap: Option<&'static str>,
+    http1: bool,
+    /// It waits for a response before it sends the next request, so it has a number of users instead of a schedule.
+    pub(super) closed: bool,
+    /// It discards what it measures in its first ten seconds, and 5 ms more for each connection.
+    calibrates: bool,
+    read: fn(&str) -> PeerReport,
 }
 
-const GENERATORS: &[PeerGenerator] = &[
+const OPEN: PeerGenerator = PeerGenerator {
+    name: "",
+    program: "",
+    line: "",
+    http2: None,
+    closes: None,
+    cap: Some(""),
+    http1: true,
+    closed: false,
+    calibrates: false,
+    read: readers::wrk,
+};
+
+pub(super) const GENERATORS: &[PeerGenerator] = &[
     PeerGenerator {
-        name: "wrk, 50 connections",
-        program: "wrk",
-        arguments: &["-t1", "-c50", "-d{seconds}s", "--latency", "{url}"],
-        read: wrk,
+        name: "Loadstone",
+        line: "{program} run {url} --rate {rate} --for {seconds}s --quiet --no-save --json {options}",
+        http2: Some("--http2=only"),
+        closes: Some("--no-keep-alive"),
+        cap: Some("--max-users {connections}"),
+        read: readers::loadstone,
+        ..OPEN
     },
-    // 50 workers of `{rate}`/50 each.
-    PeerGenerator { name: "hey, rate", program: "hey", arguments: &["-c", "50", "-q", "{share}", "-z", "{seconds}s", "{url}"], read: hey },
     PeerGenerator {
-        name: "oha, rate with latency correction",
+        name: "wrk2",
+        program: "wrk2",
+        line: "{program} -t1 -c{connections} -R{rate} -d{long}s --latency {options} {url}",
+        closes: Some("-H 'Connection: close'"),
+        calibrates: true,
+        ..OPEN
+    },
+    PeerGenerator {
+        name: "vegeta",
+        program: "vegeta",
+        line: "echo 'GET {url}' | {program} attack -rate {rate} -duration {seconds}s {options} | {program} report -type=json",
+        http2: Some("-h2c"),
+        closes: Some("-keepalive=false"),
+        cap: Some("-max-workers {connections}"),
+        read: readers::vegeta,
+        ..OPEN
+    },
+    PeerGenerator {
+        name: "oha",
         program: "oha",
-        arguments: &[
-            "--no-tui",
-            "--output-format",
-            "json",
-            "-c",
-            "50",
-            "-q",
-            "{rate}",
-            "--latency-correction",
-            "-z",
-            "{seconds}s",
-            "{url}",
-        ],
-        read: oha,
+        line: "{program} --no-tui --output-format json -c {connections} -q {rate} --latency-correction -w -z {seconds}s {options} {url}",
+        http2: Some("--http2 -p 1000"),
+        closes: Some("--disable-keepalive"),
+        read: readers::oha,
+        ..OPEN
     },
     PeerGenerator {
-        name: "k6, constant-arrival-rate",
+        name: "k6",
         program: "k6",
-        arguments: &[
-            "run",
-            "--quiet",
-            "-e",
-            "URL={url}",
-            "-e",
-            "RATE={rate}",
-            "-e",
-            "SECONDS={seconds}",
-            "--summary-export",
-            "/dev/stderr",
-            "--summary-trend-stats",
-            "p(50),p(90),p(99),p(99.9)",
-            "{folder}/k6-stall.js",
-        ],
-        read: k6,
+        line: "{program} run --quiet -e URL={url} -e RATE={rate} -e SECONDS={seconds} -e USERS={connections} {options} \
+               --summary-export {folder}/k6-summary.json --summary-trend-stats 'p(50),p(90),p(99),p(99.9)' {bench}/k6-stall.js >/dev/null; \
+               cat {folder}/k6-summary.json",
+        closes: Some("--no-connection-reuse"),
+        read: readers::k6,
+        ..OPEN
+    },
+    PeerGenerator {
+        name: "Gatling",
+        program: "gatling",
+        line: "{program} -Durl={url} -Drate={rate} -Dseconds={seconds} -Dshare={share_connections} {options} io.gatling.app.Gatling \
+               -s Rate -nr -rf {folder}/gatling",
+        closes: Some(""),
+        cap: None,
+        read: readers::gatling,
+        ..OPEN
+    },
+    PeerGenerator {
+        name: "h2load",
+        program: "h2load",
+        line: "{program} -t1 -c1 -m1000 --rps={rate} -D{seconds} --log-file={folder}/h2load.tsv {url} >/dev/null; cat {folder}/h2load.tsv",
+        http2: Some(""),
+        http1: false,
+        read: readers::h2load,
+        ..OPEN
+    },
+    // Workers of `{rate}`/`{connections}` each.
+    PeerGenerator {
+        name: "hey -q",
+        program: "hey",
+        line: "{program} -c {connections} -q {share} -z {seconds}s {options} {url}",
+        closes: Some("-disable-keepalive"),
+        closed: true,
+        read: readers::hey,
+        ..OPEN
+    },
+    PeerGenerator {
+        name: "wrk",
+        program: "wrk",
+        line: "{program} -t1 -c{connections} -d{seconds}s --latency {options} {url}",
+        closes: Some("-H 'Connection: close'"),
+        closed: true,
+        ..OPEN
     },
 ];
 
-/// The formula, our own report, and those of all others that are installed.
-pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[CaseResult]) -> Result<Vec<PeerReport>> {
-    let own = outcomes.iter().find(|outcome| outcome.case.name == STALL).context("the stall was not measured")?;
-    let case = &own.case;
-    let quantiles = |of: &dyn Fn(f64) -> Option<f64>| QUANTILES.iter().filter_map(|quantile| Some((*quantile, of(*quantile)?))).collect();
-    let formula =
-        PeerReport { name: "formula".to_owned(), command: String::new(), quantiles: quantiles(&|quantile| Some(case.truth_s(quantile))) };
-    let ours = PeerReport {
-        name: "loadstone, rate".to_owned(),
-        command: format!("loadstone run {{url}} --rate {} --for {}s", case.rate, case.seconds),
-        quantiles: quantiles(&|quantile| own.reported.at(quantile).map(|percentile| percentile.value)),
-    };
-    let mut peers = vec![formula, ours];
-    for entry in GENERATORS {
-        let Some(program) = machine::generator(workspace, entry.program) else {
-            process::pass_over(&format!("{}, which is not installed", entry.program))?;
-            continue;
-        };
-        let truthful = Truthful::awake(server, &case.truth, 1)?;
-        let fill = |url: &str, folder: &Path| entry.arguments.iter().map(|argument| fill(argument, case, url, folder)).collect::<Vec<_>>();
-        let mut command = Command::new("taskset");
-        command.args(["-c", &GENERATOR_CORE.to_string()]).arg(program).args(fill(&truthful.url, &workspace.root.join("bench")));
-        let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting {}", entry.program))?;
-        // k6 writes its own words to standard output and the summary to the other.
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        let quantiles = (entry.read)(&text);
-        println!("{}: {} quantiles read", entry.name, quantiles.len());
-        let command = format!("{} {}", entry.program, fill("{url}", Path::new("bench")).join(" "));
-        peers.push(PeerReport { name: entry.name.to_owned(), command, quantiles });
+/// One run of one generator.
+pub(super) struct PeerRun {
+    pub(super) report: PeerReport,
+    /// As a person would type it.
+    pub(super) command: String,
+    /// Requests that the server received, of those that the schedule has.
+    pub(super) arrived: f64,
+    pub(super) stillness: Stillness,
+}
+
+impl PeerGenerator {
+    /// Where it is installed. Skipping it is reported.
+    pub(super) fn find(&self, workspace: &Workspace, binary: &Path) -> Result<Option<PathBuf>> {
+        if self.program.is_empty() {
+            return Ok(Some(binary.to_path_buf()));
+        }
+        let found = machine::generator(workspace, self.program);
+        if found.is_none() {
+            process::pass_over(&format!("{}, which is not installed", self.name))?;
+        }
+        Ok(found)
     }
-    Ok(peers)
+
+    /// Options for the case's connections; `None` if the generator has no such mode.
+    fn options(&self, case: &PublishedCase) -> Option<&'static str> {
+        match case.wire {
+            Wire::Http1 => self.http1.then_some(""),
+            Wire::Capped => self.cap.filter(|_| self.http1),
+            Wire::NewConnections => self.closes.filter(|_| self.http1),
+            Wire::Http2 { .. } => self.http2,
+        }
+    }
+
+    /// Runs it once before a new server. `None` if it cannot generate this load.
+    pub(super) fn run(&self, workspace: &Workspace, program: &Path, server: &Path, case: &PublishedCase) -> Result<Option<PeerRun>> {
+        let Some(options) = self.options(case) else { return Ok(None) };
+        let scratch = std::env::temp_dir().join(format!("loadstone-accuracy-{}", std::process::id()));
+        fs::create_dir_all(&scratch)?;
+        let connections = if self.closed { case.connections.min(CLOSED_CONNECTIONS) } else { case.connections };
+        let lead_s = if self.calibrates { 10.0 + 0.005 * f64::from(connections) } else { 0.0 };
+        let streams = if let Wire::Http2 { streams } = case.wire { Some(streams) } else { None };
+        let truthful = Truthful::awake_after(server, &case.truth, lead_s, streams)?;
+        let fill = |program: &str, url: &str, folder: &str, bench: &str| {
+            let share = f64::from(case.rate) / f64::from(connections);
+            self.line
+                .replace("{options}", options)
+                .replace("{program}", program)
+                .replace("{url}", url)
+                .replace("{rate}", &case.rate.to_string())
+                .replace("{long}", &format!("{:.0}", (lead_s + f64::from(case.seconds)).ceil()))
+                .replace("{seconds}", &case.seconds.to_string())
+                .replace("{connections}", &connections.to_string())
+                .replace("{share_connections}", &(case.wire != Wire::NewConnections).to_string())
+                .replace("{share}", &share.to_string())
+                .replace("{folder}", folder)
+                .replace("{bench}", bench)
+        };
+        let bench = workspace.root.join("bench");
+        let line = fill(&program.to_string_lossy(), &truthful.url, &scratch.to_string_lossy(), &bench.to_string_lossy());
+        let watch = StillnessWatch::begin();
+        let text = under_limit(&line, case.cpu_percent)?;
+        let stillness = watch.end()?;
+        let account = truthful.account()?;
+        fs::remove_dir_all(&scratch)?;
+        let name = if self.program.is_empty() { "loadstone" } else { self.program };
+        let command = fill(name, "URL", "FOLDER", "bench").split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(Some(PeerRun { report: (self.read)(&text), command, arrived: arrived(&account, case)?, stillness }))
+    }
 }
 
-fn fill(argument: &str, case: &AccuracyCase, url: &str, folder: &Path) -> String {
-    argument
-        .replace("{url}", url)
-        .replace("{rate}", &case.rate.to_string())
-        .replace("{share}", &(case.rate / 50).to_string())
-        .replace("{seconds}", &case.seconds.to_string())
-        .replace("{folder}", &folder.to_string_lossy())
+/// Of the requests that the schedule has.
+fn arrived(account: &Value, case: &PublishedCase) -> Result<f64> {
+    let requests = account["requests"].as_f64().context("the truth server's account has no number of requests")?;
+    Ok(requests / (f64::from(case.rate) * f64::from(case.seconds)))
 }
 
-/// `     99%    1.23ms`
-fn wrk(text: &str) -> Vec<(f64, f64)> {
-    let line = |line: &str| {
-        let (percent, time) = line.trim().split_once('%')?;
-        Some((percent.parse::<f64>().ok()? / 100.0, duration_s(time.trim())?))
-    };
-    text.lines().filter_map(line).collect()
-}
-
-/// `  99% in 0.0123 secs`
-fn hey(text: &str) -> Vec<(f64, f64)> {
-    let line = |line: &str| {
-        let (percent, rest) = line.trim().split_once("% in ")?;
-        Some((percent.trim_end_matches('%').parse::<f64>().ok()? / 100.0, rest.strip_suffix(" secs")?.parse().ok()?))
-    };
-    text.lines().filter_map(line).collect()
-}
-
-fn oha(text: &str) -> Vec<(f64, f64)> {
-    let Some(summary) = object(text) else { return Vec::new() };
-    let at = |(name, quantile): (&str, f64)| Some((quantile, summary["latencyPercentiles"][name].as_f64()?));
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)].into_iter().filter_map(at).collect()
-}
-
-fn k6(text: &str) -> Vec<(f64, f64)> {
-    let Some(summary) = object(text) else { return Vec::new() };
-    let at = |(name, quantile): (&str, f64)| Some((quantile, summary["metrics"]["http_req_duration"][name].as_f64()? / 1e3));
-    [("p(50)", 0.5), ("p(90)", 0.9), ("p(99)", 0.99), ("p(99.9)", 0.999)].into_iter().filter_map(at).collect()
-}
-
-/// The first JSON object that begins a line.
-fn object(text: &str) -> Option<Value> {
-    let begin = if text.starts_with('{') { 0 } else { text.find("\n{")? + 1 };
-    serde_json::Deserializer::from_str(&text[begin..]).into_iter().next()?.ok()
-}
-
-/// wrk's `812.00us`, `1.23ms`, `1.01s`, `1.00m`.
-fn duration_s(text: &str) -> Option<f64> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        _ => return None,
-    };
-    Some(digits.parse::<f64>().ok()? * unit)
+/// What a line of the shell prints, run on the generator's core. Its exit code is not judged: the words are.
+fn under_limit(line: &str, cpu_percent: Option<u64>) -> Result<String> {
+    let mut command = Command::new("taskset");
+    // The shell begins once it is in its control group, so that all of its processes are.
+    command.args(["-c", &GENERATOR_CORE.to_string(), "sh", "-c", &format!("read _; {line}")]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("starting a shell")?;
+    let starvation = cpu_percent.map_or(Starvation::None, |percent| Starvation::Quota { percent, period_ms: 100 });
+    let limit = starvation.begin(child.id())?;
+    child.stdin.take().context("its standard input was asked for")?.write_all(b"\n")?;
+    let output = child.wait_with_output()?;
+    drop(limit);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -180,10 +233,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_generators_words_are_read() {
-        assert_eq!(wrk("  Latency Distribution\n     50%  812.00us\n     99%    1.01s \n"), [(0.5, 812e-6), (0.99, 1.01)]);
-        assert_eq!(hey("Latency distribution:\n  10% in 0.0002 secs\n  99%% in 0.0123 secs\n"), [(0.1, 0.0002), (0.99, 0.0123)]);
-        assert_eq!(oha(r#"{"latencyPercentiles": {"p50": 0.5, "p99.9": 2.5}}"#), [(0.5, 0.5), (0.999, 2.5)]);
-        assert_eq!(k6("words\n{\"metrics\": {\"http_req_duration\": {\"p(99)\": 12.5}}}\n"), [(0.99, 0.0125)]);
+    fn a_line_runs_in_a_shell_after_its_gate_is_opened() {
+        assert_eq!(under_limit("printf '%s %s\\n' one two | tr a-z A-Z", None).unwrap(), "ONE TWO\n");
+    }
+
+    #[test]
+    fn the_share_of_the_schedule_that_arrived() {
+        let case = &super::super::published::all()[0];
+        assert!((arrived(&serde_json::json!({ "requests": 2_500 }), case).unwrap() - 0.25).abs() < 1e-9);
+        assert!(arrived(&Value::Null, case).is_err());
     }
 }

@@ -39,6 +39,13 @@ impl Truthful {
         Self::spawn(None, program, &[truth.to_string(), seed.to_string(), "awake".to_owned()])
     }
 
+    /// The same; the rule begins `lead_s` after the first request, and a connection of HTTP/2 has so many streams.
+    pub(super) fn awake_after(program: &Path, truth: &Value, lead_s: f64, streams: Option<u32>) -> Result<Self> {
+        let words = [truth.to_string(), "1".to_owned(), "awake".to_owned(), format!("lead={lead_s}")];
+        let streams = streams.map(|streams| format!("streams={streams}"));
+        Self::spawn(None, program, &words.into_iter().chain(streams).collect::<Vec<_>>())
+    }
+
     fn spawn(network: Option<&Path>, program: &Path, arguments: &[String]) -> Result<Self> {
         let pinned = ["taskset".to_owned(), "-c".to_owned(), SERVER_CORE.to_string()];
         let mut words = entering(network).into_iter().chain(pinned);

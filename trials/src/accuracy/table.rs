@@ -1,11 +1,10 @@
-//! The tables of errors.
+//! The table of Loadstone's own errors.
 
 use anyhow::Result;
 use checkout::machine;
 
 use super::case::QUANTILES;
 use super::ours::ReportedPercentile;
-use super::peers::PeerReport;
 use super::result::CaseResult;
 use crate::stillness;
 
@@ -100,30 +99,13 @@ fn row(outcome: &CaseResult, quantile: f64, count: &mut Score) -> String {
     )
 }
 
-/// The same stall, as every generator reports it.
-pub(super) fn peers(peers: &[PeerReport]) -> String {
-    let mut text =
-        "\n## The stall, as others report it\n\nThe same server and rate (or as many connections, where a tool has no rate).\n\n\
-                    | generator |"
-            .to_owned();
-    let columns: Vec<String> = QUANTILES.iter().map(|quantile| name(*quantile)).collect();
-    text += &format!(" {} |\n|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
-    for peer in peers {
-        let cells: Vec<String> = QUANTILES.iter().map(|quantile| ms(peer.at(*quantile))).collect();
-        text += &format!("| {} | {} |\n", peer.name, cells.join(" | "));
-    }
-    text += "\nCommands:\n\n```text\n";
-    peers.iter().filter(|peer| !peer.command.is_empty()).for_each(|peer| text += &format!("{}\n", peer.command));
-    text + "```\n"
-}
-
 /// `p99.9`
 fn name(quantile: f64) -> String {
     format!("p{}", (quantile * 1e6).round() / 1e4)
 }
 
 /// Milliseconds; a dash for what was not reported.
-fn ms(seconds: Option<f64>) -> String {
+pub(super) fn ms(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.3} ms", seconds * 1e3))
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench --install`: the other generators, each from its own registry at a fixed version, into the target folder.
 //!
-//! A generator that cannot be installed is named and left out; the bench runs without it.
+//! A generator that cannot be installed is named and left out; the bench runs without it. wrk2 is in no registry: build github.com/giltene/wrk2
+//! and put its `wrk` into the folder `tools/bench/bin` of the target folder, or on the search path, as `wrk2`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,10 +11,11 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use checkout::{Workspace, machine, process, system_packages};
 
-const OHA: &str = "1.9.0";
+const OHA: &str = "1.16.0";
 const K6: &str = "go.k6.io/k6@v1.4.2";
+const VEGETA: &str = "github.com/tsenart/vegeta/v12@v12.13.0";
 const GHZ: &str = "github.com/bojand/ghz/cmd/ghz@v0.120.0";
-const LOCUST: &str = "locust==2.32.6";
+const LOCUST: &str = "locust==2.47.0";
 
 type Installer = fn(&Workspace, &Path) -> Result<()>;
 
@@ -24,6 +26,7 @@ const GENERATORS: &[(&str, Installer)] = &[
     ("hey", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
     ("oha", oha),
     ("k6", |_, folder| by_go(K6, folder)),
+    ("vegeta", |_, folder| by_go(VEGETA, folder)),
     ("ghz", |_, folder| by_go(GHZ, folder)),
     ("locust", locust),
     ("gatling", gatling),
@@ -60,7 +63,7 @@ fn locust(_: &Workspace, folder: &Path) -> Result<()> {
     symlink(own.join("bin/locust"), folder.join("bin/locust")).context("linking locust")
 }
 
-/// Gatling comes as a heap of libraries; the simulation is compiled once, so that the bench does not pay for it.
+/// Gatling comes as a heap of libraries; the simulations are compiled once, so that the bench does not pay for it.
 fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
     let (sources, own) = (workspace.root.join("bench/gatling"), folder.join("gatling"));
     let library = own.join("lib");
@@ -69,7 +72,8 @@ fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
     fetch.args(["--quiet", "--batch-mode", "dependency:copy-dependencies", "--file"]).arg(sources.join("pom.xml"));
     process::run(fetch.arg(format!("-DoutputDirectory={}", library.display())))?;
     let jars = format!("{}/*", library.display());
-    process::run(Command::new("javac").args(["-cp", &jars, "-d"]).arg(own.join("classes")).arg(sources.join("Status.java")))?;
+    let simulations = ["Status.java", "Rate.java"].map(|file| sources.join(file));
+    process::run(Command::new("javac").args(["-cp", &jars, "-d"]).arg(own.join("classes")).args(simulations))?;
     // Without it every step is logged.
     fs::copy(sources.join("logback.xml"), own.join("classes/logback.xml"))?;
     let start =

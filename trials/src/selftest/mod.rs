@@ -8,7 +8,6 @@
 mod document;
 mod kept;
 mod score;
-mod starve;
 mod trial;
 mod verdict;
 mod wire;

@@ -11,10 +11,10 @@ use checkout::machine::GENERATOR_CORE;
 use checkout::process;
 use serde_json::Value;
 
-use super::starve::{FewPorts, Starvation};
 use super::verdict::SelfVerdict;
 use super::wire::WireRecord;
 use crate::accuracy::server::{Truthful, entering};
+use crate::starve::{FewPorts, Starvation};
 
 /// For so long after its load has begun a generator is starved, whether its run has ended or not.
 const STARVED_AT_MOST: Duration = Duration::from_secs(30);
