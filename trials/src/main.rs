@@ -13,7 +13,9 @@ mod hostile;
 mod k6_conformance;
 mod lab;
 mod long_run;
+mod scaling;
 mod selftest;
+mod starve;
 mod stillness;
 mod usage;
 mod wire;
@@ -41,8 +43,10 @@ enum TrialCommand {
     Diagnose(diagnose::DiagnoseOptions),
     /// Compare the findings under the load of other tools with those under Loadstone's own.
     WatchFindings(diagnose::WatchFindingsOptions),
-    /// Compare reported percentiles with truths in closed form.
+    /// Compare reported percentiles with truths in closed form: Loadstone's own, and those of other generators.
     Accuracy(accuracy::AccuracyOptions),
+    /// Compare two workers of one process with two processes of one worker, on two cores.
+    Scaling(scaling::ScalingOptions),
     /// Starve the generator in known ways, and report whether it notices.
     Selftest(selftest::SelftestOptions),
     /// Simulate a run of a day on virtual time, and compare its memory, size and report with their targets.
@@ -77,6 +81,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Diagnose(options) => diagnose::diagnose(workspace, options),
         TrialCommand::WatchFindings(options) => diagnose::watch_findings(workspace, options),
         TrialCommand::Accuracy(options) => accuracy::accuracy(workspace, options),
+        TrialCommand::Scaling(options) => scaling::scaling(workspace, options),
         TrialCommand::Selftest(options) => selftest::selftest(workspace, options),
         TrialCommand::Days(options) => long_run::days::days(workspace, options),
         TrialCommand::Soak(options) => long_run::soak::soak(workspace, options),

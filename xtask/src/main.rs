@@ -93,6 +93,8 @@ enum Chore {
     WatchFindings(TrialArguments),
     /// Compare reported percentiles with truths in closed form.
     Accuracy(TrialArguments),
+    /// Compare two workers of one process with two processes of one worker, on two cores.
+    Scaling(TrialArguments),
     /// Starve the generator in known ways, and report whether it notices.
     Selftest(TrialArguments),
     /// Simulate a run of a day on virtual time, and compare its memory, size and report with their targets.
@@ -146,6 +148,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Diagnose(arguments) => trials::run(&workspace, "diagnose", arguments),
         Chore::WatchFindings(arguments) => trials::run(&workspace, "watch-findings", arguments),
         Chore::Accuracy(arguments) => trials::run(&workspace, "accuracy", arguments),
+        Chore::Scaling(arguments) => trials::run(&workspace, "scaling", arguments),
         Chore::Selftest(arguments) => trials::run(&workspace, "selftest", arguments),
         Chore::Days(arguments) => trials::run(&workspace, "days", arguments),
         Chore::Soak(arguments) => trials::run(&workspace, "soak", arguments),
