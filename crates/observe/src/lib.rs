@@ -35,6 +35,7 @@ pub use error::ObserveError;
 #[cfg(all(target_os = "linux", any(test, feature = "fuzzing")))]
 pub use kinds::fuzzing;
 pub use kinds::process::processes_on;
+pub use kinds::traces::recorded_traces;
 pub use observation::Observation;
 pub use observer::Observer;
 pub use otlp::{MessageError, OtlpMessages};

@@ -182,7 +182,7 @@ impl Watch {
 }
 
 /// A scenario as a part of the plan.
-fn leaf(scenario: &ToolScenario, number: u32) -> Load {
+pub(crate) fn leaf(scenario: &ToolScenario, number: u32) -> Load {
     let profile = LoadProfile::Recorded { model: scenario.model };
     Load::Run(ScenarioRun { start_after_ns: scenario.starts_after_ns, ..ScenarioRun::new(ScenarioId(number), profile) })
 }

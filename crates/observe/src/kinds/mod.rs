@@ -19,7 +19,7 @@ mod redis_info;
 mod redis_queues;
 mod sql;
 mod statsd;
-mod traces;
+pub(crate) mod traces;
 
 use crate::kind::ObserverKind;
 

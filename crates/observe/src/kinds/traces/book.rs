@@ -134,16 +134,7 @@ impl SpanBook {
     }
 
     fn put(&mut self, id: TraceId, label: RequestLabel, service: u32, span: &ReadSpan, now: u64) {
-        let held = HeldSpan {
-            id: number(&span.span_id),
-            parent: number(&span.parent_span_id),
-            service,
-            name: self.names.number(&span.name),
-            kind: span.kind(),
-            failed: span.failed(),
-            start: span.start,
-            end: span.end.max(span.start),
-        };
+        let held = HeldSpan::of(span, service, self.names.number(&span.name));
         let due = &mut self.due;
         let trace = self.open.entry(id).or_insert_with(|| {
             due.push_back((now + SETTLE_NS, id));
@@ -217,10 +208,6 @@ impl SpanBook {
 
 fn is_read(last: u64, zero_bits: u32) -> bool {
     last.trailing_zeros() >= zero_bits
-}
-
-fn number(id: &[u8]) -> u64 {
-    id.try_into().map_or(0, u64::from_be_bytes)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A receiver of OpenTelemetry spans, to which the exporters of the system's services send.
 //!
 //! Read [`book`] first: it joins spans to the traces of the load's requests, in bounded memory. [`assemble`] builds a tree of each trace and computes its
-//! critical path, [`aggregate`] sums traces, [`receiver`] receives messages by [`crate::otlp`]. Deliberately absent: attributes of spans, so that no secret
-//! in them is ever read; JSON; sampling of forwarded messages.
+//! critical path, [`aggregate`] sums traces, [`receiver`] receives messages by [`crate::otlp`], [`recorded`] reads those of a record. Deliberately absent:
+//! attributes of spans, so that no secret in them is ever read; JSON; sampling of forwarded messages.
 
 mod aggregate;
 mod assemble;
@@ -30,6 +30,7 @@ pub(super) mod fuzzing {
 mod names;
 mod proto;
 mod receiver;
+mod recorded;
 mod span;
 
 use std::net::SocketAddr;
@@ -47,6 +48,8 @@ use crate::reader::{PendingRead, SignalReader};
 use book::SpanCounts;
 use forward::ForwardTarget;
 use receiver::{ReceiverReport, SpanReceiver};
+
+pub use recorded::recorded_traces;
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "traces",

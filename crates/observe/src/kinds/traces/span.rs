@@ -2,6 +2,8 @@
 
 use loadstone_metrics::span::SpanKind;
 
+use super::proto::ReadSpan;
+
 /// 56 bytes; names are numbers of a [`NameTable`](super::names::NameTable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeldSpan {
@@ -18,7 +20,26 @@ pub(super) struct HeldSpan {
 }
 
 impl HeldSpan {
+    /// `service`, `name`: their numbers.
+    pub(super) fn of(span: &ReadSpan, service: u32, name: u32) -> Self {
+        Self {
+            id: number(&span.span_id),
+            parent: number(&span.parent_span_id),
+            service,
+            name,
+            kind: span.kind(),
+            failed: span.failed(),
+            start: span.start,
+            end: span.end.max(span.start),
+        }
+    }
+
     pub(super) fn duration(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
+}
+
+/// 0: none.
+fn number(id: &[u8]) -> u64 {
+    id.try_into().map_or(0, u64::from_be_bytes)
 }
