@@ -1,8 +1,8 @@
 //! Measurements and trials that take minutes to hours: labs, the benchmark of diagnosis, costs per request, accuracy, the self-test, long runs, bytes on the
-//! wire.
+//! wire, published cases.
 //!
 //! `cargo xtask lab …`, `diagnose …`, `bench …` and so on start this program, so that the check need not compile it. `cargo xtask nightly` lints and tests it.
-//! Deliberately absent: any use of the project's own crates, which are measured from outside.
+//! Deliberately absent: any use of the project's own crates, which are measured from outside. [`replay`] alone uses them: its cases are records of others.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
 
 mod accuracy;
@@ -13,6 +13,7 @@ mod hostile;
 mod k6_conformance;
 mod lab;
 mod long_run;
+mod replay;
 mod scaling;
 mod selftest;
 mod starve;
@@ -59,6 +60,8 @@ enum TrialCommand {
     Wire(wire::WireOptions),
     /// Compare small scripts in k6 and in Loadstone: requests, printed values, exit codes, counts.
     K6Conformance(k6_conformance::K6ConformanceOptions),
+    /// Replay published root-cause cases as runs, and report how often the findings name the service at fault.
+    ReplayCases(replay::ReplayCasesOptions),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(hostile::HostileOptions),
 }
@@ -88,6 +91,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::FleetSim(options) => fleet_sim::fleet_sim(workspace, options),
         TrialCommand::Wire(options) => wire::wire(workspace, options),
         TrialCommand::K6Conformance(options) => k6_conformance::k6_conformance(workspace, options),
+        TrialCommand::ReplayCases(options) => replay::replay_cases(workspace, options),
         TrialCommand::Hostile(options) => hostile::hostile(workspace, options),
     }
 }

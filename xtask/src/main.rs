@@ -107,6 +107,8 @@ enum Chore {
     Wire(TrialArguments),
     /// Compare small scripts in k6 and in Loadstone.
     K6Conformance(TrialArguments),
+    /// Replay published root-cause cases as runs, and report how often the findings name the service at fault.
+    ReplayCases(TrialArguments),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(TrialArguments),
 }
@@ -155,6 +157,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::FleetSim(arguments) => trials::run(&workspace, "fleet-sim", arguments),
         Chore::Wire(arguments) => trials::run(&workspace, "wire", arguments),
         Chore::K6Conformance(arguments) => trials::run(&workspace, "k6-conformance", arguments),
+        Chore::ReplayCases(arguments) => trials::run(&workspace, "replay-cases", arguments),
         Chore::Hostile(arguments) => trials::run(&workspace, "hostile", arguments),
     }
 }

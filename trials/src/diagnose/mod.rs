@@ -26,6 +26,7 @@ use checkout::process;
 use clap::Args;
 
 use self::judging::{Catalogue, Cell, CellConclusion, Rating};
+pub(crate) use self::score::wilson;
 pub(crate) use self::watched::{WatchFindingsOptions, watch_findings};
 use crate::lab::system::LabSystem;
 

@@ -28,7 +28,7 @@ pub(super) fn judged<'a>(catalogue: &Catalogue, all: &'a [CellConclusion]) -> Ve
 }
 
 /// 95 % interval of a share (Wilson 1927): right also where none or all of a few hit.
-pub(super) fn wilson(hits: usize, of: usize) -> (f64, f64) {
+pub(crate) fn wilson(hits: usize, of: usize) -> (f64, f64) {
     if of == 0 {
         return (0.0, 1.0);
     }

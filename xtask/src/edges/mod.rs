@@ -18,12 +18,15 @@ const DOCUMENT: &str = "ARCHITECTURE.md";
 const CRATES: &str = "crates/";
 /// The library of the developers' tools, by its folder.
 const TOOLS_LIBRARY: &str = "xtask/checkout";
+/// The developers' tool that may use crates, by its folder and its row of the table.
+const TRIALS: &str = "trials";
 
 pub(crate) fn edges(workspace: &Workspace) -> Result<()> {
     let document = fs::read_to_string(workspace.root.join(DOCUMENT)).with_context(|| format!("reading {DOCUMENT}"))?;
     let packages = metadata::packages(workspace)?;
     let crates: BTreeSet<String> = packages.iter().filter_map(crate_name).map(str::to_owned).collect();
-    let table = EdgeTable::parse(&document, &crates).with_context(|| format!("the table of allowed edges in {DOCUMENT}"))?;
+    let rows = crates.iter().cloned().chain([TRIALS.to_owned()]).collect();
+    let table = EdgeTable::parse(&document, &rows).with_context(|| format!("the table of allowed edges in {DOCUMENT}"))?;
     let mut complaints = violations(&packages, &table);
     complaints.extend(unmapped(&document, &crates));
     if !complaints.is_empty() {
@@ -49,10 +52,10 @@ fn inner_edges(packages: &[Package]) -> impl Iterator<Item = (&Package, &str, bo
 }
 
 fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
-    // Developers' tools have no row. They may use their library, which no crate may use.
+    // Developers' tools may use their library, which no crate may use. Only one of them has a row.
     let is_allowed = |from: &Package, to: &str, is_dev| match crate_name(from) {
         Some(from) => table.allows(from, to, is_dev),
-        None => to == TOOLS_LIBRARY,
+        None => to == TOOLS_LIBRARY || (from.folder == TRIALS && table.allows(TRIALS, to, is_dev)),
     };
     let wrong = inner_edges(packages).filter(|(from, to, is_dev)| !is_allowed(from, to, *is_dev));
     wrong
@@ -83,7 +86,8 @@ mod tests {
     use super::*;
     use crate::metadata::Dependency;
 
-    const TABLE: &str = "## Allowed edges\n| crate | may use |\n|---|---|\n| plan, stub | none of ours |\n| engine | plan |\n| tests of every crate | stub |\n";
+    const TABLE: &str = "## Allowed edges\n| crate | may use |\n|---|---|\n| plan, stub | none of ours |\n| engine, trials | plan |\n\
+                         | tests of every crate | stub |\n";
 
     fn package(name: &str, folder: &str, dependencies: &[(&str, bool)]) -> Package {
         let dependencies = dependencies.iter().map(|(package, is_dev)| Dependency {
@@ -95,15 +99,20 @@ mod tests {
     }
 
     fn found(engine_uses: &[(&str, bool)], tool_uses: &[(&str, bool)]) -> Vec<String> {
+        found_of_trials(engine_uses, tool_uses, &[])
+    }
+
+    fn found_of_trials(engine_uses: &[(&str, bool)], tool_uses: &[(&str, bool)], trials_use: &[(&str, bool)]) -> Vec<String> {
         let packages = [
             package("loadstone-plan", "crates/plan", &[]),
             package("loadstone-stub", "crates/stub", &[]),
             package("loadstone-engine", "crates/engine", engine_uses),
             package("xtask", "xtask", tool_uses),
+            package("trials", TRIALS, trials_use),
             package("checkout", TOOLS_LIBRARY, &[]),
         ];
-        let crates = packages.iter().filter_map(crate_name).map(str::to_owned).collect();
-        violations(&packages, &EdgeTable::parse(TABLE, &crates).unwrap())
+        let rows = packages.iter().filter_map(crate_name).chain([TRIALS]).map(str::to_owned).collect();
+        violations(&packages, &EdgeTable::parse(TABLE, &rows).unwrap())
     }
 
     #[test]
@@ -117,6 +126,12 @@ mod tests {
         assert!(found(&[], &[("checkout", false)]).is_empty());
         assert_eq!(found(&[("checkout", false)], &[]), ["engine → xtask/checkout is not allowed"]);
         assert_eq!(found(&[], &[("loadstone-plan", true)]), ["xtask → plan (in tests) is not allowed"]);
+    }
+
+    #[test]
+    fn trials_use_what_their_row_names() {
+        assert!(found_of_trials(&[], &[], &[("loadstone-plan", false), ("checkout", false)]).is_empty());
+        assert_eq!(found_of_trials(&[], &[], &[("loadstone-engine", false)]), ["trials → engine is not allowed"]);
     }
 
     #[test]
