@@ -71,7 +71,9 @@ pub(super) fn find<'a>(
     let in_system = (in_third(strain, (begin, end), 0), in_third(strain, (begin, end), 2));
     let is_crowded =
         |users: &ConstantLoad| users.users.is_some_and(|users| in_system.0.min(in_system.1) >= USERS_IN_SYSTEM_PART_MIN * users);
-    let users = constant.filter(|load| is_crowded(load)).map(|load| if load.was_constant { (begin, end) } else { (load.from, load.to) });
+    // A full accept queue shows that all workers are busy. Each of them may have a connection.
+    let users = constant.filter(|load| accept_queue.is_none() && is_crowded(load));
+    let users = users.map(|load| if load.was_constant { (begin, end) } else { (load.from, load.to) });
     let (from, to) = waits.or_else(|| accept_queue.map(|_| (begin, end))).or(users)?;
     let found = signals.parts_with(Role::ConnectionsOpen).filter_map(|part| {
         let number = constant_number(signals, part, (begin, from, to))?;

@@ -6,7 +6,8 @@ use loadstone_run_directory::Run;
 
 /// Part by which the load may vary within a stretch of constant load.
 const SAME_LOAD_WITHIN: f64 = 0.03;
-/// Standard deviations of a Poisson process by which it may vary in addition, where the load was adjusted during the run and the plan no longer gives it.
+/// Standard deviations of a Poisson process by which it may vary in addition, where no plan gives the rate of random arrivals: in a record, or where the load
+/// was adjusted during the run.
 const POISSON_DEVIATIONS_MAX: f64 = 3.5;
 /// Seconds that a stretch needs.
 const SECONDS_MIN: usize = 15;
@@ -27,7 +28,7 @@ struct AskedLoad {
     sums: Vec<f64>,
     /// Arrivals: they are whole numbers.
     is_open: bool,
-    /// Arrivals are random, and the plan no longer gives their rate.
+    /// Arrivals are or may be random, and no plan gives their rate.
     is_poisson: bool,
 }
 
@@ -136,7 +137,8 @@ impl AskedLoad {
             sum
         });
         let sums = std::iter::once(0.0).chain(by_second).collect();
-        Self { sums, is_open: profile.is_open(), is_poisson: is_random && was_adjusted }
+        let is_recorded = matches!(profile, LoadProfile::Recorded { model: LoadModel::Arrivals });
+        Self { sums, is_open: profile.is_open(), is_poisson: (is_random && was_adjusted) || is_recorded }
     }
 
     fn mean(&self, from: usize, to: usize) -> f64 {

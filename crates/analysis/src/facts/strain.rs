@@ -155,7 +155,10 @@ impl Strain {
         let ended: f64 = inside.iter().map(|second| second.ended).sum();
         let timed_out: f64 = inside.iter().map(|second| second.timed_out).sum();
         let in_system = inside.iter().map(|second| second.in_system).sum::<f64>() / count;
-        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= REQUESTS_PER_PLACE_MIN * places;
+        // After the load, the last requests end.
+        let mut loaded = inside.iter().filter(|second| second.asked > 0.0).peekable();
+        let is_closed = loaded.peek().is_some() && loaded.all(|second| second.is_closed);
+        let is_crowded = is_closed && in_system >= REQUESTS_PER_PLACE_MIN * places;
         held >= HELD_UP_SHARE_MIN * count || timed_out >= TIMEOUT_SHARE_MIN * ended.max(1.0) || is_crowded
     }
 

@@ -7,7 +7,7 @@ use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
 use crate::simulation::{Service, Target, ramp, simulate, step, users};
-use crate::synthetic::{counter, gauge};
+use crate::synthetic::{self, SECOND, Slice, counter, gauge};
 
 /// Two requests of 10 ms each, with `places` places.
 fn target(places: usize) -> Target {
@@ -60,4 +60,28 @@ fn waits_for_other_resources_are_not_attributed_to_cores() {
         let found = findings_with_cpu(simulate(&target(100), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.008, false);
         assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
     }
+}
+
+/// Threads of a throttled group wait for a core as well. The machine is not the cause, although other programs fill it.
+#[test]
+fn a_quota_that_holds_back_constant_users_is_the_limit() {
+    let slice = |second: u32| {
+        // After the load, the last requests end.
+        let users = if second < 30 { 10 } else { 0 };
+        Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.started, leaf.ended) = (users, 10, 7, 7)).requests(
+            "Shop",
+            7,
+            9 * SECOND / 7,
+        )
+    };
+    let mut run = synthetic::run_of(synthetic::plan(synthetic::closed(10, 30)), (0..32).map(|second| slice(second).done()).collect());
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
+    gauge("shop", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 2.0);
+    gauge("shop", "cpu_quota").role(Role::GroupCpuMax).each_second(&mut run, |_| 0.4);
+    counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 3.5);
+    counter("shop", "throttled").role(Role::GroupThrottled).each_second(&mut run, |_| 1.45);
+    counter("host", "cpu").role(Role::MachineIdle).each_second(&mut run, |_| 0.01);
+    let found = findings(&run);
+    let first = found.first().unwrap_or_else(|| panic!("nothing found"));
+    assert!(first.rule == "cpu" && first.claim.contains("throttled by its limit of 0.4 cores"), "{}", shown(&found));
 }

@@ -127,3 +127,13 @@ fn connections_of_constant_users_are_no_limit_where_no_more_were_needed() {
         assert!(held(&found).is_none(), "{}", shown(&found));
     }
 }
+
+/// One worker has one connection.
+#[test]
+fn a_full_accept_queue_shows_busy_workers_and_not_the_connections_that_they_have() {
+    let busy = Database { connections: 1.0, statements: 110.0, in_progress: 0.04 };
+    let mut run = users_of(18, busy, 0.3);
+    gauge("process:2368", "accept_queue").role(Role::AcceptQueue).each_second(&mut run, |_| 16.0);
+    let found = findings(&run);
+    assert!(found[0].rule == "accept-queue" && held(&found).is_none(), "{}", shown(&found));
+}

@@ -6,6 +6,7 @@ use loadstone_metrics::{
 };
 use loadstone_plan::{Load, LoadModel, LoadProfile, RecordedLoad, ScenarioId, ScenarioRun, TestPlan};
 
+use crate::draws::Draws;
 use crate::synthetic::{MS, SECOND, Slice, plan, run_of};
 
 fn recorded(model: LoadModel, knows_schedule: bool) -> TestPlan {
@@ -365,4 +366,30 @@ fn a_request_is_named_with_its_scenario_where_another_one_has_its_name() {
     assert!(found.evidence.iter().all(|evidence| !evidence.requests.iter().any(|name| name == "List")), "{found:#?}");
     let names: Vec<&str> = summary.requests.iter().map(|row| &*row.key.name).collect();
     assert_eq!(names, ["Item", "List", "List"]);
+}
+
+/// The users of a system do not arrive evenly, and no plan states their rate. Their random number is no change of the load.
+#[test]
+fn a_step_of_times_under_random_arrivals_of_a_record_is_a_change() {
+    let first = |slow: u64, step: u64| {
+        let mut draws = Draws::new(7);
+        let mut next = 0.0;
+        let mut second = |number: u32, rate: f64| {
+            let mut arrivals = 0;
+            while next < f64::from(number + 1) {
+                arrivals += 1;
+                next += draws.exponential(1.0 / rate);
+            }
+            let time = if number < 30 { 20 * MS } else { slow };
+            Slice::new(number).arrivals(arrivals).requests("GET /cart", arrivals, time + u64::from(number % 3) * MS).done()
+        };
+        let slices = (0..60).map(|number| second(number, if number < 30 { 12.0 } else { 12.0 * step as f64 })).collect();
+        let found = conclude(&run_of(recorded(LoadModel::Arrivals, false), slices)).verdict.findings.findings;
+        found.into_iter().next().map(|first| (first.rule, first.claim))
+    };
+    let (rule, claim) = first(90 * MS, 1).unwrap();
+    assert!(rule == "change" && claim.contains("at 0:30 while the load was constant"), "{claim}");
+    assert_eq!(first(20 * MS, 1), None);
+    // A rate that triples is a change of the load.
+    assert!(first(90 * MS, 3).is_none_or(|(_, claim)| !claim.contains("while the load was constant")));
 }
