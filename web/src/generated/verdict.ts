@@ -131,7 +131,7 @@ export interface Remark {
   text: string;
   /** The same, one by one, the conclusion first. */
   statements: Array<string>;
-  /** The same in short, for a headline: the reason alone where the limit is unknown. */
+  /** The conclusion alone, for a headline; where the limit is unknown, the reason. */
   summary: string;
 }
 

@@ -414,7 +414,7 @@ pub struct Remark {
     /// The same, one by one, the conclusion first.
     #[serde(default)]
     pub statements: Vec<String>,
-    /// The same in short, for a headline: the reason alone where the limit is unknown.
+    /// The conclusion alone, for a headline; where the limit is unknown, the reason.
     pub summary: String,
 }
 
@@ -442,15 +442,8 @@ impl Remark {
 
     /// With further statements.
     pub(crate) fn and(mut self, sentences: impl IntoIterator<Item = String>) -> Self {
-        for sentence in sentences {
-            for text in [&mut self.text, &mut self.summary] {
-                if !text.is_empty() {
-                    text.push(' ');
-                }
-                text.push_str(&sentence);
-            }
-            self.statements.push(sentence);
-        }
+        self.statements.extend(sentences);
+        self.text = self.statements.join(" ");
         self
     }
 
