@@ -13,6 +13,7 @@ mod hostile;
 mod k6_conformance;
 mod lab;
 mod long_run;
+mod otel_demo;
 mod replay;
 mod scaling;
 mod selftest;
@@ -42,6 +43,8 @@ enum TrialCommand {
     Lab(lab::LabOptions),
     /// Plant faults in real systems, and measure how often the cause is named.
     Diagnose(diagnose::DiagnoseOptions),
+    /// Switch on the OpenTelemetry Demo's own fault flags, and report whether the first finding names each.
+    OtelDemo(otel_demo::OtelDemoOptions),
     /// Compare the findings under the load of other tools with those under Loadstone's own.
     WatchFindings(diagnose::WatchFindingsOptions),
     /// Compare reported percentiles with truths in closed form: Loadstone's own, and those of other generators.
@@ -82,6 +85,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Bench(options) => bench::bench(workspace, options),
         TrialCommand::Lab(options) => lab::lab(workspace, options),
         TrialCommand::Diagnose(options) => diagnose::diagnose(workspace, options),
+        TrialCommand::OtelDemo(options) => otel_demo::otel_demo(workspace, options),
         TrialCommand::WatchFindings(options) => diagnose::watch_findings(workspace, options),
         TrialCommand::Accuracy(options) => accuracy::accuracy(workspace, options),
         TrialCommand::Scaling(options) => scaling::scaling(workspace, options),

@@ -89,6 +89,8 @@ enum Chore {
     Lab(TrialArguments),
     /// Plant faults in real systems, and measure how often the cause is named.
     Diagnose(TrialArguments),
+    /// Switch on the OpenTelemetry Demo's own fault flags, and report whether the first finding names each.
+    OtelDemo(TrialArguments),
     /// Compare the findings under the load of other tools with those under Loadstone's own.
     WatchFindings(TrialArguments),
     /// Compare reported percentiles with truths in closed form.
@@ -148,6 +150,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Bench(arguments) => trials::run(&workspace, "bench", arguments),
         Chore::Lab(arguments) => trials::run(&workspace, "lab", arguments),
         Chore::Diagnose(arguments) => trials::run(&workspace, "diagnose", arguments),
+        Chore::OtelDemo(arguments) => trials::run(&workspace, "otel-demo", arguments),
         Chore::WatchFindings(arguments) => trials::run(&workspace, "watch-findings", arguments),
         Chore::Accuracy(arguments) => trials::run(&workspace, "accuracy", arguments),
         Chore::Scaling(arguments) => trials::run(&workspace, "scaling", arguments),

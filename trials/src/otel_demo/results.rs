@@ -1,0 +1,88 @@
+//! Results of runs, as lines of JSON, and their table.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::demo_run::DemoRun;
+use super::faults::DEMO_FAULTS;
+use super::rating;
+use crate::lab::conclusion::Concluded;
+use crate::lab::figures;
+
+/// The result of one run: what was run, and the first finding.
+pub(super) fn of(run: &DemoRun<'_>, concluded: &Concluded) -> Value {
+    let findings = concluded.summary["verdict"]["findings"]["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let first = findings.iter().find(|finding| finding["rule"] != "generator").cloned().unwrap_or_default();
+    json!({
+        "flag": run.fault.flag,
+        "load": run.fault.load,
+        "onset": run.onset(),
+        "twin": run.is_twin,
+        "run": concluded.id(),
+        "grade": concluded.grade(),
+        "failed": concluded.summary["totals"]["failure_share"],
+        "requests": concluded.summary["totals"]["requests"],
+        "rule": first["rule"],
+        "claim": first["claim"],
+        "confidence": first["confidence"],
+        "evidence": first["evidence"],
+        "remark": concluded.summary["verdict"]["findings"]["remark"],
+    })
+}
+
+pub(super) fn append(results: &Path, result: &Value) -> Result<()> {
+    let mut file = File::options().create(true).append(true).open(results).with_context(|| format!("opening {}", results.display()))?;
+    writeln!(file, "{result}").with_context(|| format!("writing {}", results.display()))
+}
+
+pub(super) fn read(results: &Path) -> Result<Vec<Value>> {
+    let text = fs::read_to_string(results).with_context(|| format!("reading {}", results.display()))?;
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("a line of {}", results.display()))).collect()
+}
+
+/// A row for each run, faulty ones rated by the answers. A run without a fault must have no finding.
+pub(super) fn table(results: &[Value]) -> String {
+    let head = ["flag", "on", "measurement", "failed", "first finding", "confidence", "score", "run"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(results.iter().map(row));
+    figures::table(&rows)
+}
+
+fn row(result: &Value) -> Vec<String> {
+    let text = |name: &str| result[name].as_str().unwrap_or("–").to_owned();
+    vec![
+        text("flag"),
+        if result["twin"] == true { "never".to_owned() } else { text("onset") },
+        text("grade"),
+        format!("{:.1} %", result["failed"].as_f64().unwrap_or_default() * 100.0),
+        text("claim"),
+        text("confidence"),
+        score(result).to_owned(),
+        text("run"),
+    ]
+}
+
+fn score(result: &Value) -> &'static str {
+    let claim = result["claim"].as_str();
+    if result["twin"] == true {
+        return if claim.is_some() { "ACCUSED" } else { "quiet" };
+    }
+    let fault = DEMO_FAULTS.iter().find(|fault| result["flag"] == fault.flag);
+    fault.map_or("unknown flag", |fault| rating::rate(&fault.answer, claim, &result["evidence"].to_string()).name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_in_a_run_without_fault_accuses_a_healthy_system() {
+        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": true, "claim": "\"ad\" uses all CPU" })), "ACCUSED");
+        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": true, "claim": null })), "quiet");
+        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": false, "claim": "\"ad\" uses all CPU", "evidence": [] })), "right");
+    }
+}
