@@ -18,7 +18,6 @@ export default test({
     observe.traces({ listen: "127.0.0.1:4418" }),
     observe.process({ port: 9555, name: "ad" }),
     observe.jvm({ port: 9555, name: "ad-jvm" }),
-    observe.process({ port: 8013, name: "flagd" }),
     observe.host(),
   ],
 });

@@ -43,7 +43,6 @@ export default test({
     observe.process({ port: 3550, name: "product-catalog" }),
     observe.native({ port: 3550, name: "product-catalog-go" }),
     observe.postgres("postgres://postgres@127.0.0.1:5439/astronomy_db"),
-    observe.process({ port: 8013, name: "flagd" }),
     observe.host(),
   ],
 });

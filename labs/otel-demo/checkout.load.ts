@@ -44,7 +44,6 @@ export default test({
     observe.node({ port: 50051, name: "payment-node" }),
     observe.process({ port: 3550, name: "product-catalog" }),
     observe.postgres("postgres://postgres@127.0.0.1:5439/astronomy_db"),
-    observe.process({ port: 8013, name: "flagd" }),
     observe.host(),
   ],
 });

@@ -12,6 +12,7 @@ pub(super) enum FlagOnset {
 }
 
 /// One run: a flag that is switched on, or the twin of such a run, in which all flags stay off.
+#[derive(Clone)]
 pub(super) struct DemoRun<'a> {
     pub(super) fault: &'a DemoFault,
     pub(super) onset: FlagOnset,

@@ -24,6 +24,18 @@ pub(super) struct DemoFault {
     pub(super) answer: DemoAnswer,
 }
 
+const RECOMMENDATION_CACHE: DemoAnswer = DemoAnswer {
+    places: &["recommendation", "recommendation-python", "recommend", "get_product_list*"],
+    causes: &["memory", "leak*", "cache*", "get_product_list*", "cpu", "compute*", "computing"],
+    symptoms: &["slow*", "grow*", "grew", "restart*", "refused"],
+};
+
+const PAYMENT_FAILURE: DemoAnswer = DemoAnswer {
+    places: &["payment", "charge", "paymentservice*"],
+    causes: &["fail*", "error*", "invalid token", "unknown"],
+    symptoms: &["place order", "internal"],
+};
+
 pub(super) const DEMO_FAULTS: &[DemoFault] = &[
     // Four threads of the service compute logarithms without end.
     DemoFault {
@@ -58,17 +70,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         answer: DemoAnswer { places: &["ad", "get ads", "getads*"], causes: &["unavailable"], symptoms: &["fail*", "error*"] },
     },
     // A list grows by a quarter with each cache miss. Every call builds a set of the whole list: work and memory grow until the memory limit ends the process.
-    DemoFault {
-        flag: "recommendationCacheFailure",
-        variant: "on",
-        load: "catalog",
-        rates: [5, 8],
-        answer: DemoAnswer {
-            places: &["recommendation", "recommendation-python", "recommend", "get_product_list*"],
-            causes: &["memory", "leak*", "cache*", "get_product_list*", "cpu", "compute*", "computing"],
-            symptoms: &["slow*", "grow*", "grew", "restart*", "refused"],
-        },
-    },
+    DemoFault { flag: "recommendationCacheFailure", variant: "on", load: "catalog", rates: [5, 8], answer: RECOMMENDATION_CACHE },
     // GetProduct fails with INTERNAL for one product of ten.
     DemoFault {
         flag: "productCatalogFailure",
@@ -82,17 +84,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         },
     },
     // Charge of the payment service throws for half of the calls; the checkout passes it on as INTERNAL.
-    DemoFault {
-        flag: "paymentFailure",
-        variant: "50%",
-        load: "checkout",
-        rates: [8, 8],
-        answer: DemoAnswer {
-            places: &["payment", "charge", "paymentservice*"],
-            causes: &["fail*", "error*", "invalid token", "unknown"],
-            symptoms: &["place order", "internal"],
-        },
-    },
+    DemoFault { flag: "paymentFailure", variant: "50%", load: "checkout", rates: [8, 8], answer: PAYMENT_FAILURE },
     // The checkout calls a payment service at a host name that does not exist.
     DemoFault {
         flag: "paymentUnreachable",
@@ -105,4 +97,13 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
             symptoms: &["place order", "internal"],
         },
     },
+    // The same two flags with one service alone. The request is the failing one: a right claim must also have the status or the error of the service.
+    DemoFault {
+        flag: "paymentFailure",
+        variant: "50%",
+        load: "charge",
+        rates: [20, 20],
+        answer: DemoAnswer { places: &["payment", "charge"], causes: &["unknown", "invalid token"], symptoms: &["fail*", "error*"] },
+    },
+    DemoFault { flag: "recommendationCacheFailure", variant: "on", load: "recommend", rates: [5, 8], answer: RECOMMENDATION_CACHE },
 ];

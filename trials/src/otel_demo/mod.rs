@@ -20,7 +20,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use checkout::Workspace;
 use checkout::machine;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use self::demo_run::{DemoRun, FlagOnset};
 use self::faults::{DEMO_FAULTS, DemoFault};
@@ -36,12 +37,18 @@ pub(crate) struct OtelDemoOptions {
     /// The built services, as labs/otel-demo/README.md describes; `target/otel-demo/built` by default.
     #[arg(long, value_name = "PATH")]
     built: Option<PathBuf>,
-    /// Only flags whose name contains this. May be repeated.
-    #[arg(long = "only", value_name = "FLAG")]
+    /// Only flags whose name contains this, or this load: `ad`, `catalog`, `checkout`, `charge`, `recommend`. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
     /// How often each flag is run.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
+    /// Only runs with a fault, or only their twins without one.
+    #[arg(long, value_name = "PART")]
+    part: Option<DemoPart>,
+    /// Do not start flagd: the services read its flag file themselves, in flagd's in-process mode.
+    #[arg(long)]
+    without_flagd: bool,
     /// Length of each run's load.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(20..))]
     seconds: u64,
@@ -54,6 +61,13 @@ pub(crate) struct OtelDemoOptions {
     /// Where runs and results are written; `target/otel-demo` by default.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
+}
+
+/// A part of the runs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DemoPart {
+    Faulty,
+    Healthy,
 }
 
 /// Folders of the runs.
@@ -77,9 +91,11 @@ pub(crate) fn otel_demo(workspace: &Workspace, options: &OtelDemoOptions) -> Res
     Ok(())
 }
 
-/// Runs each chosen flag from the start and in mid-run, each after a twin without a fault. Returns how many did not run.
+/// Returns how many runs failed.
 fn run_all(workspace: &Workspace, options: &OtelDemoOptions, folder: &Path, results: &Path) -> Result<usize> {
-    let is_chosen = |fault: &&DemoFault| options.only.is_empty() || options.only.iter().any(|text| fault.flag.contains(text.as_str()));
+    let is_chosen = |fault: &&DemoFault| {
+        options.only.is_empty() || options.only.iter().any(|text| fault.load == text || fault.flag.contains(text.as_str()))
+    };
     let chosen: Vec<&DemoFault> = DEMO_FAULTS.iter().filter(is_chosen).collect();
     if chosen.is_empty() {
         let flags: Vec<&str> = DEMO_FAULTS.iter().map(|fault| fault.flag).collect();
@@ -100,28 +116,36 @@ fn run_all(workspace: &Workspace, options: &OtelDemoOptions, folder: &Path, resu
     };
     fs::create_dir_all(&folders.logs).with_context(|| format!("creating {}", folders.logs.display()))?;
     let mut failures = 0;
-    for _ in 0..options.repeat {
-        for fault in &chosen {
-            for onset in [FlagOnset::Start, FlagOnset::AfterSeconds(options.seconds / 2)] {
-                for is_twin in [true, false] {
-                    let run = DemoRun { fault, onset, is_twin };
-                    eprintln!("{}", run.name());
-                    // One failed run does not lose the results of the others.
-                    if let Err(error) = carry_out(workspace, &binary, &folders, &run, options.seconds).and_then(|result| {
-                        eprintln!("  {}", result["claim"].as_str().unwrap_or("no finding"));
-                        results::append(results, &result)
-                    }) {
-                        eprintln!("  did not run: {error:#}");
-                        failures += 1;
-                    }
-                }
-            }
+    for run in planned(&chosen, options) {
+        eprintln!("{}", run.name());
+        let carried_out = carry_out(workspace, &binary, &folders, &run, options);
+        // One failed run does not lose the results of the others.
+        if let Err(error) = carried_out.and_then(|result| {
+            eprintln!("  {}", result["claim"].as_str().unwrap_or("no finding"));
+            results::append(results, &result)
+        }) {
+            eprintln!("  did not run: {error:#}");
+            failures += 1;
         }
     }
     Ok(failures)
 }
 
-fn carry_out(workspace: &Workspace, binary: &Path, folders: &DemoFolders, run: &DemoRun<'_>, seconds: u64) -> Result<serde_json::Value> {
+/// Each flag from the start and in mid-run, each after its twin, as often as asked.
+fn planned<'a>(chosen: &[&'a DemoFault], options: &OtelDemoOptions) -> Vec<DemoRun<'a>> {
+    let onsets = [FlagOnset::Start, FlagOnset::AfterSeconds(options.seconds / 2)];
+    let twins: &[bool] = match options.part {
+        None => &[true, false],
+        Some(DemoPart::Faulty) => &[false],
+        Some(DemoPart::Healthy) => &[true],
+    };
+    let once = chosen.iter().flat_map(|&fault| onsets.map(|onset| (fault, onset)));
+    let once: Vec<DemoRun<'a>> =
+        once.flat_map(|(fault, onset)| twins.iter().map(move |&is_twin| DemoRun { fault, onset, is_twin })).collect();
+    (0..options.repeat).flat_map(|_| once.clone()).collect()
+}
+
+fn carry_out(workspace: &Workspace, binary: &Path, folders: &DemoFolders, run: &DemoRun<'_>, options: &OtelDemoOptions) -> Result<Value> {
     let fault = run.fault;
     fs::create_dir_all(&folders.runs).with_context(|| format!("creating {}", folders.runs.display()))?;
     let script = folders.runs.join(format!("{}.load.ts", fault.load));
@@ -136,8 +160,9 @@ fn carry_out(workspace: &Workspace, binary: &Path, folders: &DemoFolders, run: &
     if delay.is_none() {
         switch()?;
     }
-    let _system = DemoSystem::start(&folders.built, services::services_of(fault.load), flags.path(), &folders.logs)?;
-    let parameters = [("rate", rate.to_string()), ("seconds", seconds.to_string())];
+    let _system =
+        DemoSystem::start(&folders.built, services::services_of(fault.load), flags.path(), &folders.logs, !options.without_flagd)?;
+    let parameters = [("rate", rate.to_string()), ("seconds", options.seconds.to_string())];
     let concluded = thread::scope(|scope| {
         let switched = delay.map(|delay| {
             scope.spawn(move || {

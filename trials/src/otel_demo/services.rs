@@ -13,6 +13,9 @@ pub(super) struct DemoService {
     pub(super) memory_limit_mb: Option<u32>,
 }
 
+/// How the services read the flag file without flagd: its providers evaluate flags in their own process.
+pub(super) const WITHOUT_FLAGD: &[(&str, &str)] = &[("FLAGD_RESOLVER", "in-process"), ("FLAGD_OFFLINE_POLL_MS", "1000")];
+
 /// Where Loadstone receives the services' traces.
 pub(super) const TRACES: &str = "http://127.0.0.1:4418";
 
@@ -25,7 +28,7 @@ const POSTGRES: DemoService = DemoService {
     memory_limit_mb: None,
 };
 
-const FLAGD: DemoService = DemoService {
+pub(super) const FLAGD: DemoService = DemoService {
     name: "flagd",
     port: 8013,
     folder: ".",
@@ -114,6 +117,8 @@ pub(super) fn services_of(load: &str) -> &'static [&'static DemoService] {
     match load {
         "ad" => &[&FLAGD, &AD],
         "catalog" => &[&POSTGRES, &FLAGD, &PRODUCT_CATALOG, &RECOMMENDATION],
+        "charge" => &[&FLAGD, &PAYMENT],
+        "recommend" => &[&FLAGD, &RECOMMENDATION],
         _ => &[&POSTGRES, &FLAGD, &PRODUCT_CATALOG, &PAYMENT, &CHECKOUT],
     }
 }

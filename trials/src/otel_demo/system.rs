@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::services::{DemoService, TRACES};
+use super::services::{DemoService, FLAGD, TRACES, WITHOUT_FLAGD};
 
 /// A service that is not ready by then has failed.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -28,14 +28,18 @@ pub(super) struct DemoSystem {
 
 impl DemoSystem {
     /// Starts the services in their order, each when the one before it accepts connections.
-    pub(super) fn start(built: &Path, services: &[&DemoService], flag_file: &Path, logs: &Path) -> Result<Self> {
+    pub(super) fn start(built: &Path, services: &[&DemoService], flag_file: &Path, logs: &Path, with_flagd: bool) -> Result<Self> {
         let mut system = Self { children: Vec::new() };
-        for service in services {
+        for service in services.iter().filter(|service| with_flagd || service.name != FLAGD.name) {
             let address = SocketAddr::from(([127, 0, 0, 1], service.port));
             if TcpStream::connect(address).is_ok() {
                 bail!("port {} is in use: {} cannot start", service.port, service.name);
             }
-            system.children.push(spawn(built, service, flag_file, logs)?);
+            let mut command = command_of(built, service, flag_file, logs)?;
+            if !with_flagd {
+                command.envs(WITHOUT_FLAGD.iter().copied()).env("FLAGD_OFFLINE_FLAG_SOURCE_PATH", flag_file);
+            }
+            system.children.push(command.spawn().with_context(|| format!("cannot start {}", service.name))?);
             wait_for(service, address, logs)?;
         }
         thread::sleep(SETTLE);
@@ -59,7 +63,7 @@ impl Drop for DemoSystem {
     }
 }
 
-fn spawn(built: &Path, service: &DemoService, flag_file: &Path, logs: &Path) -> Result<Child> {
+fn command_of(built: &Path, service: &DemoService, flag_file: &Path, logs: &Path) -> Result<Command> {
     let log = logs.join(format!("{}.log", service.name));
     let log = File::options().create(true).append(true).open(&log).with_context(|| format!("opening {}", log.display()))?;
     let mut command = Command::new("sh");
@@ -70,7 +74,7 @@ fn spawn(built: &Path, service: &DemoService, flag_file: &Path, logs: &Path) -> 
     command.env("OTEL_BSP_SCHEDULE_DELAY", "1000").envs(service.environment.iter().copied());
     command.env("MEMORY_GROUP", memory_group(service)?.unwrap_or_default());
     command.process_group(0).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    command.spawn().with_context(|| format!("cannot start {}", service.name))
+    Ok(command)
 }
 
 /// A control group with the service's memory limit; none if this machine has no such groups.
