@@ -17,6 +17,7 @@ use crate::lab::figures;
 pub(super) fn of(run: &DemoRun<'_>, concluded: &Concluded) -> Value {
     let findings = concluded.summary["verdict"]["findings"]["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let first = findings.iter().find(|finding| finding["rule"] != "generator").cloned().unwrap_or_default();
+    let sentences: Vec<&Value> = first["evidence"].as_array().into_iter().flatten().map(|evidence| &evidence["text"]).collect();
     json!({
         "flag": run.fault.flag,
         "load": run.fault.load,
@@ -29,7 +30,7 @@ pub(super) fn of(run: &DemoRun<'_>, concluded: &Concluded) -> Value {
         "rule": first["rule"],
         "claim": first["claim"],
         "confidence": first["confidence"],
-        "evidence": first["evidence"],
+        "evidence": sentences,
         "remark": concluded.summary["verdict"]["findings"]["remark"],
     })
 }
@@ -46,7 +47,7 @@ pub(super) fn read(results: &Path) -> Result<Vec<Value>> {
 
 /// A row for each run, faulty ones rated by the answers. A run without a fault must have no finding.
 pub(super) fn table(results: &[Value]) -> String {
-    let head = ["flag", "on", "measurement", "failed", "first finding", "confidence", "score", "run"];
+    let head = ["flag", "load", "on", "measurement", "failed", "first finding", "confidence", "score", "run"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(results.iter().map(row));
     figures::table(&rows)
@@ -56,6 +57,7 @@ fn row(result: &Value) -> Vec<String> {
     let text = |name: &str| result[name].as_str().unwrap_or("–").to_owned();
     vec![
         text("flag"),
+        text("load"),
         if result["twin"] == true { "never".to_owned() } else { text("onset") },
         text("grade"),
         format!("{:.1} %", result["failed"].as_f64().unwrap_or_default() * 100.0),
@@ -71,7 +73,7 @@ fn score(result: &Value) -> &'static str {
     if result["twin"] == true {
         return if claim.is_some() { "ACCUSED" } else { "quiet" };
     }
-    let fault = DEMO_FAULTS.iter().find(|fault| result["flag"] == fault.flag);
+    let fault = DEMO_FAULTS.iter().find(|fault| result["flag"] == fault.flag && result["load"] == fault.load);
     fault.map_or("unknown flag", |fault| rating::rate(&fault.answer, claim, &result["evidence"].to_string()).name())
 }
 
@@ -81,8 +83,11 @@ mod tests {
 
     #[test]
     fn a_finding_in_a_run_without_fault_accuses_a_healthy_system() {
-        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": true, "claim": "\"ad\" uses all CPU" })), "ACCUSED");
-        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": true, "claim": null })), "quiet");
-        assert_eq!(score(&json!({ "flag": "adHighCpu", "twin": false, "claim": "\"ad\" uses all CPU", "evidence": [] })), "right");
+        assert_eq!(score(&json!({ "flag": "adHighCpu", "load": "ad", "twin": true, "claim": "\"ad\" uses all CPU" })), "ACCUSED");
+        assert_eq!(score(&json!({ "flag": "adHighCpu", "load": "ad", "twin": true, "claim": null })), "quiet");
+        assert_eq!(
+            score(&json!({ "flag": "adHighCpu", "load": "ad", "twin": false, "claim": "\"ad\" uses all CPU", "evidence": [] })),
+            "right"
+        );
     }
 }
