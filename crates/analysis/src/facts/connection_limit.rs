@@ -23,6 +23,8 @@ const READINGS_MIN: usize = 5;
 const AT_LIMIT_SHARE_MIN: f64 = 0.3;
 /// And where this number is the only evidence.
 const CONSTANT_SHARE_MIN: f64 = 0.8;
+/// Readings under load with fewer connections before that.
+const FEWER_READINGS_MIN: usize = 2;
 /// Seconds around the first failures within which the number must be reached for the first time, if it is the only evidence.
 const REACHED_WITHIN_S: f64 = 5.0;
 
@@ -122,7 +124,8 @@ impl<'a> LimitSearch<'_, 'a> {
         let open = self.signals.read(part, Role::ConnectionsOpen)?;
         let number = self.most(&open, CONSTANT_SHARE_MIN)?;
         let (at, _) = *open.points().iter().find(|(at, count)| *at >= self.begin && *count >= number)?;
-        let is_reached_then = self.has_onset && (at - self.span.0).abs() <= REACHED_WITHIN_S;
+        let had_fewer = open.between(self.begin, at).filter(|(_, count)| *count < number).count() >= FEWER_READINGS_MIN;
+        let is_reached_then = self.has_onset && had_fewer && (at - self.span.0).abs() <= REACHED_WITHIN_S;
         is_reached_then.then(|| (Some(number), LimitEvidence::Number, vec![open.name()]))
     }
 

@@ -44,6 +44,9 @@ const LISTED_MAX: usize = 5;
 /// Failures, or share of failures, from which a request is reported.
 const FAILED_MIN: u64 = 3;
 const SHARE_MIN: f64 = 0.01;
+/// Share of the requests of one name from which nearly all of them fail, and these failures as a part of the run's requests.
+const NEARLY_ALWAYS_SHARE_MIN: f64 = 0.9;
+const MANY_OF_ALL_MIN: f64 = 0.3;
 /// Share from which failures are a symptom, not only a fault.
 const SYMPTOM_SHARE_MIN: f64 = 0.05;
 /// Seconds between instants that count as the same.
@@ -221,6 +224,14 @@ fn follows_a_shortage(facts: &Facts<'_>, at: f64) -> bool {
         || facts.constant_connections.as_ref().is_some_and(|held| is_then(held.from, held.to))
 }
 
+/// Whether the target answers nearly all of these requests, and many of the run's, with an error at any load. A resource that is full meanwhile then matters
+/// less.
+fn fails_nearly_always(facts: &Facts<'_>, failing: &Failing<'_>) -> bool {
+    let all = facts.tally.together(SeriesKind::Request).map_or(0, |all| all.count);
+    let is_answer = failing.kinds.first().is_some_and(|kind| matches!(kind.outcome, Outcome::Status | Outcome::Expect));
+    is_answer && failing.share() >= NEARLY_ALWAYS_SHARE_MIN && failing.failed as f64 >= MANY_OF_ALL_MIN * all as f64
+}
+
 /// Failures are a consequence of a limit if they occur above a load, or if work had been waiting before.
 fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
     let is_limited = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
@@ -231,6 +242,7 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
         FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
+        FailedWhen::Throughout if fails_nearly_always(facts, failing) => Standing::Cause,
         FailedWhen::Throughout | FailedWhen::Within(..) if failing.share() >= SYMPTOM_SHARE_MIN => Standing::Symptom,
         FailedWhen::Throughout | FailedWhen::Within(..) => Standing::Fault,
         FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,

@@ -60,8 +60,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
         LimitEvidence::Number => (
             format!(
-                "The system reaches {} connections to \"{database}\" and gets no more{since}, and {failed}: a limit of the role, the database or a pool",
-                number(limit.number.unwrap_or(0.0))
+                "The system reaches {} to \"{database}\" and gets no more{since}, and {failed}: a limit of the role, the database or a pool",
+                loadstone_units::counted(limit.number.unwrap_or(0.0) as u64, "connection")
             ),
             Confidence::Medium,
         ),

@@ -12,13 +12,13 @@ const SECONDS: u64 = 40;
 /// When failures begin.
 const FROM: u64 = 16;
 
-/// A ramp from 2/s to 20/s of requests that take 60 ms. From 0:16 on, a quarter of them fails after a fourth of that time.
-fn failing() -> Run {
+/// A ramp from 2/s to 20/s of requests that take 60 ms. From then on, a quarter of them fails after a fourth of that time.
+fn failing(from: u64) -> Run {
     let slice = |second: u32| {
         let rate = 2 + 18 * u64::from(second) / SECONDS;
         let mut slice = Slice::new(second).arrivals(rate);
         for n in 0..rate {
-            let fails = u64::from(second) >= FROM && n % 4 == 0;
+            let fails = u64::from(second) >= from && n % 4 == 0;
             let (ms, outcome) = if fails { (15, Outcome::Status) } else { (60, Outcome::Passed) };
             slice = slice.request("Show flow", 0, ms * MS + n * MS / 5, outcome);
         }
@@ -31,7 +31,11 @@ fn failing() -> Run {
 
 /// With so many open connections by second.
 fn with_connections(open: impl Fn(u64) -> f64) -> Run {
-    let mut run = failing();
+    with_connections_from(FROM, open)
+}
+
+fn with_connections_from(from: u64, open: impl Fn(u64) -> f64) -> Run {
+    let mut run = failing(from);
     gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, open);
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
     run
@@ -97,6 +101,7 @@ fn failures_with_another_cause_are_no_refused_connections() {
         assert_eq!(found[0].rule, "failures", "{name}: {}", shown(&found));
     };
     quiet("a pool that was filled at the start", &with_connections(|_| 10.0));
+    quiet("a pool that was filled at the start, soon before", &with_connections_from(4, |_| 1.0));
     quiet("connections that come and go", &with_connections(|second| 2.0 + (second % 5) as f64));
     quiet("a pool that grew long before", &with_connections(|second| f64::min(second as f64, 6.0)));
     quiet("more connections than ever", &with_connections(|second| 1.0 + second as f64 / 4.0));

@@ -2,7 +2,7 @@
 //! confidence.
 
 use loadstone_analysis::{Confidence, Finding};
-use loadstone_metrics::Role;
+use loadstone_metrics::{Outcome, Role};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -106,4 +106,16 @@ fn no_number_of_workers_is_advised_if_journeys_are_unmatched() {
     run.slices.last_mut().unwrap().flows[0].unmatched = 500;
     let reported = "The number needed is unknown, because keys of \"Time to send\" do not match: 500 finished without a start";
     assert!(next(&run).contains(reported) && !next(&run).contains("Use more than"), "{}", next(&run));
+}
+
+/// Other programs fill the core, and every request fails at once.
+#[test]
+fn requests_that_nearly_all_fail_rank_before_a_full_resource() {
+    let mut run = one_core();
+    assert_eq!(findings(&run)[0].rule, "cpu");
+    for series in run.slices.iter_mut().flat_map(|slice| &mut slice.series) {
+        (series.failed, series.outcomes) = (series.count, vec![(Outcome::Status, series.count)]);
+    }
+    let found = findings(&run);
+    assert!(found[0].rule == "failures" && found[0].confidence == Confidence::High, "{}", shown(&found));
 }
