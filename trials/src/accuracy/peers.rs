@@ -103,7 +103,7 @@ pub(super) const GENERATORS: &[PeerGenerator] = &[
         name: "Gatling",
         program: "gatling",
         line: "{program} -Durl={url} -Drate={rate} -Dseconds={seconds} -Dshare={share_connections} {options} io.gatling.app.Gatling \
-               -s Rate -nr -rf {folder}/gatling",
+               -s Rate -rf {folder}/gatling",
         closes: Some(""),
         cap: None,
         read: readers::gatling,

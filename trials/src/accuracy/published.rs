@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn the_judged_quantiles_are_clear_of_steps() {
         for case in all() {
-            for quantile in [0.5, 0.9, 0.99] {
+            for quantile in [0.5, 0.99] {
                 let near = [-0.005, 0.005].map(|off| case.law.at_s(quantile + off));
                 assert!((near[1] / near[0]) < 1.6, "{} at {quantile}: {near:?}", case.name);
             }

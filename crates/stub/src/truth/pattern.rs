@@ -63,7 +63,7 @@ mod tests {
         let pauses = Pattern::Pauses { base_ns: 10 * MS, every_ns: 2_500 * MS, begin_ns: 1_000 * MS, length_ns: 200 * MS };
         for (seen, q) in quantiles(pauses, 10, [0.5, 0.95, 0.99]).into_iter().zip([0.5, 0.95, 0.99]) {
             let truth = 10.0 + (200.0 - (1.0 - q) * 2_500.0_f64).max(0.0);
-            assert!((seen - truth).abs() <= 1.0, "q {q}: {seen} vs {truth}");
+            assert!((seen - truth).abs() < 1.5, "q {q}: {seen} vs {truth}");
         }
     }
 
