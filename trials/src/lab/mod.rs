@@ -7,7 +7,7 @@ mod capacity;
 pub(crate) mod conclusion;
 mod decisions;
 mod email;
-mod figures;
+pub(crate) mod figures;
 mod fleet;
 mod lab_case;
 mod payments;

@@ -6,14 +6,16 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::services::{DemoService, FLAGD, TRACES, WITHOUT_FLAGD};
 
-/// A service that is not ready by then has failed.
-const START_MAX: Duration = Duration::from_secs(60);
+/// Time between attempts to connect to a service that starts.
+const START_INTERVAL: Duration = Duration::from_millis(100);
+/// A service that is not ready after a minute has failed.
+const START_ATTEMPTS_MAX: u32 = 600;
 /// Time for the services to connect to flagd and to the database after all of them listen.
 const SETTLE: Duration = Duration::from_secs(3);
 /// Where memory limits of control groups, version 1, are set.
@@ -88,17 +90,11 @@ fn memory_group(service: &DemoService) -> Result<Option<PathBuf>> {
 }
 
 fn wait_for(service: &DemoService, address: SocketAddr, logs: &Path) -> Result<()> {
-    let begun = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        if begun.elapsed() > START_MAX {
-            bail!(
-                "{} does not listen on port {}: see {}",
-                service.name,
-                service.port,
-                logs.join(format!("{}.log", service.name)).display()
-            );
+    for _ in 0..START_ATTEMPTS_MAX {
+        if TcpStream::connect(address).is_ok() {
+            return Ok(());
         }
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(START_INTERVAL);
     }
-    Ok(())
+    bail!("{} does not listen on port {}: see {}", service.name, service.port, logs.join(format!("{}.log", service.name)).display())
 }
