@@ -6,8 +6,9 @@
 //! - At the end of the load, at least twice as many requests are in the system as there are connections, and half as many more as at its begin.
 //! - No other finding explains it: a resource that is used up, a pool with metrics, waits of sessions or threads, or a limit of calls.
 //!
-//! Under a constant number of users, requests do not become more. There, half of the users must be in the system, and the process must be idle. The
-//! database's counts of statements must show that a pool that may open more connections would have:
+//! Under a constant number of users, requests do not become more. There, half of the users must be in the system, and the process must be idle. No
+//! connection may wait to be accepted: all workers would then be busy. The database's counts of statements must show that a pool that may open more
+//! connections would have:
 //! {constant_connections::OPENING_STATEMENTS_MIN} statements or more would have begun while all of them were in use (M/G/∞). The confidence is then low:
 //! the requests may spend their time elsewhere.
 //!
