@@ -21,8 +21,8 @@
 //! - [connections that a database refuses](refused-connections.md)
 //! - pauses behind a lock, if {failed_in_pauses::FACTOR_MIN} times as many requests fail in them, by chance in {failed_in_pauses::P_VALUE_MAX:%} of cases
 //!
-//! They rank as a cause, before a full resource, if the target answers {NEARLY_ALWAYS_SHARE_MIN:%} or more of one request's samples with an error throughout the run,
-//! and these are {MANY_OF_ALL_MIN:%} of all requests or more.
+//! They rank as a cause, before a full resource, if the target answers {NEARLY_ALWAYS_SHARE_MIN:%} or more of one request's samples with an error
+//! throughout the run, and these are {MANY_OF_ALL_MIN:%} of all requests or more.
 //!
 //! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
 //!
