@@ -53,6 +53,8 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) in_use: Option<f64>,
     /// Whether throughput × service time shows the same number of places.
     pub(crate) are_places: bool,
+    /// Whether so many places explain that throughput stops.
+    pub(crate) explains_plateau: bool,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -95,6 +97,7 @@ pub(super) fn find<'a>(
             need,
             in_use: in_use.reduce(|sum, one| sum + one),
             are_places: plateaus.are_places(number.1),
+            explains_plateau: plateaus.are_explained_by(number.1),
             from,
             to,
         })

@@ -220,6 +220,13 @@ impl Plateaus {
         !self.limited.is_empty() && concurrency.is_known() && concurrency.whole().is_some_and(holds)
     }
 
+    /// Whether so many places explain the plateau: its number, or fewer where places that are held for part of the time explain it as well.
+    pub(crate) fn are_explained_by(&self, number: f64) -> bool {
+        let concurrency = self.concurrency();
+        let allows = |(low, high): (f64, f64)| number.round() <= high && (number.round() >= low || !concurrency.is_size_known());
+        !self.limited.is_empty() && concurrency.is_known() && concurrency.whole().is_some_and(allows)
+    }
+
     /// How many places there are if each request holds one for the same time under any load. The fastest request then did not wait, and throughput × its time
     /// is the number of places (Little 1961). `None`: it is no whole number, or may be one by chance.
     pub(crate) fn places_of_equal_times(&self) -> Option<f64> {
@@ -292,6 +299,9 @@ const NEAR_WHOLE_WITHIN: f64 = 0.10;
 const SLOTS_FREEDOM: f64 = 6.0;
 /// From this estimate on there is one slot: the estimate may be a little low.
 pub(super) const ONE_SLOT_MIN: f64 = 0.9;
+/// Probability of a whole number by chance, up to which a whole number rules out places that are held for part of the request. They are as common as places
+/// that are held for all of it.
+pub(crate) const WHOLE_UNDER_PARTIAL_HOLD_MAX: f64 = 0.1;
 /// Most possible slots over the fewest up to which their number is known.
 const SLOT_RANGE_FACTOR_MAX: f64 = 1.7;
 
@@ -315,6 +325,16 @@ impl SlotEstimate {
         }
         let off = (self.slots - self.slots.round().max(1.0)).abs();
         (2.0 * f64::max(off, self.half)).min(1.0)
+    }
+
+    /// Whether places that are held for part of the request are unlikely: the number is whole by more than chance, or there are fewer than two.
+    pub(crate) fn is_size_known(self) -> bool {
+        self.is_one() || self.whole_by_chance() <= WHOLE_UNDER_PARTIAL_HOLD_MAX
+    }
+
+    /// Whether less than one place explains the throughput as well: a share of a core, that is.
+    pub(crate) fn may_be_a_share(self) -> bool {
+        self.is_one() && self.slots - self.half < ONE_SLOT_MIN
     }
 
     /// Whether there is a single place: even the upper bound is less than two.

@@ -19,6 +19,8 @@ const ONE_CORE_USED_MAX: f64 = 1.06;
 /// Part of a core that a single thread uses where others take the rest, and what it uses and threads of its process wait for together.
 const CROWDED_THREAD_USED_MIN: f64 = 0.75;
 const CROWDED_THREAD_WANTED_MIN: f64 = 0.97;
+/// The same where requests are served one at a time, which shows a single place by itself.
+const THREAD_OF_PLATEAU_USED_MIN: f64 = 0.7;
 /// Part of a core that a single thread uses in each reading, and on average, where only a constant use shows its limit.
 const FLAT_THREAD_USED_MIN: f64 = 0.82;
 const FLAT_THREAD_MEAN_MIN: f64 = 0.88;
@@ -157,6 +159,7 @@ fn of_process<'a>(
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
     let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
+    let found = found.or_else(|| thread_of_plateau(search, plateaus, (cpu, thread.as_ref()?, delay)));
     // Places that stop the throughput are not cores that are idle at times.
     let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT_MIN;
     let queued = || if are_places { None } else { queue(responses, cpu, thread.as_ref(), cores) };
@@ -273,6 +276,23 @@ fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -
         return None;
     };
     Some((limit, Confidence::Medium, span))
+}
+
+/// One request is served at a time, and one thread of the process uses most of a core, while other programs use the rest of the machine or threads wait for a
+/// core: the thread is the place, and uses what the machine leaves it.
+fn thread_of_plateau(
+    search: &Search<'_, '_>,
+    plateaus: &Plateaus,
+    (cpu, thread, delay): (&SignalReadings<'_>, &SignalReadings<'_>, Option<&SignalReadings<'_>>),
+) -> Option<FoundLimit> {
+    let span = plateaus.span().filter(|_| plateaus.seen_places() == Some((1.0, 1.0)))?;
+    let mean = |readings: &SignalReadings<'_>| readings.mean(span.0, span.1);
+    let (own, all) = (mean(thread)?, mean(cpu)?);
+    let machine = search.path.of_kind(ResourceKind::Machine).find_map(|machine| mean(machine.used.as_ref()?));
+    let is_full = machine.is_some_and(|used| used >= FULL_PART_MIN * search.path.machine_cores);
+    let waits = delay.and_then(mean).is_some_and(|waited| own + waited >= ONE_CORE_WANTED_MIN);
+    let is_busy = own >= THREAD_OF_PLATEAU_USED_MIN && own <= ONE_CORE_USED_MAX && own >= MOST_CORES_PART_MIN * all;
+    (is_busy && (is_full || waits)).then_some((CpuLimit::OneThread(Some(own)), Confidence::Medium, span))
 }
 
 /// A queue for cores that are busy most of the time, or for one thread's core if that thread uses most of the CPU time.

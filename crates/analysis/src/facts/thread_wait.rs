@@ -83,6 +83,11 @@ impl<'a> ThreadWait<'a> {
         self.waiting >= CERTAIN_SHARE_MIN * self.total && self.place().role != Role::ThreadsWaitingForOther
     }
 
+    /// Whether it overlaps another stretch by at least half of either.
+    pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
+        self.to.min(to) - self.from.max(from) >= 0.5 * f64::min(self.to - self.from, to - from)
+    }
+
     /// Whether it certainly is a lock, which passes one thread at a time.
     pub(crate) fn is_lock(&self) -> bool {
         self.is_sure() && self.place().role == Role::ThreadsWaitingForLock

@@ -20,8 +20,15 @@
 //! - **Request threads**: every request waits equally long, also one that takes a tenth of that at most, the process is idle, and an endpoint of the service
 //!   that an observer reads stops answering meanwhile. That rules out a pool or lock behind the threads.
 //!
+//! If the interval of k begins below {plateau::ONE_SLOT_MIN}, a share of a core, such as a CPU quota, explains the throughput as well as one place does.
+//!
 //! Fewer places that are held for part of the request allow the same throughput. The claim names both, unless k would be whole by chance in
-//! {WHOLE_UNDER_PARTIAL_HOLD_MAX:%} of cases at most.
+//! {plateau::WHOLE_UNDER_PARTIAL_HOLD_MAX:%} of cases at most.
+//!
+//! Where something inside the system names the place, this finding is evidence of that one: threads that wait for a free pool member, or a constant number of
+//! database connections that the plateau allows ([`held-connections`](held-connections.md)).
+
+use loadstone_metrics::Role;
 
 use crate::evidence::common_wait::{self, CommonWait};
 use crate::evidence::{examined, next_limit};
@@ -30,6 +37,7 @@ use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::path::PathResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
+use crate::facts::thread_wait::ThreadWait;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -45,8 +53,6 @@ const BUSIEST_PLACES_PART_MIN: f64 = 0.6;
 const COMPUTING_PART_MIN: f64 = 0.6;
 /// Probability of a whole number under a rate limit, up to which a whole number rules out the rate limit.
 const WHOLE_UNDER_RATE_LIMIT_MAX: f64 = 0.25;
-/// The same for places that are held for part of a request, which are as common as places held for all of it.
-const WHOLE_UNDER_PARTIAL_HOLD_MAX: f64 = 0.1;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["effective-concurrency"],
@@ -98,7 +104,17 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found.finding.claim = claim_before_any_work(&common, whole);
         found = found.try_next(next_before_any_work(facts, whole));
     }
+    // What names the place is the cause, and the number of requests at a time its symptom.
+    let symptom = found.finding.evidence.len();
+    let found = if is_place_named(facts, span) { found.outlining(symptom) } else { found };
     Some(next_limit::add_evidence(facts, found, span, &|_| false))
+}
+
+/// Whether connections or threads show for which place the requests wait.
+fn is_place_named(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
+    let is_held = facts.constant_connections.as_ref().is_some_and(|held| held.explains_plateau);
+    let is_member = |wait: &&ThreadWait<'_>| wait.place().role == Role::ThreadsWaitingForMember && wait.is_during(from, to);
+    is_held || facts.thread_wait.as_ref().filter(is_member).is_some()
 }
 
 /// A process that has no more cores than there are places, and computes for most of the requests in service: they may wait for its cores.
@@ -265,9 +281,11 @@ fn not_by_rate(busy: &BusySessions<'_>, rate: f64) -> Alternative {
 
 /// The possible causes. The number is that of the places only if it is whole by more than chance, or if there are fewer than two.
 fn possible_causes(plateaus: &Plateaus, concurrency: SlotEstimate, is_seen: bool, may_be_limiter: bool) -> String {
-    let is_size_known = concurrency.is_one() || concurrency.whole_by_chance() <= WHOLE_UNDER_PARTIAL_HOLD_MAX;
+    let is_size_known = concurrency.is_size_known();
     let (places, are) = match is_seen {
         true => ("a pool, lock or limit of that size", "is"),
+        // A share of a core serves one request at a time, and that one for longer than it computes.
+        false if concurrency.may_be_a_share() => ("workers, a pool, a lock, a core or a share of one (a CPU quota)", "are"),
         false => ("workers, a pool, a lock or cores of that number", "are"),
     };
     let limiter = "a rate limit that delays";
@@ -345,8 +363,9 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
         Some(places) => (format!("about {places:.0} at a time"), ""),
         None => (format!("at most {most:.0} at a time"), " or fewer"),
     };
+    let share = if most < 2.0 { ", a share of a core (a CPU quota)" } else { "" };
     let claim = format!(
-        "{names} {are} served {places}, and throughput stops at {} however many users there are: workers, a pool, a lock or cores of that \
+        "{names} {are} served {places}, and throughput stops at {} however many users there are: workers, a pool, a lock{share} or cores of that \
          number{or_fewer} are in the request path",
         loadstone_units::rate(rate)
     );

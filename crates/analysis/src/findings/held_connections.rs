@@ -16,7 +16,8 @@
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
 //! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other
-//! clients count, too.
+//! clients count, too. A number below that of the requests served at a time counts as well, if places that are held for part of the request may explain the
+//! throughput. The finding then ranks before [`effective-concurrency`](effective-concurrency.md), which becomes its evidence.
 
 use crate::Confidence;
 use crate::evidence::examined;
@@ -69,7 +70,8 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) 
         held.database
     );
     let are_in_use = held.in_use.is_some_and(|used| used >= IN_USE_PART_MIN * number);
-    let confidence = if are_in_use || held.are_places { Confidence::Medium } else { Confidence::Low };
+    let stops_throughput = held.are_places || (held.explains_plateau && matches!(held.need, ConnectionNeed::Rise));
+    let confidence = if are_in_use || stops_throughput { Confidence::Medium } else { Confidence::Low };
     let found = RankedFinding::new(Standing::Cause, "held-connections", Subject::observed(held.database), confidence, claim)
         .with(Quantity::count("connections", number))
         .with(Quantity::count("in_system", held.in_system.1))
@@ -119,5 +121,8 @@ fn readings(held: &ConstantConnections<'_>) -> String {
 }
 
 fn elsewhere() -> Alternative {
-    Alternative::not_ruled_out("Another place in which the requests spend their time", "how long they wait for a connection was not observed")
+    Alternative::not_ruled_out(
+        "Another place in which the requests spend their time",
+        "how long they wait for a connection was not observed",
+    )
 }

@@ -86,13 +86,18 @@ pub(crate) fn find(facts: &Facts<'_>) -> Findings {
 /// A finding that only outlines the limit becomes evidence of the first cause, if there is one. A cause that states the throughput at which some requests stop
 /// rests on it already. A second estimate from all requests together is near the limit of what can be estimated, so that one of two equal runs would have it.
 fn with_outline_as_evidence(found: Vec<RankedFinding>, is_plateau_known: bool) -> Vec<RankedFinding> {
-    let (outlines, mut found): (Vec<RankedFinding>, Vec<RankedFinding>) = found.into_iter().partition(|found| found.outline.is_some());
+    let (mut outlines, mut found): (Vec<RankedFinding>, Vec<RankedFinding>) = found.into_iter().partition(|found| found.outline.is_some());
     match found.iter_mut().find(|found| found.standing == Standing::Cause && found.finding.subject != Subject::Generator) {
         Some(cause) => {
             let states_throughput = || cause.finding.quantities.iter().any(|quantity| quantity.name == "throughput");
-            let known = usize::from(is_plateau_known && states_throughput());
-            let evidence = |found: RankedFinding| found.finding.evidence.into_iter().take(found.outline.unwrap_or(0)).skip(known);
-            cause.finding.evidence.extend(outlines.into_iter().flat_map(evidence));
+            let is_stated = states_throughput();
+            // The more specific outline states the throughput at which the plateau stops.
+            outlines.sort_by_key(|found| found.precedence);
+            let evidence = |(index, found): (usize, RankedFinding)| {
+                let known = usize::from(is_plateau_known && (is_stated || index > 0));
+                found.finding.evidence.into_iter().take(found.outline.unwrap_or(0)).skip(known)
+            };
+            cause.finding.evidence.extend(outlines.into_iter().enumerate().flat_map(evidence));
         }
         None => {
             found.extend(outlines);

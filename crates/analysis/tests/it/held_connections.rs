@@ -7,6 +7,7 @@ use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
+use crate::simulation::{Hop, Service, Step, Target, UNLIMITED, simulate, users};
 use crate::synthetic::{self, SECOND, Slice, counter, gauge};
 
 fn held(found: &[Finding]) -> Option<&Finding> {
@@ -136,4 +137,43 @@ fn a_full_accept_queue_shows_busy_workers_and_not_the_connections_that_they_have
     gauge("process:2368", "accept_queue").role(Role::AcceptQueue).each_second(&mut run, |_| 16.0);
     let found = findings(&run);
     assert!(found[0].rule == "accept-queue" && held(&found).is_none(), "{}", shown(&found));
+}
+
+/// A ramp of users on a service that holds its connections for a part of each request only, and otherwise spends time next to them.
+fn held_for_a_part(seed: u64, places: usize, connections: f64) -> Vec<Finding> {
+    let hops = vec![
+        Hop::Pass(Service::Fixed(0.02)),
+        Hop::Take(0),
+        Hop::Pass(Service::LogUniform(0.035, 0.045)),
+        Hop::Give(0),
+        Hop::Pass(Service::Fixed(0.03)),
+    ];
+    let pause = Some(Service::LogUniform(0.05, 0.25));
+    let steps = ["Get last", "Set last"].map(|name| Step { name, hops: hops.clone(), share: 0.0, chance: 1.0, pause }).to_vec();
+    let mut run = simulate(&Target { slots: vec![places, UNLIMITED], steps }, users(1, 40, 60), seed);
+    gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, |_| connections);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.05);
+    counter("process:5280", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.05);
+    gauge("process:5280", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| 0.03);
+    findings(&run)
+}
+
+/// The number of requests at a time is the symptom, and becomes evidence.
+#[test]
+fn a_constant_number_of_connections_ranks_before_the_number_of_requests_at_a_time() {
+    for seed in 0..4 {
+        let found = held_for_a_part(seed, 1, 1.0);
+        assert!(found[0].rule == "held-connections" && found[0].confidence == Confidence::Medium, "{}", shown(&found));
+        assert!(found.iter().all(|one| one.rule != "effective-concurrency"), "{}", shown(&found));
+        assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("throughput stopped at")), "{}", shown(&found));
+    }
+}
+
+/// More connections than requests are served at a time explain nothing.
+#[test]
+fn connections_that_the_plateau_does_not_allow_are_no_cause_of_it() {
+    for seed in 0..4 {
+        let found = held_for_a_part(seed, 1, 8.0);
+        assert!(found[0].rule == "effective-concurrency", "{}", shown(&found));
+    }
 }

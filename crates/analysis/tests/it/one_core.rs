@@ -184,3 +184,26 @@ fn a_process_that_ends_with_a_full_core_is_reported_with_both() {
     let (idle, free_again) = (outage(&|_, part| 0.3 * part), outage(&|second, part| if second < 38 { 0.99 * part } else { 0.2 }));
     assert!(!idle.claim.contains("used up") && !free_again.claim.contains("used up"), "{}; {}", idle.claim, free_again.claim);
 }
+
+/// A single thread serves one request at a time, and other programs fill the machine: it uses what they leave.
+#[test]
+fn the_thread_that_serves_one_request_at_a_time_is_named_where_others_use_the_rest() {
+    let observed = |thread: f64, idle: f64| {
+        let fluid = System { capacity: 20.0, base: 0.05, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+        let mut run = fluid.run.clone();
+        run.info.host.cores = 2;
+        let part = |second: u64| fluid.ended[second as usize] / 20.0;
+        counter("hub", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 1.02 * thread * part(second));
+        gauge("hub", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| thread * part(second));
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle).each_second(&mut run, |_| idle);
+        findings(&run)
+    };
+    let found = observed(0.78, 0.01);
+    assert!(found[0].rule == "cpu" && found[0].claim.contains("\"hub\""), "{}", shown(&found));
+    assert!(found[0].confidence <= Confidence::Medium, "{}", shown(&found));
+    // An idle core was there for it, or it hardly computes.
+    for found in [observed(0.78, 0.9), observed(0.3, 0.01)] {
+        assert!(found.iter().all(|one| one.rule != "cpu" || !one.claim.contains("\"hub\" uses")), "{}", shown(&found));
+    }
+}
