@@ -74,7 +74,7 @@ impl RunJudgement {
     /// `run` and `tally`: with the names that findings show.
     fn summary(self, run: &Run, tally: &RunTally, names: &RequestNames) -> Summary {
         let Self { numbers, validity, thresholds, implied } = self;
-        let facts = Facts::of(run, tally, &validity);
+        let facts = Facts::of(run, tally, &validity, &thresholds);
         let findings = findings::find(&facts);
         let mut spans = span_rows::of(&facts);
         for row in &mut spans {

@@ -77,7 +77,7 @@ impl Provisional {
     }
 
     fn with_names(run: &Run, tally: &RunTally, validity: &Validity) -> Self {
-        let facts = Facts::of(run, tally, validity);
+        let facts = Facts::of(run, tally, validity, &[]);
         let found = findings::find(&facts);
         Self {
             seconds: tally.duration_seconds(),

@@ -1,13 +1,15 @@
 //! A load of one level, of which most requests wait for each other: the queue that is always there.
 //!
 //! Such a run has no low load. It still shows a queue: each request waits for those before it, so that even the fastest ones take far longer than the first
-//! ones of the run, which met no queue. Requests whose own times merely scatter are sometimes as fast as those. By the utilisation law the throughput of a
+//! ones of the run, which met no queue. Requests whose own times merely scatter are sometimes as fast as those. Where users begin at once, their first requests
+//! show the queue as well: more of them are fast than later, since it was empty at first. By the utilisation law the throughput of a
 //! queue that never empties is the limit. By the asymptotic bounds (Denning and Buzen 1978) N* = X · (Z + R₀) users reach it. Arrivals above the limit leave
 //! more and more requests in the system.
 
 use loadstone_metrics::{Histogram, SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
+use super::in_service::{self, InService};
 use super::load_stretches;
 use crate::RunTally;
 use crate::statistics::binomial_at_least;
@@ -26,12 +28,14 @@ const REQUESTS_MIN: u64 = 10;
 const FAST_QUANTILE: f64 = 0.1;
 /// Part of the mean time by which even the fast ones exceed the shortest time, from which each request waits.
 const WAITING_SHARE_MIN: f64 = 0.5;
-/// The same while the queue grows: the fast ones are those of its beginning.
+/// The same while the queue grows, where the fast ones are those of its beginning, and where the first requests of users show that it was empty at first.
 const GROWING_WAITING_SHARE_MIN: f64 = 0.2;
 /// Below this part, requests do not wait in a common queue.
 const NO_WAIT_SHARE_MAX: f64 = 0.2;
 /// Probability that as few requests of any name are fast, from which some of them wait.
 const TOO_FEW_FAST_P_VALUE: f64 = 0.05;
+/// Probability that as many of the first requests are fast by chance, up to which users who begin at once have met a shorter queue than later.
+const FILLS_P_VALUE_MAX: f64 = 0.001;
 /// And the least wait. Seconds.
 const WAIT_MIN_S: f64 = 0.02;
 /// Time over the shortest one from which a request has waited.
@@ -48,6 +52,9 @@ const MULTIPLE_WITHIN: f64 = 0.2;
 const EQUAL_BY_CHANCE_MAX: f64 = 0.015;
 /// Part by which a shortest time of few may exceed the mean.
 const FEW_ABOVE_MEAN_PART: f64 = 0.1;
+/// Part of the time for which a single queue is busy at most in a system that is far from its limit. Evenly distributed times queue less than exponential
+/// ones, so that a queue that is busy for 90 % of the time may seem to be so for 80 %.
+const FAR_FROM_LIMIT_PART_MAX: f64 = 0.8;
 /// Part of the requests in the system that the waiting ones must make up. Otherwise the shortest times of others may include a wait for the same places.
 const WAITING_OF_ALL_MIN: f64 = 0.9;
 
@@ -62,6 +69,9 @@ pub(crate) struct ConstantLoad {
     pub(super) was_constant: bool,
     /// Whether the number of requests in the system grew all along, or is bounded by the users.
     has_growing_queue: bool,
+    /// Whether the requests of users who began at once were faster than later ones: the queue was empty at first.
+    has_filled_queue: bool,
+    in_service: Option<InService>,
     /// The second half of the load. Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -105,6 +115,8 @@ pub(crate) struct ConstantQueue<'a> {
     pub(crate) places_if_equal: Option<(f64, f64)>,
     /// The most places, if several names wait, one of them shows that it takes equally long, and the others do, too: their shortest times may include a wait.
     pub(crate) places_at_most: Option<f64>,
+    /// How many requests are in service, by the first responses of users who began at once.
+    pub(crate) in_service: Option<&'a InService>,
     /// Users that would reach the same throughput, or more than that: the shortest times may include a wait. `None`: arrivals.
     pub(crate) users_needed: Option<f64>,
 }
@@ -140,10 +152,12 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
     let has_growing_queue = !is_open || (grown >= GROWN_DEVIATIONS_MIN * last.sqrt() && grows_in_each);
     let asked = load_of(half);
     let was_constant = most_ever <= SAME_LOAD_FACTOR_MAX * least_ever;
+    let loaded_slices: Vec<&Snapshot> = loaded.iter().map(|(slice, _)| *slice).collect();
     let half: Vec<&Snapshot> = half.iter().map(|(slice, _)| *slice).collect();
     let seconds = half.iter().map(|slice| slice.end - slice.start).sum::<u64>() as f64 / 1e9;
     let requests =
         tally.of_kind(SeriesKind::Request).filter_map(|series| request(&series.merged.key, &series.merged.service, &half, seconds));
+    let requests: Vec<ConstantRequest> = requests.collect();
     let iterations = half.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.ended).sum::<u64>() as f64 / seconds;
     let (from, to) = (half.first()?.start as f64 / 1e9, half.last()?.end as f64 / 1e9);
     Some(ConstantLoad {
@@ -151,9 +165,11 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
         asked,
         was_constant,
         has_growing_queue,
+        has_filled_queue: !is_open && has_filled_queue(loaded[0].0, most, &requests),
+        in_service: if is_open || !was_constant { None } else { in_service::find(&loaded_slices, most) },
         from,
         to,
-        requests: requests.collect(),
+        requests,
         in_flight: mean_in_system(&half),
         iterations,
     })
@@ -163,6 +179,19 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<ConstantLoad> {
 fn mean_in_system(slices: &[&Snapshot]) -> f64 {
     let seconds = slices.iter().map(|slice| slice.end - slice.start).sum::<u64>() as f64;
     slices.iter().flat_map(|slice| &slice.generator).map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / seconds.max(1.0)
+}
+
+/// Whether more of the first second's requests were as fast as the fast tenth of later ones than chance allows. Users who begin at once send one request each,
+/// and another one for each that ends. If none waits for another, each of them is as fast as that with the same probability, whenever it ends.
+fn has_filled_queue(first: &Snapshot, users: f64, requests: &[ConstantRequest]) -> bool {
+    let (mut ended, mut fast) = (0, 0);
+    for series in first.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
+        ended += series.service.count();
+        let later = requests.iter().find(|request| *request.name == *series.key.name);
+        fast += later.map_or(0, |later| series.service.count_at_or_below((later.fast * 1e9) as u64));
+    }
+    let began_at_once = first.leaves.iter().map(|leaf| leaf.users_asked).sum::<u64>() as f64 >= users / SAME_LOAD_FACTOR_MAX;
+    began_at_once && binomial_at_least(fast, ended + users as u64, FAST_QUANTILE) <= FILLS_P_VALUE_MAX
 }
 
 fn request(key: &SeriesKey, all: &Histogram, half: &[&Snapshot], seconds: f64) -> Option<ConstantRequest> {
@@ -236,7 +265,8 @@ impl ConstantLoad {
 
     /// The requests that always wait, if more than one does at any time.
     pub(crate) fn queue(&self) -> Option<ConstantQueue<'_>> {
-        let share = if self.users.is_some() { WAITING_SHARE_MIN } else { GROWING_WAITING_SHARE_MIN };
+        let is_queue_certain = self.users.is_none() || self.has_filled_queue;
+        let share = if is_queue_certain { GROWING_WAITING_SHARE_MIN } else { WAITING_SHARE_MIN };
         let waits = |of: &&ConstantRequest| of.least_wait_s() >= f64::max(share * of.mean, WAIT_MIN_S);
         let waiting: Vec<&ConstantRequest> = self.requests.iter().filter(waits).collect();
         let sum = |of: &dyn Fn(&ConstantRequest) -> f64| waiting.iter().map(|request| request.throughput * of(request)).sum::<f64>();
@@ -252,6 +282,7 @@ impl ConstantLoad {
             places,
             places_if_equal: self.places_if_equal(&waiting, places),
             places_at_most: self.places_at_most(&waiting, places),
+            in_service: self.in_service.as_ref(),
             users_needed,
             waiting,
         })
@@ -298,6 +329,11 @@ impl ConstantLoad {
         fast > 0 && fast as f64 >= FAST_QUANTILE * all as f64 && !self.requests.iter().any(is_too_slow)
     }
 
+    /// Whether the system would not be at its limit even if all of the response time were spent in a single queue.
+    pub(crate) fn is_far_from_limit(&self) -> bool {
+        self.was_constant && self.least_ceiling().is_some_and(|ceiling| self.iterations <= FAR_FROM_LIMIT_PART_MAX * ceiling)
+    }
+
     /// Iterations per second that the system reaches at least, even if all of the response time were spent in a single queue: mean-value analysis (Reiser and
     /// Lavenberg, "Mean-value analysis of closed multichain queuing networks", 1980), solved for the demand D that gives this response time. Times are
     /// assumed exponential; evenly distributed ones queue less, so that their D is larger.
@@ -326,8 +362,21 @@ mod tests {
     use super::*;
 
     fn users(users: f64, iterations: f64, in_flight: f64) -> ConstantLoad {
-        let (asked, users, was_constant, has_growing_queue) = (users, Some(users), true, true);
-        ConstantLoad { users, asked, was_constant, has_growing_queue, from: 0.0, to: 60.0, requests: Vec::new(), in_flight, iterations }
+        let (asked, users, was_constant, has_growing_queue, has_filled_queue) = (users, Some(users), true, true, false);
+        let requests = Vec::new();
+        ConstantLoad {
+            users,
+            asked,
+            was_constant,
+            has_growing_queue,
+            has_filled_queue,
+            in_service: None,
+            from: 0.0,
+            to: 60.0,
+            requests,
+            in_flight,
+            iterations,
+        }
     }
 
     /// One exponential server of 0.1 s, ten users that think for a second: R = 0.1·(1 + Q(9)), from the exact recursion.

@@ -35,9 +35,10 @@ pub(crate) mod generator;
 pub(crate) mod growing;
 pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
-mod growth;
+pub(crate) mod growth;
 pub(crate) mod humps;
 pub(crate) mod in_progress;
+pub(crate) mod in_service;
 pub(crate) mod interference;
 mod joint_response;
 pub(crate) mod load_blocks;
@@ -82,16 +83,17 @@ use loadstone_run_directory::Run;
 use crate::advice_terms::AdviceTerms;
 use crate::capacity::ThroughputCeiling;
 use crate::load_source::LoadSource;
-use crate::{RunTally, Validity};
+use crate::{RunTally, ThresholdResult, Validity};
 
 table::fact_table! {
-    /// Everything that rules read.
+    /// Everything that rules read. The objectives are the results of the test's thresholds; none during a run.
     struct Facts<'a>;
 
     inputs {
         run: &'a Run;
         tally: &'a RunTally;
         validity: &'a Validity;
+        objectives: &'a [ThresholdResult];
     }
 
     intermediate {

@@ -263,6 +263,18 @@ pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
     found
 }
 
+/// The span that takes most of a request's time itself, with that time and the request's whole time, per request in seconds.
+pub(crate) fn longest_part<'a>(run: &'a Run, name: &str) -> Option<(&'a SpanPath, f64, f64)> {
+    let traces = &run.traces;
+    let (first, last) = (traces.slices.first()?, traces.slices.last()?);
+    let request = request_path(traces, name)?;
+    let all = between(traces, (f64::from(first.second), f64::from(last.second + last.seconds)));
+    let whole = all.of(request).and_then(|whole| whole.total.mean()).filter(|_| all.traces(request) >= TRACES_MIN)? / 1e9;
+    let time = |path: u32| (path, all.time(traces, request, TimePart::Own(path), whole));
+    let (path, time) = below(traces, request).into_iter().map(time).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (whole > 0.0).then(|| (&traces.paths[path as usize], time, whole))
+}
+
 /// The path of a request by its name as findings show it, which contains the scenario if several have such a request.
 pub(crate) fn request_path(traces: &RunTraces, name: &str) -> Option<u32> {
     let place = traces.paths.iter().position(|path| path.kind == SpanKind::Request && *path.name == *name)?;

@@ -447,6 +447,13 @@ impl Remark {
         self
     }
 
+    /// With a sentence that belongs to the conclusion.
+    pub(crate) fn with_answer(mut self, sentence: String) -> Self {
+        self.summary = format!("{} {sentence}", self.summary);
+        self.statements.insert(self.statements.len().min(1), sentence);
+        self.and([])
+    }
+
     pub fn is_unknown(&self) -> bool {
         self.kind == RemarkKind::CannotTell
     }

@@ -22,7 +22,17 @@
 //! Throughput × the shortest time is the number of places, if each request holds one for the same time. The claim has that number only if the shortest times
 //! show it: several are as short, or they are whole multiples of the shortest one. Exponential times would show that by chance in 5 % of cases.
 //!
-//! If several names wait, the number is an upper bound, as their shortest times may include a wait. For a rising load, the claim has throughput × the time in
+//! Otherwise, the first responses of users who begin at once show it. They all send the same request at the same instant, so that with k places the i-th
+//! response takes i · S / k, of which the first shows S. The claim has the number if blocks of k responses are about as long as each other, so that
+//! service times
+//! scatter little, if as many responses were as short as the first, and if the interval is narrow: {in_service::RANGE_FACTOR_MAX} times from end to end at
+//! most, with {in_service::USERS_PER_PLACE_MIN} users for each place.
+//!
+//! If users begin at once, more of their first requests are fast than later, because the queue was empty at first. If chance explains that in
+//! {constant_load::FILLS_P_VALUE_MAX:%} of cases at most, a fifth of the mean is enough under users, too.
+//!
+//! If several names wait and no number is known so, it is an upper bound, as their shortest times may include a wait. For a rising load, the claim has
+//! throughput × the time in
 //! the best tenth of the load, less {BEST_TENTH_WITHIN:%} at the lower end.
 //!
 //! If every request waits about as long (within a factor of 1.3), also one that takes a tenth of that at most, they queue before any work, for a request
@@ -31,11 +41,14 @@
 //!
 //! Otherwise, this is a symptom. If another rule reports the cause, it becomes evidence of that finding.
 
+use loadstone_metrics::SeriesKind;
+
 use crate::capacity::ThroughputCeiling;
 use crate::evidence::common_wait::{self, CommonWait};
 use crate::evidence::{examined, next_limit};
 use crate::facts::Facts;
 use crate::facts::constant_load::{ConstantLoad, ConstantQueue};
+use crate::facts::in_service::InService;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
@@ -71,8 +84,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let failed =
-        facts.tally.together(loadstone_metrics::SeriesKind::Request).map_or(0.0, |all| all.failed as f64 / all.count.max(1) as f64);
+    let failed = facts.tally.together(SeriesKind::Request).map_or(0.0, |all| all.failed as f64 / all.count.max(1) as f64);
     if facts.generator.grade() == Grade::Invalid || failed > FAILED_SHARE_MAX {
         return None;
     }
@@ -155,9 +167,32 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
             series(),
             span,
         ),
-        None => found,
+        None => match queue.in_service {
+            Some(served) => with_places(found, served, span),
+            None => found,
+        },
     };
     Some((found, span))
+}
+
+fn with_places(found: RankedFinding, served: &InService, span: (f64, f64)) -> RankedFinding {
+    let (number, seconds) = (loadstone_units::number, loadstone_units::seconds);
+    let (low, high) = served.places;
+    let text = format!(
+        "all users began at once with \"{}\": the first {} responses took {} to {}, so that {} were in service at a time (95 % interval {} to {})",
+        served.name,
+        loadstone_units::count(served.responses as u64),
+        seconds(served.shortest_s),
+        seconds(served.within_s),
+        number(served.number),
+        number(served.low),
+        number(served.high)
+    );
+    found.with(Quantity::count("places", served.number.clamp(low, high)).within(low, high)).rests_on(
+        text,
+        vec!["in_flight/requests".to_owned(), "rate/requests".to_owned()],
+        span,
+    )
 }
 
 fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &[&str]) -> String {
@@ -169,7 +204,8 @@ fn claim_of_queue(load: &ConstantLoad, queue: &ConstantQueue<'_>, names: &[&str]
     let at_most = queue.places_at_most.map_or_else(String::new, |most| {
         format!(", at most {} at a time if each name takes equally long and no rate limit delays them", number(most))
     });
-    let places = places + &at_most;
+    let served = queue.in_service.filter(|_| places.is_empty()).map(|served| served_by(served.places));
+    let places = served.unwrap_or(places + &at_most);
     let verb = if names.len() == 1 { "waits" } else { "wait" };
     let wait = format!("{} {verb} for {} or longer{places}", named(names), loadstone_units::seconds(queue.least_wait_s));
     match queue.users_needed {
@@ -239,15 +275,30 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
     (found, span)
 }
 
+/// What has the number of places that requests are served at.
+fn served_by((low, high): (f64, f64)) -> String {
+    let share = if high < 2.0 { ", or a share of a core (a CPU quota)" } else { "" };
+    let served = from_to((low, high));
+    format!(", about {served} at a time: a pool, workers, a lock or cores of that number{share}, unless a rate limit delays them")
+}
+
+fn from_to((low, high): (f64, f64)) -> String {
+    let number = loadstone_units::number;
+    if low < high { format!("{} to {}", number(low), number(high)) } else { number(high) }
+}
+
 /// About how many requests are served at a time, by Little's law with the time in the best tenth of the load. It may include a wait, or be short by chance.
 fn served_at_a_time((low, high): (f64, f64)) -> String {
     let (low, high) = ((low * (1.0 - BEST_TENTH_WITHIN)).floor().max(1.0), high.ceil().max(1.0));
     if high > SERVED_NAMED_MAX {
         return String::new();
     }
-    let number = loadstone_units::number;
-    let served = if low < high { format!("{} to {}", number(low), number(high)) } else { number(high) };
-    format!(". About {served} are served at a time, unless a rate limit delays them")
+    served_from_to((low, high))
+}
+
+fn served_from_to(range: (f64, f64)) -> String {
+    let share = if range.1 < 2.0 { ", or the CPU time of a quota" } else { "" };
+    format!(". About {} are served at a time, unless a rate limit delays them{share}", from_to(range))
 }
 
 /// The request that takes most of the time in the system in a stretch, its share, and how many of it end per second.

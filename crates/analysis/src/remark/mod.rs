@@ -10,6 +10,7 @@ use loadstone_run_directory::RunEnd;
 
 use crate::advice_terms::WantedObserver;
 use crate::capacity;
+use crate::evidence::failed_objective;
 use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
@@ -26,7 +27,7 @@ use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
-use crate::finding::ranked::RankedFinding;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::{MissingKnowledge, Remark, RemarkKind};
 use crate::instant::{clock, named};
 use crate::{Grade, ResourceKind, RunTotals};
@@ -42,6 +43,10 @@ const GROWTH_FACTOR_MAX: f64 = 1.25;
 const REACHED_PART_MIN: f64 = 0.95;
 const REACHED_PART_STRICT_MIN: f64 = 0.8;
 const REQUESTS_MIN: u64 = 100;
+/// Requests from which counts and sums show that nothing was limited, although single times say little.
+const FEW_REQUESTS_MIN: u64 = 30;
+/// Probability of no failure among few requests at the highest share of failures that is stated.
+const NO_FAILURE_P_VALUE: f64 = 0.05;
 /// Requests of one kind in a stretch from which they show whether their times remained stable.
 const STRETCH_REQUESTS_MIN: u64 = 8;
 /// Journeys that replace the minimum of requests, since a request may start any number of them.
@@ -67,6 +72,7 @@ const IDLE_CORES_MIN: f64 = 0.05;
 pub(crate) fn of(facts: &Facts<'_>) -> Remark {
     let totals = crate::summary::totals(facts.tally);
     let remark = without_warm_up(facts, &totals);
+    let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let further = [
         warmed_up,
@@ -90,8 +96,15 @@ pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark 
     } else {
         growing_level::sentence(facts, "The")
     };
-    let sentences: Vec<String> = memory.into_iter().chain(level).collect();
+    let sentences: Vec<String> = without_limit(facts, found).into_iter().chain(memory).chain(level).collect();
     if sentences.is_empty() { Remark::default() } else { Remark::new(RemarkKind::Also, String::new()).and(sentences) }
+}
+
+/// That no limit was reached, if all findings are about defects of a system that carries the load: they say nothing about limits.
+fn without_limit(facts: &Facts<'_>, found: &[RankedFinding]) -> Option<String> {
+    let carries = found.iter().all(|found| found.standing == Standing::Fault) && facts.growing.is_empty() && facts.stalls.is_none();
+    let remark = carries.then(|| without_warm_up(facts, &crate::summary::totals(facts.tally)))?;
+    matches!(remark.kind, RemarkKind::NoLimit | RemarkKind::Steady).then_some(remark.summary)
 }
 
 /// A machine without an idle core, although no request was observed to wait for one.
@@ -148,7 +161,9 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
 
 fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     let has_few_requests = totals.requests < REQUESTS_MIN;
-    if has_few_requests && facts.tally.flows().iter().all(|flow| flow.merged.finished < JOURNEYS_MIN) {
+    let flows = facts.tally.flows();
+    let is_short = totals.requests < FEW_REQUESTS_MIN || (has_few_requests && !flows.is_empty());
+    if is_short && flows.iter().all(|flow| flow.merged.finished < JOURNEYS_MIN) {
         return too_few(facts, totals);
     }
     if totals.failure_share > FAILED_SHARE_MAX {
@@ -170,7 +185,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &why, &observe_next(facts));
     }
     if has_few_requests {
-        return stable_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
+        let steady = || stable_at_constant_load(facts, totals);
+        return steady().or_else(|| few_without_limit(facts, totals)).unwrap_or_else(|| too_few(facts, totals));
     }
     let unlimited = Unlimited {
         failed: failed(facts, totals),
@@ -200,8 +216,30 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return steady;
     }
     let stable_times = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts) && has_no_backlog);
-    let carried = || no_limit::carried(facts, totals, &unlimited).filter(|_| has_no_strain(facts));
+    let carried = || no_limit::carried(facts, totals, &unlimited).or_else(|| no_limit::carried_ramp(facts, totals, &unlimited));
+    let carried = || carried().filter(|_| has_no_strain(facts));
     stable_times.or_else(without_queue).or_else(carried).unwrap_or_else(|| unclear(facts))
+}
+
+/// Few requests, none of which waited for another: by counts and sums, since single times say little.
+fn few_without_limit(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark> {
+    let failed_most = 1.0 - NO_FAILURE_P_VALUE.powf(1.0 / totals.requests.max(1) as f64);
+    let failed = format!(
+        "{} (of {} requests, so that up to {} may fail, 95 %)",
+        failed(facts, totals),
+        loadstone_units::count(totals.requests),
+        loadstone_units::share(failed_most)
+    );
+    let unlimited = Unlimited {
+        failed,
+        top_rate: top_rate(facts, totals),
+        is_open: is_open(facts),
+        next: slow_seconds(facts).map_or_else(|| headroom_and_next(facts), |slow| vec![slow]),
+    };
+    let has_no_backlog = facts.in_progress.is_some_and(|now| now.excludes_a_backlog());
+    let stable_times = || no_limit::of(facts, totals, &unlimited).filter(|_| has_no_backlog);
+    let remark = no_limit::without_queue(facts, totals, &unlimited).or_else(stable_times);
+    remark.or_else(|| no_limit::carried_ramp(facts, totals, &unlimited)).filter(|_| has_no_strain(facts))
 }
 
 /// The load varied too little, or too fast, to see how the target responds to it.

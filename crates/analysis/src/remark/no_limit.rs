@@ -2,6 +2,7 @@
 
 use crate::facts::Facts;
 use crate::facts::constant_load::ConstantLoad;
+use crate::facts::growth::TimeGrowth;
 use crate::facts::in_progress::InProgress;
 use crate::facts::load_response::LoadResponse;
 use crate::facts::signal_steps;
@@ -38,7 +39,7 @@ pub(super) struct Unlimited {
 pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
     let growth = facts.growth?;
     // Constant users of whom none waits show that by each fast request, and arrivals by their number in the system, whatever times of few requests rule out.
-    let is_free = facts.constant_load.as_ref().is_some_and(|load| load.users.is_some() && load.is_free());
+    let is_free = facts.constant_load.as_ref().is_some_and(|load| load.users.is_some() && (load.is_free() || load.is_far_from_limit()));
     let is_counted = is_free || facts.in_progress.is_some_and(|now| now.counts_exclude_a_backlog());
     let has_grown = growth.has_one_grown || (growth.low > 1.0 && growth.factor > SMALL_GROWTH_MAX);
     let may_have_grown = growth.may_one_have_grown || growth.high > GROWTH_RULED_OUT;
@@ -105,6 +106,31 @@ pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimit
     Some(remark(facts, unlimited, &served, &times, None))
 }
 
+/// A rising load of arrivals of which so few are in the system that a limit clearly below it is excluded, however few requests show their times. `None`: users,
+/// or times grew.
+pub(super) fn carried_ramp(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
+    let excluded = facts.in_progress?.no_limit_below?;
+    let has_grown = |growth: TimeGrowth| growth.has_one_grown || growth.low > 1.0 || growth.factor > GROWTH_RULED_OUT;
+    let is_often_slow = facts.slow_seconds.as_ref().is_some_and(|slow| slow.count >= SLOW_SECONDS_MIN);
+    if !unlimited.is_open || is_limited(facts) || is_often_slow || facts.growth.is_some_and(has_grown) {
+        return None;
+    }
+    let served = all_served(totals)?;
+    let varied = facts.growth.map_or_else(String::new, |growth| {
+        format!(
+            ", and times did not measurably grow ({} times as long, 95 % interval {} to {})",
+            loadstone_units::number(growth.factor),
+            loadstone_units::number(growth.low),
+            loadstone_units::number(growth.high)
+        )
+    });
+    let times = format!(
+        "no backlog grew (a limit below {} arrivals per second would have left more requests in the system than there were){varied}",
+        loadstone_units::number(excluded)
+    );
+    Some(remark(facts, unlimited, &served, &times, None))
+}
+
 fn remark(facts: &Facts<'_>, unlimited: &Unlimited, served: &str, times: &str, least_ceiling: Option<String>) -> Remark {
     let text = format!(
         "No limit was reached up to {} requests per second: {served}, {}, and {times}.",
@@ -146,7 +172,7 @@ fn all_served(totals: &RunTotals) -> Option<String> {
 /// A constant number of users must not have waited all the time: such times do not grow either.
 fn users_served(facts: &Facts<'_>) -> Option<String> {
     match facts.constant_load.as_ref().filter(|load| load.users.is_some()) {
-        Some(users) if !users.is_free() && users.in_flight >= IN_FLIGHT_FEW => None,
+        Some(users) if !users.is_free() && !users.is_far_from_limit() && users.in_flight >= IN_FLIGHT_FEW => None,
         Some(users) => Some(format!(
             "{} users were served, {} requests at a time",
             loadstone_units::number(users.asked),

@@ -62,8 +62,8 @@ fn the_line_preserves_the_timing_and_levels_below_one_per_second() {
 
 #[test]
 fn for_a_run_that_is_too_short_the_remark_has_the_required_length() {
-    let reported = remark(open(2.0, 20), 20, 2);
-    assert!(reported.ends_with("too few requests ended. Run longer: `.run(arrivals(2).for(\"2m\"))`."), "{reported}");
+    let reported = remark(open(1.0, 20), 20, 1);
+    assert!(reported.ends_with("too few requests ended. Run longer: `.run(arrivals(1).for(\"4m\"))`."), "{reported}");
     // The same load, not rounded to the next whole number.
     let stages = vec![OpenStage::Rate { from: 0.5, to: 1.5, duration_ns: 20 * SECOND, timing: Timing::Even }];
     let reported = remark(LoadProfile::Open { stages }, 20, 1);

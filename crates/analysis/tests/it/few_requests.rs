@@ -198,3 +198,63 @@ fn constant_users_of_a_fast_service_get_a_straight_answer() {
         assert!(remark.text.starts_with("No limit was reached up to "), "{remark}");
     }
 }
+
+/// A ramp of arrivals to `top` per second, each with a request of about half a second. Nothing limits it.
+fn healthy_ramp(top: f64, mean_s: f64, seed: u64) -> loadstone_analysis::Remark {
+    let steps = vec![step("Article", 0, Service::LogUniform(0.85 * mean_s, 1.15 * mean_s))];
+    let findings =
+        conclude(&simulate(&Target { slots: vec![UNLIMITED], steps }, ramp(top / 10.0, top, 30, Timing::Even), seed)).verdict.findings;
+    assert!(findings.findings.is_empty(), "{}", shown(&findings.findings));
+    findings.remark
+}
+
+#[test]
+fn a_healthy_ramp_of_few_requests_gets_a_straight_answer() {
+    // 50 and 100 requests.
+    for (top, mean_s) in [(3.0, 0.2), (6.0, 0.5)] {
+        for seed in 0..8 {
+            let remark = healthy_ramp(top, mean_s, seed);
+            assert!(remark.kind != RemarkKind::CannotTell && remark.text.starts_with("No limit was reached"), "{top} {seed}: {remark}");
+        }
+    }
+    // Ten requests show nothing.
+    assert_eq!(healthy_ramp(0.6, 0.2, 0).kind, RemarkKind::CannotTell);
+    let remark = healthy_ramp(3.0, 0.2, 0);
+    assert!(remark.text.contains("requests, so that up to 5.") && remark.text.contains(" may fail, 95 %)"), "{remark}");
+}
+
+/// The same arrivals at a limit of half of the load: as few requests, and no straight answer.
+#[test]
+fn few_requests_that_wait_get_no_answer_that_nothing_is_limited() {
+    for (top, mean_s) in [(3.0, 0.6), (6.0, 0.3), (10.0, 0.2)] {
+        for seed in 0..8 {
+            let steps = vec![step("Article", 0, Service::LogUniform(0.85 * mean_s, 1.15 * mean_s))];
+            let run = simulate(&Target { slots: vec![1], steps }, ramp(top / 10.0, top, 30, Timing::Even), seed);
+            let findings = conclude(&run).verdict.findings;
+            let is_denied = findings.findings.is_empty() && findings.remark.kind != RemarkKind::CannotTell;
+            assert!(!is_denied, "{top} {seed}: {}", findings.remark);
+        }
+    }
+}
+
+/// A few users of one event loop, who meet now and then.
+fn few_users(users: u64, mean_s: f64, seed: u64) -> loadstone_analysis::Findings {
+    let pause = Some(Service::LogUniform(0.05, 0.25));
+    let steps = ["Posts", "Tags"].map(|name| Step { pause, ..step(name, 0, Service::LogUniform(0.7 * mean_s, 1.3 * mean_s)) }).to_vec();
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: users, to: users, duration_ns: 30 * SECOND }] };
+    conclude(&simulate(&Target { slots: vec![1], steps }, profile, seed)).verdict.findings
+}
+
+#[test]
+fn a_few_users_far_from_the_limit_get_a_straight_answer() {
+    let (mut straight, mut denied) = (0, 0);
+    for seed in 0..8 {
+        let findings = few_users(4, 0.02, seed);
+        assert!(findings.findings.is_empty(), "{}", shown(&findings.findings));
+        straight += u32::from(findings.remark.kind == RemarkKind::Steady);
+        // Forty of them are far too many.
+        let findings = few_users(40, 0.02, seed);
+        denied += u32::from(findings.findings.is_empty() && findings.remark.kind != RemarkKind::CannotTell);
+    }
+    assert!(straight >= 7 && denied == 0, "{straight} of 8, {denied}");
+}

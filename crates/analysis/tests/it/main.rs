@@ -19,6 +19,7 @@ mod dependency_path;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod examples;
+mod failed_objective;
 mod few_requests;
 mod filling;
 mod findings;
@@ -29,6 +30,7 @@ mod held;
 mod held_back;
 mod held_connections;
 mod held_out;
+mod in_service;
 mod instances;
 mod interference;
 mod layers;

@@ -37,6 +37,22 @@ fn one_slow_request_in_a_hundred_is_a_second_kind() {
     assert!(found[0].claim.starts_with("1.00 % of \"Tap\" take 60"), "{}", found[0].claim);
 }
 
+/// Two kinds of a request are a defect of a system that carries the load.
+#[test]
+fn a_remark_about_two_kinds_does_not_replace_the_answer_about_limits() {
+    let run = minute(|n| if n * 7919 % 6000 < 60 { 600 * MS + n * 31 % 10 * MS } else { usual(n) }, |_| 10);
+    let remark = conclude(&run).verdict.findings.remark;
+    assert!(
+        remark.statements.iter().any(|text| text.contains("no limit was reached") || text.starts_with("No limit was reached")),
+        "{remark}"
+    );
+    // A queue that grows meanwhile denies it.
+    let mut queued = run;
+    gauge("redis", "list").role(Role::QueueLength).part("mails").each_second(&mut queued, |second| 8.0 * second as f64);
+    let remark = conclude(&queued).verdict.findings.remark;
+    assert!(!remark.text.to_lowercase().contains("no limit was reached"), "{remark}");
+}
+
 #[test]
 fn the_group_with_the_slow_requests_is_named() {
     let run = |slow: fn(u64) -> bool| {
