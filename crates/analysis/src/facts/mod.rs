@@ -45,6 +45,7 @@ pub(crate) mod load_response;
 pub(crate) mod load_stretches;
 pub(crate) mod next_limits;
 pub(crate) mod outages;
+pub(crate) mod outward_waits;
 pub(crate) mod pace;
 pub(crate) mod path;
 pub(crate) mod plateau;
@@ -165,7 +166,7 @@ table::fact_table! {
 
         /// A path to a database or cache that became slower, and requests with it.
         dependency_path: Option<dependency_path::SlowerPath<'a>> =
-            dependency_path::find((&signals, &path), &strain, &changes, &called);
+            dependency_path::find((&signals, &path, run.plan.observers.as_slice()), &strain, &changes, &called);
 
         /// Resources that were used up while work was held up, the strongest evidence first.
         exhausted: Vec<exhausted::Exhausted<'a>> = exhausted::find(
