@@ -57,6 +57,7 @@ pub(crate) mod queue_workers;
 pub(crate) mod readings;
 pub(crate) mod recurring_lock;
 pub(crate) mod repeated_statements;
+pub(crate) mod retry_storm;
 pub(crate) mod runtime_queues;
 pub(crate) mod search;
 pub(crate) mod session_waits;
@@ -151,6 +152,9 @@ table::fact_table! {
                     .chain(constant_load.iter().filter(|load| load.queue().is_some()).map(|load| (load.from, load.to))),
             )
             .against(constant_load.as_ref().and_then(constant_load::ConstantLoad::alone_s));
+
+        /// Retries that keep the system down after a spike of the load.
+        retry_storm: Option<retry_storm::RetryStorm> = retry_storm::find(&strain);
 
         /// Queues whose workers are all busy while jobs wait.
         queue_workers: Option<queue_workers::BusyQueueWorkers<'a>> = queue_workers::find(&signals, &strain, &called);
