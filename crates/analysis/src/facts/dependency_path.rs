@@ -3,13 +3,18 @@
 //! By Little's law, requests that take ΔR longer at X per second are X·ΔR more in the system. If as many more sessions of a database wait for the service with
 //! an open transaction, or as many more connections of a pool are in use, while the database is no busier, then the time is spent between the two. The round
 //! trip of the observer's own connection shows it directly if it takes the same path. If it did not grow, the path of the service differs: a proxy, a pooler.
+//!
+//! Calls that an endpoint has not answered, and threads in such calls, show the same from the service's side. There, the endpoint may be the slow part: if it
+//! is not observed, both are possible.
 
 use std::ops::RangeInclusive;
 
 use loadstone_metrics::{PoolMembers, Role};
+use serde_json::Value;
 
 use super::called::CalledEndpoint;
 use super::changes::{Change, Changes, LoadMeanwhile, Shape};
+use super::outward_waits::{self, AwaitedCalls, OutwardThreads, Sides};
 use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -41,8 +46,15 @@ const BETWEEN_PART_MIN: f64 = 0.25;
 const OPENED_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.5..=10.0;
 /// And the least number of them.
 const OPENED_MIN: f64 = 1.0;
-/// Factor up to which statements take as long as before.
+/// Factor up to which statements take as long as before, and are as many per second.
 const STATEMENT_FACTOR_MAX: f64 = 1.5;
+/// Added calls without an answer for each added request, within which they explain them. Of calls that follow each other at once, some are not seen.
+const AWAITED_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.25..=2.0;
+/// The same for threads in calls.
+const THREADS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.5..=1.5;
+/// Rise of the only thread of an event loop, and its level after, from which the other added requests wait for it.
+const ONE_THREAD_RISE_MIN: f64 = 0.3;
+const ONE_THREAD_LEVEL_MIN: f64 = 0.5;
 
 /// A path that takes longer from an instant on.
 pub(crate) struct SlowerPath<'a> {
@@ -67,6 +79,8 @@ pub(crate) struct SlowerPath<'a> {
     pub(crate) sessions: Option<f64>,
     /// The round trip of the observer's own connection to it, before and after, and its series. Seconds.
     pub(crate) round_trip: Option<((f64, f64), String)>,
+    /// Threads of the service in the calls that take longer.
+    pub(crate) threads: Option<OutwardThreads<'a>>,
 }
 
 /// What shows a slower path.
@@ -82,18 +96,29 @@ pub(crate) enum PathEvidence<'a> {
     BetweenStatements,
     /// More connections are open, and the service is no busier.
     OpenConnections,
+    /// More calls to an observed server at this address have no answer.
+    Calls(&'a str),
+    /// The same for an address that no observer reads, next to this database, if one is observed.
+    CallsElsewhere(Option<&'a str>),
+    /// More threads are in calls to it, and the service is no busier.
+    Threads,
+    /// The same for a call whose other end is not known.
+    ThreadsElsewhere,
 }
 
 struct PathSearch<'f, 'a> {
     signals: &'f ObservedSignals<'a>,
+    observers: &'a [Value],
     before: (f64, f64),
     after: (f64, f64),
+    /// Requests added to the system, and those in it after.
     added: f64,
+    in_system: f64,
 }
 
 /// For the largest change of a request.
 pub(super) fn find<'a>(
-    (signals, path): (&ObservedSignals<'a>, &Path<'a>),
+    (signals, path, observers): (&ObservedSignals<'a>, &Path<'a>, &'a [Value]),
     strain: &Strain,
     changes: &Changes,
     called: &[CalledEndpoint<'a>],
@@ -104,13 +129,12 @@ pub(super) fn find<'a>(
     let change = changes.found.iter().filter(is_of_request).find(is_step)?;
     let before = (change.from, change.at - change.at_error - EDGE_S);
     let after = (change.at + change.at_error + EDGE_S, change.until.unwrap_or(change.to));
-    let added = strain.in_system(after.0, after.1)? - strain.in_system(before.0, before.1)?;
-    let search = PathSearch { signals, before, after, added };
-    let (dependency, shown_by, levels, series) = search.round_trip().or_else(|| {
-        let is_enough = added >= ADDED_MIN;
-        let inside = || search.idle_in_transaction().or_else(|| search.connections(path));
-        is_enough.then(|| inside().or_else(|| search.idle_service(path))).flatten()
-    })?;
+    let in_system = strain.in_system(after.0, after.1)?;
+    let added = in_system - strain.in_system(before.0, before.1)?;
+    let search = PathSearch { signals, observers, before, after, added, in_system };
+    let threads = (added >= ADDED_MIN).then(|| search.threads()).flatten();
+    let (dependency, shown_by, levels, series) =
+        search.round_trip().or_else(|| if added >= ADDED_MIN { search.by_added(threads.as_ref(), path) } else { None })?;
     let processes = path.of_kind(ResourceKind::Process).filter_map(|process| search.more(process.used.as_ref()?));
     let calls = called.iter().filter_map(|endpoint| search.more(endpoint.in_flight.as_ref()?));
     let (cores, calls) = (processes.reduce(|sum, one| sum + one), calls.reduce(|sum, one| sum + one));
@@ -124,7 +148,7 @@ pub(super) fn find<'a>(
     let round_trip = round_trip.and_then(|part| signals.read(part, Role::RoundTrip));
     let round_trip = round_trip.and_then(|readings| Some((search.shortest(&readings)?, readings.name())));
     let (change, (from, to)) = (change.clone(), after);
-    Some(SlowerPath { dependency, change, added, shown_by, levels, series, from, to, cores, calls, sessions, round_trip })
+    Some(SlowerPath { dependency, change, added, shown_by, levels, series, from, to, cores, calls, sessions, round_trip, threads })
 }
 
 type FoundPath<'a> = (&'a str, PathEvidence<'a>, (f64, f64), Vec<String>);
@@ -183,15 +207,84 @@ impl<'a> PathSearch<'_, 'a> {
         })
     }
 
-    /// Weaker evidence, which needs an observed service that is no busier: sessions between statements, or connections that were opened.
-    fn idle_service(&self, path: &Path<'a>) -> Option<FoundPath<'a>> {
+    /// By what accounts for the added requests. The address of calls that are not answered is exact, unless it may be a proxy in front of a database.
+    fn by_added(&self, threads: Option<&OutwardThreads<'a>>, path: &Path<'a>) -> Option<FoundPath<'a>> {
+        let calls = self.calls();
+        let (exact, other) =
+            calls.map_or((None, None), |(found, is_exact)| if is_exact { (Some(found), None) } else { (None, Some(found)) });
+        exact
+            .or_else(|| self.idle_in_transaction())
+            .or_else(|| self.connections(path))
+            .or(other)
+            .or_else(|| self.in_threads(threads?, path))
+            .or_else(|| self.idle_service(path))
+    }
+
+    /// Calls to an endpoint that it has not answered, and whether it is known what is there. If a database is observed, neither it nor any other is busier.
+    fn calls(&self) -> Option<(FoundPath<'a>, bool)> {
+        let AwaitedCalls { peer, server, reaches_servers, levels, series } =
+            outward_waits::calls(self.signals, self.observers, self.sides())?;
+        let part = (levels.1 - levels.0) / self.added;
+        if !AWAITED_PER_ADDED_REQUEST.contains(&part) || levels.1 < RISEN_FACTOR_MIN * levels.0 {
+            return None;
+        }
+        let (only, active) = self.databases_no_busier()?;
+        let series = std::iter::once(series).chain(active).collect();
+        Some(match server {
+            Some(server) => ((server, PathEvidence::Calls(peer), levels, series), true),
+            None => ((peer, PathEvidence::CallsElsewhere(only), levels, series), reaches_servers),
+        })
+    }
+
+    fn threads(&self) -> Option<OutwardThreads<'a>> {
+        let threads = outward_waits::threads(self.signals, self.sides(), (self.added, self.in_system))?;
+        let (before, after) = threads.levels;
+        let is_turn = threads.is_one && after - before >= ONE_THREAD_RISE_MIN && after >= ONE_THREAD_LEVEL_MIN;
+        let is_all = THREADS_PER_ADDED_REQUEST.contains(&((after - before) / self.added));
+        ((is_turn || is_all) && after >= RISEN_FACTOR_MIN * before).then_some(threads)
+    }
+
+    /// Threads in calls that leave the process.
+    fn in_threads(&self, threads: &OutwardThreads<'a>, path: &Path<'a>) -> Option<FoundPath<'a>> {
+        if self.is_service_idle(path) == Some(false) {
+            return None;
+        }
+        let (only, active) = self.databases_no_busier()?;
+        let series = threads.series.iter().cloned().chain(active).collect();
+        Some(match only.filter(|_| threads.is_of_client) {
+            Some(database) => (database, PathEvidence::Threads, threads.levels, series),
+            None => (threads.observer, PathEvidence::ThreadsElsewhere, threads.levels, series),
+        })
+    }
+
+    fn sides(&self) -> Sides {
+        Sides { before: self.before, after: self.after }
+    }
+
+    /// The only observed database, and the signals which show that none is busier. `None` if one is.
+    fn databases_no_busier(&self) -> Option<(Option<&'a str>, Vec<String>)> {
+        let databases: Vec<ObservedPart<'a>> = self.signals.parts_with(Role::SessionsActive).collect();
+        let active: Option<Vec<String>> = databases.iter().map(|part| self.no_busier(*part)).collect();
+        Some((if let [only] = databases[..] { Some(only.observer) } else { None }, active?))
+    }
+
+    /// Whether the observed processes use and wait for no more cores, and no request waits for a pool. `None`: no process was observed.
+    fn is_service_idle(&self, path: &Path<'a>) -> Option<bool> {
         let processes = || path.of_kind(ResourceKind::Process);
         let sum = |of: &dyn Fn(&PathResource<'a>) -> Option<f64>| processes().filter_map(of).reduce(|sum, one| sum + one);
-        let cores = sum(&|process| self.more(process.used.as_ref()?))?;
-        let waiting = sum(&|process| self.more(process.waiting.as_ref()?)).unwrap_or(0.0);
         let waits_for_pool =
             path.of_kind(ResourceKind::Pool).filter_map(|pool| self.more(pool.waiting.as_ref()?)).any(|more| more >= ADDED_MIN);
-        if cores.max(waiting) > BUSIER_PART_MAX * self.added || waits_for_pool {
+        if waits_for_pool {
+            return Some(false);
+        }
+        let cores = sum(&|process| self.more(process.used.as_ref()?))?;
+        let waiting = sum(&|process| self.more(process.waiting.as_ref()?)).unwrap_or(0.0);
+        Some(cores.max(waiting) <= BUSIER_PART_MAX * self.added)
+    }
+
+    /// Weaker evidence, which needs an observed service that is no busier: sessions between statements, or connections that were opened.
+    fn idle_service(&self, path: &Path<'a>) -> Option<FoundPath<'a>> {
+        if self.is_service_idle(path) != Some(true) {
             return None;
         }
         let has_risen = |(before, after): (f64, f64)| after >= RISEN_FACTOR_MIN * before;
@@ -214,11 +307,16 @@ impl<'a> PathSearch<'_, 'a> {
         after >= RISEN_FACTOR_MIN * before && SESSIONS_PER_ADDED_REQUEST.contains(&((after - before) / self.added))
     }
 
-    /// The signal that shows that a database has hardly more busy sessions, and that its statements take as long as before.
+    /// The signal that shows that a database has hardly more busy sessions, and that its statements take as long as before and are as many.
     fn no_busier(&self, part: ObservedPart<'a>) -> Option<String> {
         let active = self.signals.read(part, Role::SessionsActive)?;
         let is_as_busy = self.more(&active)? <= BUSIER_PART_MAX * self.added;
         let whole = |role: Role| SignalReadings::sum(&self.signals.read_each(part, role)).and_then(|readings| self.levels(&readings));
+        // More statements of each request are more round trips on the same path.
+        let asks_more = |role: Role| whole(role).is_some_and(|(before, after)| before > 0.0 && after > STATEMENT_FACTOR_MAX * before);
+        if asks_more(Role::StatementCalls) || asks_more(Role::Statements) {
+            return None;
+        }
         let is_as_fast = match (whole(Role::StatementTime), whole(Role::StatementCalls)) {
             (Some(time), Some(calls)) if time.0 > 0.0 && calls.0 > 0.0 && calls.1 > 0.0 => {
                 time.1 / calls.1 <= STATEMENT_FACTOR_MAX * time.0 / calls.0

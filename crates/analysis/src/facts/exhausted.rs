@@ -29,6 +29,8 @@ const DISK_BUSY_SHARE_MIN: f64 = 0.90;
 const DISK_QUEUE_MIN: f64 = 3.0;
 /// Part of a link's speed that must be in use. Headers and acknowledgements use some of the rest, and counters differ in which of them they count.
 const LINK_USED_PART_MIN: f64 = 0.90;
+/// Part of the local ports for an endpoint that must be in use. The kernel tries only some of the last free ones at once.
+const PORTS_PART_MIN: f64 = 0.97;
 /// Part of a process's descriptors that must be open.
 const DESCRIPTORS_PART_MIN: f64 = 0.97;
 /// Readings at that limit. The kernel refuses the next descriptor at once, whereas a busy resource may be busy by chance.
@@ -74,6 +76,12 @@ pub(crate) struct Exhausted<'a> {
 pub(crate) enum ExhaustedResource<'a> {
     Descriptors {
         process: &'a str,
+        limit: f64,
+    },
+    /// Local ports for connections to an endpoint.
+    Ports {
+        process: &'a str,
+        peer: &'a str,
         limit: f64,
     },
     /// `throttled`: seconds per second in which the group was throttled, summed over the cores.
@@ -160,6 +168,7 @@ impl ExhaustedResource<'_> {
     pub(crate) fn name(&self) -> String {
         match self {
             ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
+            ExhaustedResource::Ports { peer, .. } => format!("The number of local ports for {peer}"),
             ExhaustedResource::GroupCpu { group, .. } => format!("The CPU of the control group \"{group}\""),
             ExhaustedResource::Heap { process, .. } | ExhaustedResource::SilentHeap { process, .. } => format!("The heap of \"{process}\""),
             ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
@@ -171,7 +180,8 @@ impl ExhaustedResource<'_> {
 
     /// Whether a request for more of it fails instead of waiting.
     fn refuses(&self) -> bool {
-        matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. } | ExhaustedResource::SilentHeap { .. })
+        let is_number = matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Ports { .. });
+        is_number || matches!(self, ExhaustedResource::Heap { .. } | ExhaustedResource::SilentHeap { .. })
     }
 }
 
@@ -191,9 +201,10 @@ pub(super) fn find<'a>(
     let look = Resources(search);
     let found = [
         look.descriptors(),
+        look.ports(),
         look.group(),
         look.heap().or_else(|| look.silent_heap()),
-        look.process(responses, plateaus),
+        look.process(responses, plateaus, changes),
         look.machine(),
         look.disk(),
         look.network(),
@@ -256,6 +267,17 @@ impl<'a> Resources<'_, '_, 'a> {
             let span = longest_run(open.points(), REFUSING_READINGS_MIN, REFUSING_MIN_S, is_at_limit)?;
             let resource = ExhaustedResource::Descriptors { process: of.part.observer, limit };
             Some(AtLimit { span, resource, places: limit, series: vec![open.name()] })
+        })
+    }
+
+    fn ports(&self) -> Option<FoundResource<'a>> {
+        self.0.signals.parts_with(Role::PortsInUse).find_map(|part| {
+            let (used, max) = (self.0.signals.read(part, Role::PortsInUse)?, self.0.signals.read(part, Role::PortsMax)?);
+            let limit = max.points().last().map(|(_, limit)| *limit)?;
+            let is_at_limit = |ports: f64| ports >= PORTS_PART_MIN * limit;
+            let span = longest_run(used.points(), REFUSING_READINGS_MIN, REFUSING_MIN_S, is_at_limit)?;
+            let resource = ExhaustedResource::Ports { process: part.observer, peer: part.part, limit };
+            Some(AtLimit { span, resource, places: limit, series: vec![used.name()] })
         })
     }
 
@@ -329,8 +351,8 @@ impl<'a> Resources<'_, '_, 'a> {
             .then_some((first, last))
     }
 
-    fn process(&self, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FoundResource<'a>> {
-        let AtLimit { span, resource, places, series } = process_cpu::at_limit(self.0, responses, plateaus)?;
+    fn process(&self, responses: &[LoadResponse], plateaus: &Plateaus, changes: &Changes) -> Option<FoundResource<'a>> {
+        let AtLimit { span, resource, places, series } = process_cpu::at_limit(self.0, responses, plateaus, changes)?;
         Some(AtLimit { span, resource: ExhaustedResource::ProcessCpu(resource), places, series })
     }
 

@@ -46,6 +46,7 @@ pub(crate) mod load_response;
 pub(crate) mod load_stretches;
 pub(crate) mod next_limits;
 pub(crate) mod outages;
+pub(crate) mod outward_waits;
 pub(crate) mod pace;
 pub(crate) mod path;
 pub(crate) mod plateau;
@@ -57,6 +58,7 @@ pub(crate) mod queue_workers;
 pub(crate) mod readings;
 pub(crate) mod recurring_lock;
 pub(crate) mod repeated_statements;
+pub(crate) mod retry_storm;
 pub(crate) mod runtime_queues;
 pub(crate) mod search;
 pub(crate) mod session_waits;
@@ -153,6 +155,9 @@ table::fact_table! {
             )
             .against(constant_load.as_ref().and_then(constant_load::ConstantLoad::alone_s));
 
+        /// Retries that keep the system down after a spike of the load.
+        retry_storm: Option<retry_storm::RetryStorm> = retry_storm::find(&strain);
+
         /// Queues whose workers are all busy while jobs wait.
         queue_workers: Option<queue_workers::BusyQueueWorkers<'a>> = queue_workers::find(&signals, &strain, &called);
 
@@ -167,7 +172,7 @@ table::fact_table! {
 
         /// A path to a database or cache that became slower, and requests with it.
         dependency_path: Option<dependency_path::SlowerPath<'a>> =
-            dependency_path::find((&signals, &path), &strain, &changes, &called);
+            dependency_path::find((&signals, &path, run.plan.observers.as_slice()), &strain, &changes, &called);
 
         /// Resources that were used up while work was held up, the strongest evidence first.
         exhausted: Vec<exhausted::Exhausted<'a>> = exhausted::find(

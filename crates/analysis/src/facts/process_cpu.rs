@@ -2,6 +2,7 @@
 
 use loadstone_metrics::Role;
 
+use super::changes::{Change, Changes, LoadMeanwhile, Shape};
 use super::core_queue;
 use super::demand::{self, CPU_BOUND_SHARE_MIN};
 use super::load_response::LoadResponse;
@@ -9,6 +10,7 @@ use super::path::PathResource;
 use super::plateau::{ONE_SLOT_MIN, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN, Search};
+use super::timeline::TimelineOf;
 use crate::statistics::{mean, median, population_variance, quantile};
 use crate::{Confidence, ResourceKind};
 
@@ -21,6 +23,9 @@ const CROWDED_THREAD_USED_MIN: f64 = 0.75;
 const CROWDED_THREAD_WANTED_MIN: f64 = 0.97;
 /// The same where requests are served one at a time, which shows a single place by itself.
 const THREAD_OF_PLATEAU_USED_MIN: f64 = 0.7;
+/// The same where the wait of that thread alone is known.
+const WAITING_THREAD_USED_MIN: f64 = 0.5;
+const WAITING_THREAD_WANTED_MIN: f64 = 0.95;
 /// Part of a core that a single thread uses in each reading, and on average, where only a constant use shows its limit.
 const FLAT_THREAD_USED_MIN: f64 = 0.82;
 const FLAT_THREAD_MEAN_MIN: f64 = 0.88;
@@ -43,6 +48,18 @@ const MOST_CORES_PART_MIN: f64 = 0.75;
 const WANTED_PART_MIN: f64 = 0.80;
 /// Part of the cores that it must use where its threads are starved.
 const STARVED_CORES_PART_MIN: f64 = 0.5;
+/// Threads that wait for a core since an instant beyond those before, and as a part of the requests that were added to the system then. The other added
+/// requests wait for these threads.
+const TAKEN_WAITING_MIN: f64 = 0.3;
+const TAKEN_PART_MIN: f64 = 0.3;
+/// Factor from which threads wait for longer than before.
+const TAKEN_FACTOR_MIN: f64 = 3.0;
+/// Factor up to which the process does the same work as before.
+const SAME_WORK_FACTOR_MAX: f64 = 1.25;
+/// Seconds per second up to which a limit of its control group does not hold it back.
+const HELD_BACK_MAX: f64 = 0.05;
+/// Seconds around the instant that are left out.
+const TAKEN_EDGE_S: f64 = 1.0;
 /// Seconds that threads wait for a core for each second that they have one, from which they are starved: their work takes that much longer.
 const STARVED_WAIT_FACTOR_MIN: f64 = 3.0;
 /// Part of its cores that a process uses where its threads wait for as many more: a mask or quota does not leave it the rest.
@@ -76,6 +93,8 @@ pub(crate) struct ProcessCpu<'a> {
     pub(crate) threads: f64,
     /// Seconds per second that its threads waited for a core; `None`: not read.
     pub(crate) run_delay: Option<f64>,
+    /// The same for its busiest thread alone.
+    pub(crate) thread_wait: Option<f64>,
 }
 
 /// The limit of a process.
@@ -91,6 +110,8 @@ pub(crate) enum CpuLimit {
     Left(f64),
     /// Other processes use the cores: its threads wait several times as long for a core as they have one.
     Starved,
+    /// Since an instant, other processes use the cores that it may use, `allowed` of the machine's. Its threads wait for one, and did `before` until then.
+    Taken { at: f64, allowed: f64, is_all: bool, before: f64 },
     /// It used all of this many cores, though not at every instant: of the requests served at a time (`served`, mean), most compute, and the others wait for
     /// something else.
     Served { cores: f64, served: f64 },
@@ -104,7 +125,7 @@ impl CpuLimit {
     /// Cores.
     pub(crate) fn places(self) -> f64 {
         match self {
-            CpuLimit::OneThread(_) | CpuLimit::Starved | CpuLimit::OneAtATime { .. } => 1.0,
+            CpuLimit::OneThread(_) | CpuLimit::Starved | CpuLimit::Taken { .. } | CpuLimit::OneAtATime { .. } => 1.0,
             CpuLimit::Cores(cores)
             | CpuLimit::All(cores)
             | CpuLimit::Left(cores)
@@ -114,15 +135,20 @@ impl CpuLimit {
     }
 }
 
-pub(super) fn at_limit<'a>(search: &Search<'_, 'a>, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<AtLimit<ProcessCpu<'a>>> {
-    search.path.of_kind(ResourceKind::Process).find_map(|process| of_process(search, (responses, plateaus), process))
+pub(super) fn at_limit<'a>(
+    search: &Search<'_, 'a>,
+    responses: &[LoadResponse],
+    plateaus: &Plateaus,
+    changes: &Changes,
+) -> Option<AtLimit<ProcessCpu<'a>>> {
+    search.path.of_kind(ResourceKind::Process).find_map(|process| of_process(search, (responses, plateaus, changes), process))
 }
 
 type FoundLimit = (CpuLimit, Confidence, (f64, f64));
 
 fn of_process<'a>(
     search: &Search<'_, 'a>,
-    (responses, plateaus): (&[LoadResponse], &Plateaus),
+    (responses, plateaus, changes): (&[LoadResponse], &Plateaus, &Changes),
     process: &PathResource<'a>,
 ) -> Option<AtLimit<ProcessCpu<'a>>> {
     let (cpu, delay) = (process.used.as_ref()?, process.waiting.as_ref());
@@ -154,8 +180,10 @@ fn of_process<'a>(
         let is_sure = cpu.mean(span.0, span.1)? >= CROWDED_SURE_PART_MIN * cores;
         Some((CpuLimit::Cores(cores), if is_sure { Confidence::High } else { Confidence::Medium }, span))
     };
-    let by_busy_thread = || nearly_full_thread(search, cpu, thread.as_ref()?, delay);
-    let found = all().or_else(by_thread).or_else(crowded).or_else(by_total).or_else(by_busy_thread);
+    let own_wait = search.signals.read(process.part, Role::ProcessBusiestThreadWait);
+    let by_busy_thread = || nearly_full_thread(search, cpu, thread.as_ref()?, (own_wait.as_ref(), delay));
+    let by_others = || taken(search, changes, process, (cpu, delay?, cores));
+    let found = all().or_else(by_thread).or_else(by_others).or_else(crowded).or_else(by_total).or_else(by_busy_thread);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
     let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
@@ -172,8 +200,9 @@ fn of_process<'a>(
         cores_used: cpu.mean(span.0, span.1)?,
         threads: search.signals.mean(process.part, Role::ProcessThreads, span.0, span.1).unwrap_or(1.0),
         run_delay: delay.and_then(|delay| delay.mean(span.0, span.1)),
+        thread_wait: own_wait.as_ref().and_then(|waited| waited.mean(span.0, span.1)),
     };
-    let shown = [Some(cpu), thread.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
+    let shown = [Some(cpu), thread.as_ref(), own_wait.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
 }
 
@@ -183,8 +212,17 @@ fn nearly_full_thread(
     search: &Search<'_, '_>,
     cpu: &SignalReadings<'_>,
     thread: &SignalReadings<'_>,
-    delay: Option<&SignalReadings<'_>>,
+    (own_wait, delay): (Option<&SignalReadings<'_>>, Option<&SignalReadings<'_>>),
 ) -> Option<FoundLimit> {
+    // What the thread itself uses and waits for is one core.
+    let waits_alone = || {
+        let own_wait = own_wait?;
+        let wants_all = |at: f64, used: f64| {
+            let waited = own_wait.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
+            used >= WAITING_THREAD_USED_MIN && used + waited >= WAITING_THREAD_WANTED_MIN
+        };
+        thread.longest_where(READINGS_MIN, LENGTH_MIN_S, wants_all)
+    };
     let wants_all = |at: f64, used: f64| {
         let waited = delay.and_then(|delay| delay.mean(at - 0.01, at + 0.01)).unwrap_or(0.0);
         used >= CROWDED_THREAD_USED_MIN && used + waited >= CROWDED_THREAD_WANTED_MIN
@@ -197,8 +235,39 @@ fn nearly_full_thread(
             thread.mean(span.0, span.1)? >= FLAT_THREAD_MEAN_MIN && has_stopped_growing(flat_for_load(search, span), thread, span);
         (is_flat && search.strain.held_part(span, 1.0).is_some()).then_some(span)
     };
-    let span = crowded.or_else(flat)?;
+    let span = waits_alone().or(crowded).or_else(flat)?;
     Some((CpuLimit::OneThread(thread.mean(span.0, span.1)), Confidence::Medium, span))
+}
+
+/// Cores that other processes take from an instant on, at which requests of an equal load become slower. The process does the same work, and the time that its
+/// threads wait for a core accounts for the requests that were added to the system (Little's law), as far as these do not wait for the threads themselves.
+fn taken(
+    search: &Search<'_, '_>,
+    changes: &Changes,
+    process: &PathResource<'_>,
+    (cpu, delay, allowed): (&SignalReadings<'_>, &SignalReadings<'_>, f64),
+) -> Option<FoundLimit> {
+    let is_onset = |change: &&Change| {
+        let is_of_same_load = !matches!(change.load, LoadMeanwhile::Reached { .. });
+        matches!(change.of, TimelineOf::Series(_)) && change.is_slower() && change.shape == Shape::Step && is_of_same_load
+    };
+    let change = changes.found.iter().find(is_onset)?;
+    let before = (change.from, change.at - change.at_error - TAKEN_EDGE_S);
+    let after = (change.at + change.at_error + TAKEN_EDGE_S, change.until.unwrap_or(change.to));
+    let is_enough = |(from, to): (f64, f64)| delay.count(from, to) >= READINGS_MIN;
+    if !is_enough(before) || !is_enough(after) {
+        return None;
+    }
+    let levels = |readings: &SignalReadings<'_>| Some((readings.mean(before.0, before.1)?, readings.mean(after.0, after.1)?));
+    let (used, waited) = (levels(cpu)?, levels(delay)?);
+    let added = search.strain.in_system(after.0, after.1)? - search.strain.in_system(before.0, before.1)?;
+    let more = waited.1 - waited.0;
+    let is_longer = more >= TAKEN_WAITING_MIN && more >= TAKEN_PART_MIN * added && waited.1 >= TAKEN_FACTOR_MIN * waited.0;
+    let held_back = search.signals.read(process.part, Role::GroupThrottled).and_then(|throttled| throttled.mean(after.0, after.1));
+    let is_by_quota = held_back.is_some_and(|seconds| seconds >= HELD_BACK_MAX);
+    let does_the_same = used.1 <= SAME_WORK_FACTOR_MAX * used.0;
+    let limit = CpuLimit::Taken { at: change.at, allowed, is_all: allowed >= search.path.machine_cores, before: waited.0 };
+    (is_longer && does_the_same && !is_by_quota).then_some((limit, Confidence::Medium, after))
 }
 
 /// One core that many processes share although none of their threads is busy for half of it, and hardly any waits for a core. A runtime's limit or a mask

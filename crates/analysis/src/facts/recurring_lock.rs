@@ -69,7 +69,9 @@ fn of_wait<'a>(
         sessions: mean(&inside),
         in_pauses,
         pauses: (seen, all),
-        blocked: sessions::most_blocked(signals, part, from, to),
+        // A session may wait before the pause, for what it holds in it.
+        blocked: sessions::most_blocked(signals, part, &stalls.in_progress)
+            .or_else(|| sessions::most_blocked(signals, part, &[(from, to)])),
         readings,
         from,
         to,

@@ -239,7 +239,7 @@ fn described<'a>(
             .iter()
             .fold(0.0, |sum, readings| sum + readings.mean(from, to).unwrap_or(0.0)),
         events,
-        blocked: sessions::most_blocked(signals, part, from, to),
+        blocked: sessions::most_blocked(signals, part, &[(from, to)]),
         statement: most_run(signals, part, active, (from, to)).or_else(|| most_grown(search, part, active, (from, to))),
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
         slower_commit: None,

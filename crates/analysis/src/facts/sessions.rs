@@ -49,17 +49,35 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: 
         in_transaction_mostly: most_frequent(&counts),
         waiting_for_locks: waiting(from, to),
         locked_share: locked as f64 / at.len().max(1) as f64,
-        blocked: most_blocked(signals, part, from, to),
+        blocked: most_blocked(signals, part, &[(from, to)]),
         transactions,
         locks,
     })
 }
 
-/// The statement with the most sessions that wait for a lock.
-pub(super) fn most_blocked<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<BlockedStatement<'a>> {
+/// Statements that lock a table explicitly or change it. Such a session may wait for the requests' locks first, and hold them up afterwards.
+const TABLE_STATEMENTS: [&str; 11] =
+    ["lock ", "alter ", "create ", "drop ", "truncate ", "reindex ", "vacuum ", "cluster ", "refresh ", "optimize ", "flush "];
+
+/// The statement with the most sessions that wait for a lock, in stretches of time. One of the requests counts before one that locks or changes a table: what
+/// holds up the requests is what they wait for.
+pub(super) fn most_blocked<'a>(
+    signals: &ObservedSignals<'a>,
+    part: ObservedPart<'a>,
+    spans: &[(f64, f64)],
+) -> Option<BlockedStatement<'a>> {
+    let mean = |readings: &SignalReadings<'_>| {
+        let inside = spans.iter().flat_map(|(from, to)| readings.between(*from, *to));
+        let (count, sum) = inside.fold((0.0, 0.0), |(count, sum), (_, value)| (count + 1.0, sum + value));
+        (count > 0.0).then_some(sum / count)
+    };
     let pairs = signals.read_each(part, Role::SessionsBlockedBy).into_iter();
-    let means: Vec<_> = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0).collect();
-    let (_, readings) = means.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let means: Vec<_> = pairs.filter_map(|readings| Some((mean(&readings)?, readings))).filter(|(mean, _)| *mean > 0.0).collect();
+    let is_of_requests = |readings: &SignalReadings<'_>| {
+        let statement = readings.label("statement").unwrap_or_default().to_lowercase();
+        !TABLE_STATEMENTS.iter().any(|word| statement.starts_with(word))
+    };
+    let (_, readings) = means.iter().max_by(|a, b| is_of_requests(&a.1).cmp(&is_of_requests(&b.1)).then_with(|| a.0.total_cmp(&b.0)))?;
     let (waits, by) = (readings.label("statement")?, readings.label("by"));
     let head = head_of_chain(&means, waits).filter(|head| by.is_some_and(|by| by != *head));
     Some(BlockedStatement { waits, by, head, readings: readings.clone() })

@@ -72,6 +72,13 @@ impl<'a> ObservedSignals<'a> {
         self.read(part, role)?.mean(from, to)
     }
 
+    /// How often an observer was read in a stretch: the readings of the signal with the most of them.
+    pub(crate) fn readings_of(&self, observer: &str, from: f64, to: f64) -> usize {
+        let is_inside = |at: u64| (from..=to).contains(&(at as f64 / 1e9));
+        let of_observer = self.all.iter().filter(|series| series.signal.observer == observer);
+        of_observer.map(|series| series.points.iter().filter(|point| is_inside(point.at)).count()).max().unwrap_or(0)
+    }
+
     /// Gauges of any role that had one value throughout a stretch, sorted by name.
     pub(crate) fn steady_at(&self, value: f64, from: f64, to: f64) -> Vec<SignalReadings<'a>> {
         let gauges = self.all.iter().filter(|series| series.signal.kind == SignalKind::Gauge).map(SignalReadings::of);

@@ -213,6 +213,34 @@ impl Strain {
         sum / f64::max(count, 1.0)
     }
 
+    /// The first and the last instant with open load; `None` if any load was closed.
+    pub(crate) fn last_asked(&self) -> Option<(f64, f64)> {
+        let mut asked = self.seconds.iter().filter(|second| second.asked > 0.0);
+        let first = asked.next()?;
+        let is_open = self.seconds.iter().all(|second| !second.is_closed);
+        is_open.then(|| (first.from, asked.next_back().unwrap_or(first).to))
+    }
+
+    /// The load of each second, from its begin.
+    pub(crate) fn loads(&self) -> Vec<(f64, f64)> {
+        self.seconds.iter().map(|second| (second.from, second.asked)).collect()
+    }
+
+    /// Share of the requests that failed, of those that ended in a stretch.
+    pub(crate) fn failed_share(&self, (from, to): (f64, f64)) -> f64 {
+        let (failed, ended) = self.between(from, to).fold((0.0, 0.0), |sum, second| (sum.0 + second.failed, sum.1 + second.ended));
+        failed / f64::max(ended, 1.0)
+    }
+
+    /// The most requests per second that passed, over so many consecutive seconds.
+    pub(crate) fn most_passed(&self, seconds: usize) -> f64 {
+        let rate = |window: &[StrainSecond]| {
+            let length: f64 = window.iter().map(|second| second.to - second.from).sum();
+            window.iter().map(|second| second.ended - second.failed).sum::<f64>() / length.max(1e-9)
+        };
+        self.seconds.windows(seconds).map(rate).fold(0.0, f64::max)
+    }
+
     /// From the first second of load to the last.
     pub(crate) fn loaded(&self) -> Option<(f64, f64)> {
         Some((self.seconds.first()?.from, self.seconds.last()?.to))

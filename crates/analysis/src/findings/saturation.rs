@@ -1,17 +1,19 @@
-//! A resource of the machine or of a process is used up while work waits: CPU, heap, disk, network link or descriptors.
+//! A resource of the machine or of a process is used up while work waits: CPU, heap, disk, network link, descriptors or local ports.
 //!
 //! A resource must be at its limit for {search::LENGTH_MIN_S} s and {search::READINGS_MIN} readings while work waits or {strain::TIMEOUT_SHARE_MIN:%} of the
-//! requests time out (descriptors, heaps: fail).
+//! requests time out (descriptors, ports, heaps: fail).
 //!
 //! | resource (observer) | at its limit |
 //! |---|---|
 //! | busiest thread (`process`) | {search::FULL_PART_MIN} of a core |
 //! | busiest thread (`process`) | {process_cpu::CROWDED_THREAD_USED_MIN} of a core, and threads wait for the rest of it |
+//! | busiest thread (`process`) | {process_cpu::WAITING_THREAD_USED_MIN} of a core, and it waits for the rest of the time itself |
 //! | busiest thread (`process`) | {process_cpu::FLAT_THREAD_MEAN_MIN} of a core on average, while its use no longer grows with the load |
 //! | cores (`process`), machine (`host`) | {search::FULL_PART_MIN:%} |
 //! | runtime limit (`process`) | a whole number of cores, within {process_cpu::WHOLE_CORES_WITHIN:%}, at a constant level |
 //! | single thread (`process`) | {process_cpu::ONE_CORE_USED_MIN} to {process_cpu::ONE_CORE_USED_MAX} cores in nearly all readings |
 //! | crowded cores (`process`) | most of the cores that its mask or quota allows, while as many threads as cores wait for one |
+//! | taken cores (`process`) | from the instant of a step, {process_cpu::TAKEN_FACTOR_MIN} times as many threads wait for a core, for the same work |
 //! | one at a time (`process`) | about one core in all, of several processes of which no thread uses half, and none waits for a core |
 //! | core queue (`process`) | {core_queue::BUSY_PART_MIN:%} of the cores; requests slow down as such a queue predicts (Sakasegawa 1977) |
 //! | control group (`cgroup`, `process`) | throttled for {exhausted::THROTTLED_SHARE_MIN:%} of the time, summed over the cores |
@@ -19,8 +21,12 @@
 //! | disk (`host`) | {exhausted::DISK_BUSY_SHARE_MIN:%} busy, with {exhausted::DISK_QUEUE_MIN} requests queued |
 //! | link (`host`) | {exhausted::LINK_USED_PART_MIN:%} of its speed |
 //! | descriptors (`process`) | {exhausted::DESCRIPTORS_PART_MIN:%} of the limit |
+//! | local ports for an endpoint (`process`) | {exhausted::PORTS_PART_MIN:%} of those that the kernel gives to connections |
 //!
 //! The finding names the request and the function that take most CPU time. Confidence is lower if a limit is inferred, or if other programs use the cores.
+//!
+//! If requests of an equal load take longer from an instant on while the process uses as much CPU time as before, other programs took the cores that it may use
+//! (its mask). The claim has the instant. A limit of its control group is not meant.
 //!
 //! If the busiest thread of a process is a garbage collector's by its name, the finding reports that, and the confidence is medium at most.
 //!
@@ -32,8 +38,6 @@ use crate::Confidence;
 use crate::Evidence;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
-use crate::finding::{Quantity, QuantityUnit, Subject};
-use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{COLLECTING_NAMED_SHARE_MIN, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
@@ -43,18 +47,22 @@ use crate::facts::readings::SignalReadings;
 use crate::facts::search::FULL_PART_MIN;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to explain the waiting as well.
 const SHARED_PART_MIN: f64 = 0.5;
 /// Cores in a profile over cores that a process used: the range in which the profile belongs to the process. Samples of a saturated machine are higher.
 const SAME_PROCESS_CORES_RATIO: std::ops::Range<f64> = 0.5..1.6;
+/// Part of a second that a thread may neither use nor wait for a core where it always does one of both.
+const READING_ERROR_MAX: f64 = 0.05;
 /// Share of a profile from which a function is named, and the minimum of CPU seconds in its samples.
 const FUNCTION_SHARE_MIN: f64 = 0.25;
 const FUNCTION_CPU_MIN_S: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
-    ids: &["cpu", "heap", "disk", "bandwidth", "descriptors"],
+    ids: &["cpu", "heap", "disk", "bandwidth", "descriptors", "ports"],
     page: "cpu",
     title: "A resource is used up",
     says: "CPU, memory, a disk or another resource is used up while work waits",
@@ -82,6 +90,20 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .with(Quantity::count("descriptors", *limit))
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
+        }
+        ExhaustedResource::Ports { process, peer, limit } => {
+            let claim = format!(
+                "All {} local ports for connections to {peer} are in use: \"{process}\" cannot open another connection to it",
+                loadstone_units::count(*limit as u64)
+            );
+            let text = format!(
+                "they were in use for {} while {}; a closed connection holds its port for a minute",
+                loadstone_units::seconds(exhausted.to - exhausted.from),
+                meanwhile(exhausted)
+            );
+            begun(exhausted, "ports", Confidence::High, claim, text)
+                .with(Quantity::count("ports", *limit))
+                .try_next("Keep connections open and use them again (a pool, keep-alive), instead of one for each call.")
         }
         ExhaustedResource::GroupCpu { group, cores_max, throttled } => {
             let top = busiest_function(facts, exhausted, *cores_max);
@@ -183,14 +205,19 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
             CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
             CpuLimit::Cores(_) | CpuLimit::OneAtATime { .. } => is_process(cpu.process),
-            CpuLimit::All(_) | CpuLimit::Left(_) | CpuLimit::Starved | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => is_cpu,
+            CpuLimit::All(_)
+            | CpuLimit::Left(_)
+            | CpuLimit::Starved
+            | CpuLimit::Taken { .. }
+            | CpuLimit::Served { .. }
+            | CpuLimit::Queue { .. } => is_cpu,
         },
         ExhaustedResource::Heap { process, .. } | ExhaustedResource::SilentHeap { process, .. } => is_process(process),
         ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
         ExhaustedResource::Network { device, .. } => {
             matches!(limit.role, Role::NetworkReceived | Role::NetworkSent) && limit.part.part == *device
         }
-        ExhaustedResource::Descriptors { .. } => false,
+        ExhaustedResource::Descriptors { .. } | ExhaustedResource::Ports { .. } => false,
     }
 }
 
@@ -199,6 +226,7 @@ fn subject(resource: &ExhaustedResource<'_>) -> Subject {
         ExhaustedResource::Descriptors { process, .. }
         | ExhaustedResource::Heap { process, .. }
         | ExhaustedResource::SilentHeap { process, .. } => Subject::observed(process),
+        ExhaustedResource::Ports { process, peer, .. } => Subject::part(process, peer),
         ExhaustedResource::GroupCpu { group, .. } => Subject::observed(group),
         ExhaustedResource::ProcessCpu(cpu) => Subject::observed(cpu.process),
         ExhaustedResource::MachineCpu(_) => Subject::observed("host"),
@@ -251,7 +279,7 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
 /// Numbers of the sentence in the unit of the series: the index of the series, a label, and the value.
 fn levels(exhausted: &Exhausted<'_>) -> Vec<(usize, &'static str, f64)> {
     match &exhausted.resource {
-        ExhaustedResource::Descriptors { limit, .. } => vec![(0, "limit", *limit)],
+        ExhaustedResource::Descriptors { limit, .. } | ExhaustedResource::Ports { limit, .. } => vec![(0, "limit", *limit)],
         ExhaustedResource::MachineCpu(machine) => vec![(0, "idle cores", machine.cores * (1.0 - machine.used))],
         ExhaustedResource::Network { used, speed, .. } => vec![(0, "on average", *used), (0, "bandwidth", *speed)],
         ExhaustedResource::Disk { busy, queue, .. } => vec![(0, "busy", *busy), (1, "queue", *queue)],
@@ -424,6 +452,20 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             loadstone_units::number(cpu.cores_used),
             loadstone_units::number(cpu.run_delay.unwrap_or(0.0))
         ),
+        CpuLimit::Taken { at, allowed, is_all, before } => {
+            let which = match (is_all, allowed < 1.5) {
+                (true, true) => "the machine's only core".to_owned(),
+                (true, false) => format!("the {allowed:.0} cores of the machine"),
+                (false, true) => "the only core that it may use".to_owned(),
+                (false, false) => format!("the {allowed:.0} cores that it may use"),
+            };
+            format!(
+                "From {} on other programs use {which}: {} threads of \"{process}\" wait for a core instead of {}, for the same work",
+                clock(at),
+                loadstone_units::number(cpu.run_delay.unwrap_or(0.0)),
+                loadstone_units::number(before)
+            )
+        }
         CpuLimit::OneAtATime { processes, thread } => format!(
             "The {processes:.0} processes of \"{process}\" together use about one core while work waits, and no thread more than {}: they compute one at a \
              time, as behind a lock{each}",
@@ -436,7 +478,13 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         CpuLimit::OneThread(used) => {
             let name = busiest_thread.map_or_else(String::new, |name| format!(" (`{name}`)"));
             let core = match used.filter(|used| *used < FULL_PART_MIN) {
-                Some(used) => format!("uses {} of one core", loadstone_units::share(used)),
+                Some(used) => {
+                    let waited = cpu.thread_wait.filter(|waited| used + waited >= FULL_PART_MIN);
+                    let waited = waited.map_or_else(String::new, |waited| {
+                        format!(" and waits for it for another {} (other programs use it)", loadstone_units::share(waited))
+                    });
+                    format!("uses {} of one core{waited}", loadstone_units::share(used))
+                }
                 None => "uses one core fully".to_owned(),
             };
             format!("\"{process}\" {core} while work waits: a single thread does the work{name}{each}")
@@ -492,14 +540,14 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     };
     const ELSE: &str = "Waiting for something else, such as a pool, a lock or a dependency";
     let other = match cpu.limit {
-        CpuLimit::OneThread(Some(used)) if used < FULL_PART_MIN && cpu.run_delay.unwrap_or(0.0) < 1.0 - used => {
+        CpuLimit::OneThread(Some(used))
+            if used < FULL_PART_MIN && cpu.thread_wait.or(cpu.run_delay).unwrap_or(0.0) < 1.0 - used - READING_ERROR_MAX =>
+        {
             Alternative::not_ruled_out(ELSE, format!("the thread was idle for {} of the time", loadstone_units::share(1.0 - used)))
         }
         _ => Alternative::ruled_out(ELSE, not_only_waiting(cpu)),
     };
-    found
-        .weigh(other)
-        .try_next(less_or_more(facts, cpu.limit, &less))
+    found.weigh(other).try_next(less_or_more(facts, cpu.limit, &less))
 }
 
 /// The name of the thread that was the busiest most of the time, if it is known.
@@ -552,7 +600,7 @@ fn less_or_more(facts: &Facts<'_>, limit: CpuLimit, less: &str) -> String {
              proportion.",
             facts.terms().named(&["host"])
         ),
-        CpuLimit::Starved => {
+        CpuLimit::Starved | CpuLimit::Taken { .. } => {
             format!(
                 "Find out what else uses the machine ({}), including the load generator. Reserve cores for the service.",
                 facts.terms().named(&["host"])
@@ -568,7 +616,7 @@ fn less_or_more(facts: &Facts<'_>, limit: CpuLimit, less: &str) -> String {
 /// The reason why requests do not wait for something else.
 fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
     match (cpu.limit, cpu.run_delay) {
-        (CpuLimit::Left(_) | CpuLimit::Starved, Some(delay)) => {
+        (CpuLimit::Left(_) | CpuLimit::Starved | CpuLimit::Taken { .. }, Some(delay)) => {
             format!(
                 "threads that wait for something else do not wait for a core, and {} threads did on average",
                 loadstone_units::number(delay)

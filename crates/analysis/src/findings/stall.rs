@@ -18,6 +18,9 @@
 //! cause.
 //! The finding then names the statement that waits and the holder of the lock, and has at least medium confidence. No other finding reports that lock.
 //!
+//! Sessions often wait in both directions: a job waits for the requests' open transactions until it gets its lock, and then the requests wait for the job. Only
+//! waits while slow requests are in progress count, and those of requests' statements before those of statements that lock or change a table.
+//!
 //! The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and the load generator. A pause that the generator shared is not
 //! reported. Pauses without a period while other programs use all cores are not reported.
 //!
@@ -32,8 +35,8 @@ use crate::facts::recurring_lock::RecurringLock;
 use crate::facts::stalls::{CorrelatedSignal, Stalls};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
-use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
@@ -125,12 +128,15 @@ fn claim(stalls: &Stalls, lock: Option<&RecurringLock<'_>>) -> String {
     let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these requests need" };
     let wait_of = |role: Role| stalls.correlated.iter().find(|signal| signal.role == Some(role)).and_then(|signal| signal.wait.as_deref());
     let wait = lock.map(|lock| lock.wait).or_else(|| wait_of(Role::SessionsWaitingForLock));
-    let why = match (wait, lock.and_then(|lock| lock.blocked.as_ref()), wait_of(Role::ThreadsWaitingForLock).filter(|at| !at.starts_with('('))) {
-        (Some(wait), Some(blocked), _) => format!("sessions of its database then wait for a lock ({wait}), most in {}", blocked.phrase()),
-        (Some(wait), None, _) => format!("sessions of its database then wait for a lock ({wait})"),
-        (None, _, Some(place)) => format!("threads of its runtime then wait for a lock in {place}"),
-        (None, _, None) => format!("{what} stalls for about that long"),
-    };
+    let why =
+        match (wait, lock.and_then(|lock| lock.blocked.as_ref()), wait_of(Role::ThreadsWaitingForLock).filter(|at| !at.starts_with('('))) {
+            (Some(wait), Some(blocked), _) => {
+                format!("sessions of its database then wait for a lock ({wait}), most in {}", blocked.phrase())
+            }
+            (Some(wait), None, _) => format!("sessions of its database then wait for a lock ({wait})"),
+            (None, _, Some(place)) => format!("threads of its runtime then wait for a lock in {place}"),
+            (None, _, None) => format!("{what} stalls for about that long"),
+        };
     format!("{when} {who} up to {longest}: {why}")
 }
 

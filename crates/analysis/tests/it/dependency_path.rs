@@ -163,3 +163,144 @@ fn more_connections_to_an_idle_database_show_a_wait_between_statements() {
     waiting.each_second(&mut pooled, |second| if second < SLOWER_FROM { 0.0 } else { 2.0 });
     assert!(named(&pooled).is_none(), "{}", shown(&findings(&pooled)));
 }
+
+/// Threads of a runtime in a state and a call, before and after.
+fn threads(run: &mut Run, role: Role, at: &str, levels: (f64, f64)) {
+    let line = gauge("python", "threads")
+        .unit("threads")
+        .role(role)
+        .label("wait", &format!("{role:?}"))
+        .label("at", at)
+        .label("under", "show views.py");
+    let wobble = |second: u64| 0.05 * (second % 3) as f64;
+    line.each_second(run, |second| if second < SLOWER_FROM { levels.0 } else { levels.1 + wobble(second) });
+    gauge("python", "samples").each_second(run, |_| 10.0);
+}
+
+/// Each statement commits by itself and the connections stay open: only the threads in `_execute` show that it takes longer.
+#[test]
+fn threads_in_calls_of_an_idle_database_show_a_slower_path() {
+    let with = |active: (f64, f64)| {
+        let mut run = with_idle_service(observed((0.0, 0.0), active));
+        level(&mut run, "postgres", Role::ConnectionsOpen, 4.0, 4.0);
+        threads(&mut run, Role::ThreadsWaitingForOther, "_execute utils.py", (0.1, 2.3));
+        threads(&mut run, Role::ThreadsOnCpu, "render base.py", (0.3, 0.3));
+        run
+    };
+    let found = findings(&with((0.1, 0.05)));
+    let claim = "The path to \"postgres\" is slower from 0:20 on: 2.25 more threads wait in `_execute utils.py` below `show views.py`, and neither the \
+                 database nor the service is busier";
+    assert!(found[0].rule == "dependency-path" && found[0].claim == claim, "{}", shown(&found));
+    assert!(named(&with((0.1, 2.3))).is_none(), "a busy database: {}", shown(&findings(&with((0.1, 2.3)))));
+    let mut asks_more = with((0.1, 0.05));
+    level(&mut asks_more, "postgres", Role::Statements, 60.0, 600.0);
+    assert!(named(&asks_more).is_none(), "ten times the statements: {}", shown(&findings(&asks_more)));
+    let mut locked = with((0.1, 0.05));
+    threads(&mut locked, Role::ThreadsWaitingForLock, "acquire app.py", (0.0, 1.0));
+    assert!(named(&locked).is_none(), "a lock of the process: {}", shown(&findings(&locked)));
+    let mut few = with((0.1, 0.05));
+    threads(&mut few, Role::ThreadsWaitingForOther, "_execute utils.py", (0.1, 0.5));
+    threads(&mut few, Role::ThreadsOnCpu, "render base.py", (1.2, 1.2));
+    assert!(named(&few).is_none(), "a few threads: {}", shown(&findings(&few)));
+    let mut busy = with((0.1, 0.05));
+    counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut busy, |second| if second < SLOWER_FROM { 0.2 } else { 1.9 });
+    assert!(named(&busy).is_none(), "the service computes: {}", shown(&findings(&busy)));
+}
+
+/// A call whose other end nobody observes: the finding has the place, and both reasons. What waits for something unknown may wait inside of the process.
+#[test]
+fn threads_in_a_call_of_an_unknown_end_are_named_with_both_reasons() {
+    let with = |role: Role| {
+        let mut run = with_idle_service(slower());
+        threads(&mut run, role, "urlopen request.py", (0.0, 2.4));
+        findings(&run)
+    };
+    let found = with(Role::ThreadsWaitingForIo);
+    let claim = "From 0:20 on 2.45 more threads of \"python\" wait in `urlopen request.py` below `show views.py`, and the service is no busier: what it calls";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert!(with(Role::ThreadsWaitingForOther).iter().all(|finding| finding.rule != "dependency-path"));
+}
+
+/// An event loop has one thread. It is in the calls for more of the time, and the other requests wait for their turn.
+#[test]
+fn the_thread_of_an_event_loop_shows_a_slower_path() {
+    let with = |after: f64| {
+        let mut run = with_idle_service(observed((1.0, 1.0), (0.05, 0.02)));
+        let line = |at: &str, role: Role| gauge("python", "threads").unit("threads").role(role).label("wait", "x").label("at", at);
+        line("select selectors.py", Role::ThreadsWaitingForIo)
+            .each_second(&mut run, |second| if second < SLOWER_FROM { 0.82 } else { 1.0 - after });
+        line("count query.py", Role::ThreadsWaitingForOther).each_second(&mut run, |second| if second < SLOWER_FROM { 0.1 } else { after });
+        findings(&run)
+    };
+    let found = with(0.8);
+    let claim = "The path to \"postgres\" is slower from 0:20 on: 0.7 more threads wait in `count query.py`";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    assert!(with(0.3).iter().all(|finding| finding.rule != "dependency-path"), "a thread that is mostly idle");
+}
+
+/// The plan observes PostgreSQL at its usual port.
+fn with_calls(peer: &str, awaited: (f64, f64)) -> Run {
+    let mut run = with_idle_service(observed((0.0, 0.0), (0.1, 0.05)));
+    run.plan.observers = vec![serde_json::json!({ "kind": "postgres", "url": "postgres://app@db/shop" })];
+    let line = gauge("process:80", "awaited").role(Role::CallsAwaited).part(peer).label("peer", peer);
+    line.each_second(&mut run, |second| if second < SLOWER_FROM { awaited.0 } else { awaited.1 });
+    run
+}
+
+/// An event loop waits without a thread. The kernel knows which connections have no answer.
+#[test]
+fn calls_without_an_answer_show_a_slower_path() {
+    let found = findings(&with_calls("10.0.0.2:5432", (0.1, 1.9)));
+    let claim =
+        "The path to \"postgres\" is slower from 0:20 on: 1.80 more calls to 10.0.0.2:5432 wait for an answer, and the server is no busier";
+    assert!(found[0].rule == "dependency-path" && found[0].claim == claim, "{}", shown(&found));
+    assert!(found[0].alternatives.iter().any(|other| other.ruled_out && other.text.starts_with("The server itself")), "{}", shown(&found));
+    // A proxy has a port that no observer reads.
+    let found = findings(&with_calls("127.0.0.1:15432", (0.1, 1.9)));
+    let claim = "From 0:20 on 127.0.0.1:15432 answers later: 1.80 more calls to it wait, and \"postgres\" is no busier.";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    let mut alone = with_calls("127.0.0.1:15432", (0.1, 1.9));
+    alone.signals.retain(|series| series.signal.observer != "postgres");
+    let found = findings(&alone);
+    assert!(
+        found[0].claim
+            == "From 0:20 on 127.0.0.1:15432 answers later: 1.80 more calls to it wait. The path to it is slower, or what answers there"
+    );
+}
+
+/// A call to another service within a transaction also leaves sessions idle. The addresses show which of the two it is.
+#[test]
+fn a_call_within_a_transaction_is_named_by_its_address() {
+    let in_transaction = |peer: Option<&str>| {
+        let mut run = with_calls("10.0.0.9:443", (0.1, 2.3));
+        level(&mut run, "postgres", Role::SessionsIdleInTransaction, 0.2, 2.5);
+        if let Some(peer) = peer {
+            let line = gauge("process:80", "awaited").role(Role::CallsAwaited).part(peer).label("peer", peer);
+            line.each_second(&mut run, |_| 0.1);
+        }
+        findings(&run)
+    };
+    let found = in_transaction(Some("10.0.0.2:5432"));
+    assert!(
+        found[0].rule == "dependency-path" && found[0].claim.starts_with("From 0:20 on 10.0.0.9:443 answers later"),
+        "{}",
+        shown(&found)
+    );
+    // Without a connection to the database, that address may be its proxy.
+    let found = in_transaction(None);
+    assert!(found[0].claim.starts_with("The path to \"postgres\" is slower from 0:20 on: 2.30 more of its sessions"), "{}", shown(&found));
+}
+
+#[test]
+fn calls_that_have_other_reasons_are_no_slower_path() {
+    let quiet = |name: &str, run: &Run| assert!(named(run).is_none(), "{name}: {}", shown(&findings(run)));
+    quiet("hardly more calls", &with_calls("10.0.0.2:5432", (0.1, 0.5)));
+    quiet("as many calls before", &with_calls("10.0.0.2:5432", (8.0, 9.8)));
+    quiet("a queue of jobs", &with_calls("10.0.0.2:5432", (0.1, 30.0)));
+    let mut run = with_calls("10.0.0.2:5432", (0.1, 1.9));
+    level(&mut run, "postgres", Role::SessionsActive, 0.1, 2.2);
+    quiet("the database is busier", &run);
+    let mut run = with_calls("10.0.0.2:5432", (0.1, 1.9));
+    level(&mut run, "postgres", Role::Statements, 60.0, 400.0);
+    quiet("more statements", &run);
+}

@@ -132,6 +132,36 @@ fn a_recurring_lock_is_one_finding_with_its_holder() {
     assert!(first.alternatives.iter().any(|other| other.text.contains("pauses sessions waited for the same lock")), "{}", shown(&found));
 }
 
+/// A job waits for a transaction that the service has left open, gets its lock, and sleeps. Only then does the service's only session wait.
+#[test]
+fn the_holder_is_the_session_for_which_requests_wait() {
+    let locked = |second: u64| second >= 5 && (second - 5).is_multiple_of(7);
+    let slice = |second: u32| {
+        let slow = if second >= 6 && (second - 6).is_multiple_of(7) { 1_200 * MS } else { 20 * MS };
+        let fast = Slice::new(second).arrivals(10).requests("Show", 5, 20 * MS + u64::from(second % 3) * MS);
+        fast.requests("Show", 5, slow).done()
+    };
+    let with = |job: &str| {
+        let mut run = synthetic::run_of(synthetic::plan(synthetic::open(10.0, 70)), (0..70).map(slice).collect());
+        let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:relation");
+        wait.each_second(&mut run, |second| if locked(second) { 1.0 } else { 0.0 });
+        let pair = |statement: &str, by: &str| {
+            gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy).label("statement", statement).label("by", by)
+        };
+        // It waits for longer than the requests do, before the pause and at its beginning.
+        let before = move |second: u64| if locked(second + 1) || locked(second + 2) || locked(second) { 1.0 } else { 0.0 };
+        pair(job, "select * from shares").each_second(&mut run, before);
+        pair("select * from users", "select pg_sleep(?)").each_second(&mut run, move |second| if locked(second) { 0.5 } else { 0.0 });
+        findings(&run)
+    };
+    let found = with("lock table users in access exclusive mode");
+    let holder = "most in `select * from users` behind a session whose last statement was `select pg_sleep(?)`";
+    assert!(found[0].claim.ends_with(holder), "{}", shown(&found));
+    // Several requests that wait for one of their kind are the majority.
+    let found = with("update users set seen = ?");
+    assert!(found[0].claim.contains("most in `update users set seen = ?` behind"), "{}", shown(&found));
+}
+
 /// About as many sessions wait for it in the other seconds: the pauses have another cause.
 #[test]
 fn a_lock_that_is_always_waited_for_is_not_the_cause_of_pauses() {

@@ -54,6 +54,7 @@ mod recorded;
 mod refusals;
 mod refused_connections;
 mod request_threads;
+mod retry_storms;
 mod runtimes;
 mod services;
 mod simulation;

@@ -3,7 +3,9 @@
 use loadstone_analysis::{Confidence, Finding};
 use loadstone_metrics::{NoticeKind, Outcome, Role, SignalNotice};
 
+use crate::changes::{Request, constant, noise, passes};
 use crate::concluded::{findings, shown};
+use crate::draws::Draws;
 use crate::fluid::{FluidRun, Load, System};
 use crate::limits::pooled;
 use crate::synthetic::{MS, SECOND, Slice, counter, gauge};
@@ -205,5 +207,60 @@ fn the_thread_that_serves_one_request_at_a_time_is_named_where_others_use_the_re
     // An idle core was there for it, or it hardly computes.
     for found in [observed(0.78, 0.9), observed(0.3, 0.01)] {
         assert!(found.iter().all(|one| one.rule != "cpu" || !one.claim.contains("\"hub\" uses")), "{}", shown(&found));
+    }
+}
+
+/// A service of an event loop and a proxy, on a crowded machine: the loop's thread uses `used` of a core and waits for one itself, as the proxy does.
+fn loop_and_proxy(used: f64, waited: f64) -> Vec<Finding> {
+    let fluid = overloaded();
+    let mut run = fluid.run.clone();
+    let part = |second: u64| fluid.ended[second as usize] / 20.0;
+    counter("hub", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| (used + 0.5) * part(second));
+    counter("hub", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| (waited + 0.6) * part(second));
+    gauge("hub", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| used * part(second));
+    gauge("hub", "busiest_thread_wait").role(Role::ProcessBusiestThreadWait).each_second(&mut run, |second| waited * part(second));
+    findings(&run)
+}
+
+#[test]
+fn a_thread_that_always_computes_or_waits_for_a_core_is_the_limit() {
+    let found = loop_and_proxy(0.79, 0.19);
+    let parts = [" of one core and waits for it for another 1", "(other programs use it) while work waits: a single thread does the work"];
+    assert!(found[0].rule == "cpu" && parts.iter().all(|part| found[0].claim.contains(part)), "{}", shown(&found));
+    assert!(found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    // The process waits as long, but not this thread.
+    for (used, waited) in [(0.6, 0.1), (0.3, 0.68)] {
+        let found = loop_and_proxy(used, waited);
+        assert!(found.iter().all(|finding| !finding.claim.contains("a single thread")), "{used}: {}", shown(&found));
+    }
+}
+
+/// At 0:20 other programs start on the core to which the service is pinned. The machine is busy in all of the run.
+fn pinned_among_others(cpu: (f64, f64), waited: (f64, f64), throttled: f64) -> Vec<Finding> {
+    let show = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if second >= 20 { 0.06 } else { 0.0 };
+    let mut run = constant(60, 30, &[Request { name: "Show", time: &show, outcome: &passes }], 1);
+    let step = |levels: (f64, f64)| move |second: u64| if second < 20 { levels.0 } else { levels.1 };
+    counter("hub", "cpu").role(Role::ProcessCpu).each_second(&mut run, step(cpu));
+    counter("hub", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, step(waited));
+    gauge("hub", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 1.0);
+    counter("hub", "throttled").role(Role::GroupThrottled).each_second(&mut run, |second| if second < 20 { 0.0 } else { throttled });
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+    counter("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.01);
+    findings(&run)
+}
+
+#[test]
+fn cores_that_other_programs_take_are_reported_with_the_instant() {
+    let found = pinned_among_others((0.4, 0.38), (0.02, 0.9), 0.0);
+    let claim = "From 0:20 on other programs use the only core that it may use: 0.9 threads of \"hub\" wait for a core instead of 0.02, for the same work";
+    assert!(found[0].rule == "cpu" && found[0].claim == claim, "{}", shown(&found));
+    let names_it = |found: &[Finding]| found.iter().any(|finding| finding.claim.contains("other programs use"));
+    for (name, found) in [
+        ("as many before", pinned_among_others((0.4, 0.38), (0.8, 0.9), 0.0)),
+        ("more work", pinned_among_others((0.4, 0.7), (0.02, 0.9), 0.0)),
+        ("a limit of its group", pinned_among_others((0.4, 0.38), (0.02, 0.9), 0.8)),
+        ("hardly any", pinned_among_others((0.4, 0.38), (0.02, 0.1), 0.0)),
+    ] {
+        assert!(!names_it(&found), "{name}: {}", shown(&found));
     }
 }

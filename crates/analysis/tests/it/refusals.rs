@@ -40,6 +40,25 @@ fn descriptors_exhausted_only_at_the_end_are_the_cause_of_the_failures_there() {
     assert!(found.iter().all(|finding| finding.rule != "descriptors"), "{}", shown(&found));
 }
 
+/// A service opens a connection for each call. Those that it closed hold their ports, until none is left for its database.
+#[test]
+fn exhausted_local_ports_while_requests_fail_are_the_cause() {
+    let with = |used: &dyn Fn(u64) -> f64, failed: u64| {
+        let mut run = constant(40, 20, |second| (5 * MS, if second < 20 { 0 } else { failed }));
+        let peer = |metric: &str| gauge("shop", metric).part("10.0.0.2:5432").label("peer", "10.0.0.2:5432");
+        peer("ports").role(Role::PortsInUse).each_second(&mut run, used);
+        peer("ports_limit").role(Role::PortsMax).each_second(&mut run, |_| 28_232.0);
+        findings(&run)
+    };
+    let found = with(&|second| f64::min(1_400.0 * (second + 1) as f64, 28_231.0), 12);
+    let claim = "All 28,232 local ports for connections to 10.0.0.2:5432 are in use: \"shop\" cannot open another connection to it";
+    assert!(found[0].rule == "ports" && found[0].claim == claim && found[0].confidence == Confidence::High, "{}", shown(&found));
+    // Some are left, or no request fails.
+    for found in [with(&|second| 700.0 * (second + 1) as f64 / 2.0, 12), with(&|_| 28_231.0, 0)] {
+        assert!(found.iter().all(|finding| finding.rule != "ports"), "{}", shown(&found));
+    }
+}
+
 /// Requests fail at once from 0:20 on, while a runtime does little except garbage collection; its heap by second.
 fn out_of_memory(heap: impl Fn(u64) -> f64) -> Run {
     let mut run = constant(40, 20, |second| (5 * MS, if second < 20 { 0 } else { 20 }));

@@ -55,10 +55,18 @@ pub enum Role {
     ProcessCount,
     /// Cores in use by the busiest thread, with its name. Label `thread`.
     ProcessBusiestThread,
+    /// Seconds per second that the busiest thread was ready to run but waited for a core.
+    ProcessBusiestThreadWait,
     /// Connections that wait to be accepted.
     AcceptQueue,
     /// Established TCP connections.
     ProcessConnections,
+    /// Calls to another endpoint that it has not answered yet, mean; some are not seen. Part: the address of the endpoint.
+    CallsAwaited,
+    /// Local ports in use for connections to another endpoint, closed ones that still hold their port included. Part: the address of the endpoint.
+    PortsInUse,
+    /// Local ports that connections to it may use.
+    PortsMax,
     /// Resident memory in bytes.
     ProcessMemory,
     ProcessDescriptors,

@@ -1,6 +1,8 @@
 //! A process and the host, against what the process says about itself.
 
-use std::net::TcpStream;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 
 use loadstone_metrics::Role;
 use serde_json::json;
@@ -56,6 +58,31 @@ fn a_server_found_by_its_port() {
     let memory = watch.value(&name("memory"));
     assert!((memory / resident - 1.0).abs() < 0.3, "{memory} {resident}");
     assert!(watch.notices().is_empty());
+}
+
+/// A client sends a line to a server of this test, and waits for its answer.
+#[test]
+fn calls_without_an_answer_are_counted_by_endpoint() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = listener.local_addr().unwrap();
+    // A step of the kernel's clock lies between the connection and the call.
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{}; sleep 0.05; echo call >&3; read -r answer <&3; read -r end", peer.port());
+    let mut client = Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut connection, _) = listener.accept().unwrap();
+    let mut call = [0; 5];
+    connection.read_exact(&mut call).unwrap();
+    let mut watch = Watch::start(&[json!({ "kind": "process", "pid": client.id(), "name": "client", "every": "200ms" })]);
+    let awaited = format!("client/awaited{{peer={peer}}}");
+    watch.until("the call", |watch| watch.latest.get(&awaited) == Some(&1.0));
+    assert_eq!(watch.signal(&awaited).role, Some(Role::CallsAwaited));
+    assert_eq!(watch.signal(&awaited).part, peer.to_string());
+    connection.write_all(b"answer\n").unwrap();
+    watch.until("the answer", |watch| watch.latest.get(&awaited) == Some(&0.0));
+    drop(client.stdin.take());
+    client.wait().unwrap();
 }
 
 #[test]

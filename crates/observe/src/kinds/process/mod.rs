@@ -2,6 +2,8 @@
 //!
 //! The processes are selected again for every reading, so restarts and new workers are included. Counters are sums over all
 //! processes, including ended ones.
+//!
+//! Between two readings, only the connections to other endpoints are sampled: see [`peers`].
 
 mod entry;
 pub(crate) mod find;
@@ -9,6 +11,7 @@ pub(crate) mod find;
 pub(crate) mod linux;
 #[cfg(target_os = "macos")]
 pub(crate) mod macos;
+mod peers;
 mod process_total;
 pub(crate) mod sockets;
 mod threads;
@@ -19,12 +22,17 @@ pub(crate) use linux as system;
 #[cfg(target_os = "macos")]
 pub(crate) use macos as system;
 
+use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::jitter::Jitter;
 use crate::kind::{MacSupport, ObserverKind};
 use crate::reader::{PendingRead, SignalReader, at_once};
 use find::ProcessTable;
+use peers::PeerCalls;
 use process_total::ProcessTotal;
 use sockets::{TcpSocket, TcpState};
 use threads::Threads;
@@ -36,10 +44,13 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
     reports: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
-            `descriptors`, `sockets{state=…}`",
+            `descriptors`, `sockets{state=…}`, `awaited{peer=…}` (calls to another endpoint without an answer), \
+            `ports{peer=…}` (local ports in use for it, from 1,000 on)",
     options: &[PORT, PID],
-    on_macos: MacSupport::Partial("not `throttled`, `descriptors` and sockets in TIME_WAIT; other users' processes for root only"),
-    make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
+    on_macos: MacSupport::Partial(
+        "not `throttled`, `descriptors`, `awaited` and sockets in TIME_WAIT; other users' processes for root only",
+    ),
+    make: |description| Ok(Box::new(Process::from_description(description)?)),
 };
 
 const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the processes").role(Role::ProcessCpu);
@@ -52,6 +63,9 @@ const BUSIEST_THREAD: MetricSpec<'_> =
 const BUSIEST_THREAD_NAMED: MetricSpec<'_> =
     MetricSpec::gauge("busiest_thread_named", "cores", "Cores in use by the busiest thread, with its name")
         .role(Role::ProcessBusiestThread);
+const BUSIEST_THREAD_WAIT: MetricSpec<'_> =
+    MetricSpec::gauge("busiest_thread_wait", "1", "Part of the time in which the busiest thread was ready to run and waited for a core")
+        .role(Role::ProcessBusiestThreadWait);
 const CORES_ALLOWED: MetricSpec<'_> =
     MetricSpec::gauge("cores_allowed", "cores", "Cores that the processes may use, by their mask").role(Role::ProcessCpuMax);
 const THROTTLED: MetricSpec<'_> =
@@ -74,9 +88,13 @@ const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP s
 const ACCEPT_QUEUE: MetricSpec<'_> =
     MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted").role(Role::AcceptQueue);
 
-#[derive(Debug)]
+/// Time between two samples of the connections. Nanoseconds.
+const SAMPLE_NS: u64 = 100_000_000;
+
 struct Process {
     which: Which,
+    due: FullReadings,
+    peers: PeerCalls,
     cpu_user: ProcessTotal,
     cpu_system: ProcessTotal,
     threads: Threads,
@@ -89,8 +107,53 @@ impl SignalReader for Process {
         self.which.default_name(KIND.name, given)
     }
 
+    fn period_ns(&self, every_ns: u64) -> u64 {
+        if self.peers.is_possible() { SAMPLE_NS.min(every_ns) } else { every_ns }
+    }
+
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
-        at_once(self.look(out))
+        if self.due.is_now() {
+            return at_once(self.look(out));
+        }
+        self.peers.sample();
+        at_once(Ok::<(), NoProcess>(()))
+    }
+
+    fn reset(&mut self) {
+        self.due.reset();
+        self.peers.reset();
+    }
+}
+
+/// When the processes are read, and not only their connections sampled: once in each period, at a random instant of its first half.
+struct FullReadings {
+    every_ns: u64,
+    clock: Monotonic,
+    jitter: Jitter,
+    due_ns: u64,
+}
+
+impl FullReadings {
+    fn of(which: &Which, description: &ObserverDescription<'_>) -> Self {
+        let every_ns = description.duration_ns("every");
+        Self { every_ns, clock: Monotonic::start(), jitter: Jitter::new(&which.to_string()), due_ns: 0 }
+    }
+
+    fn is_now(&mut self) -> bool {
+        let now = self.clock.now();
+        if self.every_ns <= SAMPLE_NS {
+            return true;
+        }
+        if now < self.due_ns {
+            return false;
+        }
+        let next = (now / self.every_ns + 1) * self.every_ns;
+        self.due_ns = next + self.jitter.next(self.every_ns).as_nanos() as u64;
+        true
+    }
+
+    fn reset(&mut self) {
+        self.due_ns = 0;
     }
 }
 
@@ -101,9 +164,19 @@ pub fn processes_on(port: u16) -> Vec<u32> {
 }
 
 impl Process {
-    fn new(which: Which) -> Self {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
         let tally = ProcessTotal::default;
-        Self { which, cpu_user: tally(), cpu_system: tally(), threads: Threads::new(), read_bytes: tally(), written_bytes: tally() }
+        let which = Which::from_description(description)?;
+        Ok(Self {
+            due: FullReadings::of(&which, description),
+            which,
+            peers: PeerCalls::new(),
+            cpu_user: tally(),
+            cpu_system: tally(),
+            threads: Threads::new(),
+            read_bytes: tally(),
+            written_bytes: tally(),
+        })
     }
 
     /// # Errors
@@ -172,6 +245,7 @@ impl Process {
         }
         if let Some(sockets) = sockets.filter(|_| sees_descriptors) {
             self.sockets(&sockets, &inodes, out);
+            self.peers.report(&sockets, &inodes, out);
         }
         Ok(())
     }
@@ -180,10 +254,11 @@ impl Process {
         if let Some(seconds) = self.threads.run_delay() {
             out.put(RUN_DELAY, seconds);
         }
-        if let Some((used, thread)) = self.threads.busiest() {
-            out.put(BUSIEST_THREAD, used);
-            if let Some(name) = thread {
-                out.put_labelled(BUSIEST_THREAD_NAMED, &[("thread", &name)], used);
+        if let Some(thread) = self.threads.busiest() {
+            out.put(BUSIEST_THREAD, thread.used);
+            thread.waited.into_iter().for_each(|waited| out.put(BUSIEST_THREAD_WAIT, waited));
+            if let Some(name) = thread.name {
+                out.put_labelled(BUSIEST_THREAD_NAMED, &[("thread", &name)], thread.used);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! TCP sockets of this machine, as the kernel lists them.
 
+use std::net::SocketAddr;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpSocket {
     pub(crate) local_port: u16,
@@ -8,6 +10,15 @@ pub(crate) struct TcpSocket {
     pub(crate) receive_queue: u64,
     /// Identifies the socket. 0 for one that no process holds.
     pub(crate) inode: u64,
+    /// `None` where the kernel does not list them.
+    pub(crate) ends: Option<TcpEnds>,
+}
+
+/// Both addresses of a connection. IPv4 over a socket of IPv6 has mapped addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TcpEnds {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
 }
 
 /// States that are useful for diagnosis; the short-lived others are one state.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use loadstone_metrics::clock::Monotonic;
 
+use super::entry::ThreadCpuTimes;
 use super::process_total::ProcessTotal;
 use super::system;
 
@@ -21,11 +22,22 @@ type ThreadId = (u32, u64, u64);
 pub(super) struct Threads {
     run_delay: ProcessTotal,
     clock: Monotonic,
-    /// The time of the last reading, and each thread's CPU time at that reading. Nanoseconds.
+    /// The time of the last reading, and each thread's times at that reading. Nanoseconds.
     read_at: Option<u64>,
-    before: HashMap<ThreadId, u64>,
-    now: HashMap<ThreadId, u64>,
+    before: HashMap<ThreadId, ThreadCpuTimes>,
+    now: HashMap<ThreadId, ThreadCpuTimes>,
     named: HashSet<String>,
+}
+
+/// Since the last reading.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct BusiestThread {
+    /// Cores in use.
+    pub(super) used: f64,
+    /// Seconds per second that it waited for a core; `None`: the kernel does not count it for threads.
+    pub(super) waited: Option<f64>,
+    /// If it is busy.
+    pub(super) name: Option<String>,
 }
 
 impl Threads {
@@ -48,7 +60,7 @@ impl Threads {
             if loadstone_platform::COUNTS_WAITS {
                 self.run_delay.see((thread.id, started), thread.waited_ns as f64 / 1e9);
             }
-            self.now.insert((pid, thread.id, started), thread.used_ns);
+            self.now.insert((pid, thread.id, started), thread);
         }
     }
 
@@ -57,17 +69,21 @@ impl Threads {
         self.run_delay.has_seen_any().then(|| self.run_delay.total())
     }
 
-    /// Cores in use by the busiest thread since the last reading, and its name if it is busy; `None` for the first.
-    pub(super) fn busiest(&mut self) -> Option<(f64, Option<String>)> {
+    /// The thread that used most CPU time since the last reading; `None` for the first.
+    pub(super) fn busiest(&mut self) -> Option<BusiestThread> {
         let now = self.clock.now();
         let elapsed = self.read_at.replace(now).map(|before| now.saturating_sub(before));
-        let grown = self.now.iter().map(|(id, used)| (used.saturating_sub(self.before.get(id).copied().unwrap_or(*used)), *id));
+        let grown = self.now.iter().map(|(id, times)| {
+            let before = self.before.get(id).unwrap_or(times);
+            (times.used_ns.saturating_sub(before.used_ns), times.waited_ns.saturating_sub(before.waited_ns), *id)
+        });
         let most = grown.max();
         self.before = std::mem::take(&mut self.now);
-        let ((grown, id), elapsed) = (most?, elapsed.filter(|elapsed| *elapsed > 0)?);
-        let used = grown as f64 / elapsed as f64;
+        let ((used_ns, waited_ns, id), elapsed) = (most?, elapsed.filter(|elapsed| *elapsed > 0)?);
+        let part = |ns: u64| ns as f64 / elapsed as f64;
+        let used = part(used_ns);
         let name = if used >= NAMED_CORES_MIN { self.name(id) } else { None };
-        Some((used, name))
+        Some(BusiestThread { used, waited: loadstone_platform::COUNTS_WAITS.then(|| part(waited_ns)), name })
     }
 
     /// `None` if the thread is gone or has no name, or too many threads were named.

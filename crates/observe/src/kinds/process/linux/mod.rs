@@ -1,5 +1,6 @@
 //! Processes, from text files of /proc.
 
+mod probe;
 mod sockets;
 
 use std::collections::{HashMap, HashSet};
@@ -8,7 +9,8 @@ use super::entry::{ProcessEntry, ProcessUsage, ThreadCpuTimes};
 use super::sockets::TcpState;
 use crate::kinds::cgroup::CpuQuota;
 use crate::procfs::{pairs, read, ticks_per_second};
-pub(crate) use sockets::tcp;
+pub(crate) use probe::SocketProbe;
+pub(crate) use sockets::{local_ports, tcp};
 
 /// States of sockets that are reported although no socket is in them.
 pub(crate) const STATES: [TcpState; 4] = [TcpState::Established, TcpState::CloseWait, TcpState::TimeWait, TcpState::Listen];
