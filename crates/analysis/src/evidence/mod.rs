@@ -7,6 +7,8 @@ pub(crate) mod added_time;
 pub(crate) mod changed_series;
 pub(crate) mod common_wait;
 pub(crate) mod examined;
+pub(crate) mod failed_calls;
+pub(crate) mod failed_place;
 pub(crate) mod growing_level;
 pub(crate) mod headroom;
 pub(crate) mod next_limit;

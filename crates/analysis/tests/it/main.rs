@@ -19,6 +19,7 @@ mod dependency_path;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod examples;
+mod failed_calls;
 mod few_requests;
 mod filling;
 mod findings;
@@ -55,6 +56,7 @@ mod request_threads;
 mod runtimes;
 mod services;
 mod simulation;
+mod span_services;
 mod spans;
 mod stated;
 mod statement_time;
