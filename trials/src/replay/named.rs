@@ -1,7 +1,7 @@
 //! The services that findings name, in the order of their rank.
 //!
 //! A finding names a service by its subject, by a signal of its evidence, or by a span of its evidence. All three are data; no sentence is read. A finding
-//! about a call between two services names both, the caller first, as its sentence does. Alternatives, and signals that did not change, name nothing.
+//! about a call between two services names the one of its subject, then both, the caller first. Alternatives, and signals that did not change, name nothing.
 
 use loadstone_analysis::{Finding, Subject};
 use loadstone_metrics::Role;
@@ -52,7 +52,12 @@ fn of_finding<'a>(finding: &'a Finding, run: &'a Run) -> Vec<Naming<'a>> {
         Some((service, is_cores)) => vec![(service, if is_cores { FaultKind::Cpu } else { FaultKind::Unstated }, false)],
         None => of_span(&run.traces.paths, name),
     });
-    by_subject.into_iter().chain(by_evidence).collect()
+    let by_evidence: Vec<Naming<'a>> = by_evidence.collect();
+    // The subject is the side of a call that is slow, or the service that fails.
+    let of_spans = if let Subject::Service { name } = &finding.subject { Some(name.as_str()) } else { None };
+    let first =
+        of_spans.map(|service| by_evidence.iter().find(|one| one.0 == service).copied().unwrap_or((service, FaultKind::Unstated, false)));
+    by_subject.into_iter().chain(first).chain(by_evidence).collect()
 }
 
 /// The service of a signal, and whether it is the use of cores.

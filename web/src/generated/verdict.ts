@@ -160,6 +160,7 @@ export type Subject =
   | { "kind": "scenario", name: string }
   | { "kind": "flow", name: string }
   | { "kind": "endpoint", name: string }
+  | { "kind": "service", name: string }
   | { "kind": "observed", observer: string, part?: string | null }
   | { "kind": "generator" };
 

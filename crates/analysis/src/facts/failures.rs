@@ -3,6 +3,7 @@
 use loadstone_metrics::{ErrorCause, ErrorGroup, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
+use super::failure_message::FailureMessage;
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
 use super::timeline;
 use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
@@ -28,13 +29,6 @@ const RATE_LIMITED_PART_MIN: f64 = 0.9;
 /// Too Many Requests (RFC 6585).
 const TOO_MANY_REQUESTS: u16 = 429;
 
-/// Fields of a JSON response that may describe the failure.
-const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
-/// Words of a string from which it describes a failure.
-const TELLING_WORDS_MIN: usize = 2;
-/// The longest description that is shown. Characters.
-const MESSAGE_CHARS_MAX: usize = 200;
-
 /// A request that failed, or a scenario whose script threw.
 pub(crate) struct Failing<'a> {
     pub(crate) key: &'a SeriesKey,
@@ -50,8 +44,8 @@ pub(crate) struct Failing<'a> {
     pub(crate) interval: (f64, f64),
     /// Share of the time outside of it with as much load, if that is more than a little. The load is then not the cause.
     pub(crate) as_much_load_outside: Option<f64>,
-    /// The message of the first failed response, besides its status.
-    pub(crate) message: Option<String>,
+    /// What the failed responses report, besides their status.
+    pub(crate) message: Option<FailureMessage>,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -241,9 +235,10 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         while_failing: (failed, count),
         interval: wilson_interval(failed, count),
         as_much_load_outside: None,
-        message: message(tally, key),
+        message: None,
         times: times(run, &series.merged),
     };
+    failing.message = FailureMessage::of(tally, key, failing.kinds.first());
     let found = FailingStretch::of(run, &seconds);
     if let Some(found) = &found {
         failing.lies_in(found, found.inside(&seconds));
@@ -370,50 +365,6 @@ fn recorded_kind(error: &ErrorGroup, too_many: u64) -> FailureKind {
     let is_too_many = error.samples.first().map_or(error.count <= too_many, |sample| sample.status == TOO_MANY_REQUESTS);
     let is_rate_limited = error.outcome == Outcome::Status && (is_too_many || error.cause == Some(ErrorCause::ResourceExhausted));
     FailureKind { outcome: error.outcome, text: error.message.to_string(), count: error.count, is_rate_limited }
-}
-
-/// The message of the first failed response: the longest telling string of its JSON, whatever its shape, or a short plain body.
-fn message(tally: &RunTally, key: &SeriesKey) -> Option<String> {
-    let samples = tally.errors().iter().filter(|error| error.key == *key).flat_map(|error| &error.samples);
-    let first = samples.min_by_key(|sample| sample.at)?;
-    let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
-        Ok(serde_json::Value::String(text)) => text,
-        Ok(body) => longest_telling(&body).or_else(|| usual_field(&body))?,
-        Err(_) => first.body.trim().to_owned(),
-    };
-    let is_short = !text.is_empty() && text.chars().count() <= MESSAGE_CHARS_MAX && !text.contains(['<', '\n']);
-    (is_short && text != format!("status {}", first.status)).then_some(text)
-}
-
-/// The longest string with several words, at any depth. Stack traces, links and identifiers describe nothing.
-fn longest_telling(body: &serde_json::Value) -> Option<String> {
-    let is_telling = |text: &&String| {
-        text.split_whitespace().count() >= TELLING_WORDS_MIN
-            && text.chars().count() <= MESSAGE_CHARS_MAX
-            && !text.contains(['<', '\n'])
-            && !text.contains("://")
-    };
-    let mut left = vec![body];
-    let mut longest: Option<&String> = None;
-    while let Some(value) = left.pop() {
-        match value {
-            serde_json::Value::String(text) if is_telling(&text) => {
-                longest = longest.filter(|known| known.len() >= text.len()).or(Some(text));
-            }
-            serde_json::Value::Array(values) => left.extend(values),
-            serde_json::Value::Object(fields) => left.extend(fields.values()),
-            _ => {}
-        }
-    }
-    longest.cloned()
-}
-
-/// A usual field (RFC 9457 names `detail` and `title`), even if it is a single word.
-fn usual_field(body: &serde_json::Value) -> Option<String> {
-    MESSAGE_FIELDS.iter().find_map(|name| match body.get(name)? {
-        serde_json::Value::String(text) => Some(text.clone()),
-        nested => Some(nested.get("message")?.as_str()?.to_owned()),
-    })
 }
 
 fn times(run: &Run, merged: &SeriesSlice) -> Option<FailedTimes> {

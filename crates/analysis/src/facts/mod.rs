@@ -28,7 +28,10 @@ pub(crate) mod cpu_growth;
 mod demand;
 pub(crate) mod dependency_path;
 pub(crate) mod exhausted;
+pub(crate) mod failed_calls;
 pub(crate) mod failed_in_pauses;
+pub(crate) mod failed_spans;
+pub(crate) mod failure_message;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
@@ -68,6 +71,7 @@ pub(crate) mod signal_steps;
 pub(crate) mod signals;
 pub(crate) mod slow_connects;
 pub(crate) mod slow_part;
+pub(crate) mod span_services;
 pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;
@@ -239,6 +243,12 @@ table::fact_table! {
 
         /// What failed, how and when. The request with the most failures ranks first.
         failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
+
+        /// Where failed requests fail inside the system, where traces were observed.
+        failed_places: Vec<failed_spans::FailedPlace<'a>> = failed_spans::find(run, tally, &failing);
+
+        /// Dependencies that left as many more calls unanswered as requests failed. The most calls of each request rank first.
+        failed_calls: Vec<failed_calls::FailedCalls<'a>> = failed_calls::find(&called, &strain, &failing);
 
         /// Requests that fail more often in the pauses behind a lock.
         failed_in_pauses: Vec<failed_in_pauses::FailedInPauses> =

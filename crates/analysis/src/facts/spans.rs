@@ -10,12 +10,15 @@ use loadstone_run_directory::{Run, RunTraces};
 
 use super::changes::{CHANGE_MIN_S, Change, Changes};
 use super::load_response::{LoadResponse, SLOWER_FACTOR_MIN};
+use super::span_services::{CallSides, ServiceGrowth, ServiceGrowths};
 use super::timeline::TimelineOf;
 
 /// Traces that a stretch must have.
 const TRACES_MIN: u64 = 30;
 /// Part of the growth from which a span is named.
 const GROWTH_PART_MIN: f64 = 0.5;
+/// The same for all spans of a service: with more summands, more of the growth may be chance.
+const SERVICE_GROWTH_PART_MIN: f64 = 0.6;
 /// Share of the seconds that must show it.
 const SECONDS_SHARE_MIN: f64 = 0.75;
 /// Part of a request's time by which the spans of a stretch may take longer than its requests.
@@ -35,6 +38,15 @@ pub(crate) enum TimePart {
     Before(u32),
 }
 
+/// What accounts for the growth of a request's time.
+#[derive(Debug, Clone)]
+pub(crate) enum GrownPart<'a> {
+    /// One part has at least half of it.
+    One(TimePart),
+    /// No single part does, but all spans of a service together, with the calls that it exchanges with others.
+    Service(ServiceGrowth<'a>),
+}
+
 /// A request whose time grew, and the part that accounts for the growth.
 #[derive(Debug, Clone)]
 pub(crate) struct SpanGrowth<'a> {
@@ -43,13 +55,13 @@ pub(crate) struct SpanGrowth<'a> {
     /// The compared stretches, the earlier one first. Seconds since the run began.
     pub(crate) before_span: (f64, f64),
     pub(crate) after_span: (f64, f64),
-    pub(crate) part: TimePart,
-    /// The span of the part. For time outside of all spans, the first span of the request.
+    pub(crate) part: GrownPart<'a>,
+    /// The span of the part. For time outside of all spans, the first span of the request. For a service, its span with the largest growth.
     pub(crate) span: &'a SpanPath,
     /// Its parent span, if it has one.
     pub(crate) parent: Option<&'a SpanPath>,
-    /// The span of another service that answers it, if there is one.
-    pub(crate) is_answered_elsewhere: Option<&'a SpanPath>,
+    /// The two services of the call, if the part is the time between them.
+    pub(crate) sides: Option<CallSides<'a>>,
     pub(crate) before: PartTimes,
     pub(crate) after: PartTimes,
 }
@@ -158,31 +170,36 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     if grown < CHANGE_MIN_S {
         return None;
     }
-    let paths = below(traces, request);
-    let time = |part: TimePart, in_stretch: &StretchOfSpans, service: f64| in_stretch.time(traces, request, part, service);
-    // Times are counted when a request ends, spans when it begins. If these are not the same requests, as when many reach their time limit, their difference is
-    // meaningless.
-    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_PART_MAX * service;
-    let outside = (is_of_same(&low, service.0) && is_of_same(&high, service.1)).then_some(TimePart::Outside);
-    let parts = outside.into_iter().chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
-    let part = parts
-        .map(|part| (part, time(part, &high, service.1) - time(part, &low, service.0)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, by)| *by >= GROWTH_PART_MIN * grown)?
-        .0;
-    if !is_seen_all_along(run, name, request, part, (&low, service.0), after) {
+    let found = (request, (&low, service.0), (&high, service.1));
+    let services = ServiceGrowths::of(traces, request, (&low, &high), grown);
+    let part = match largest_part(traces, found) {
+        Some(part) => GrownPart::One(part),
+        None => GrownPart::Service(services.most().filter(|most| most.all() >= SERVICE_GROWTH_PART_MIN * grown)?),
+    };
+    let time = |in_stretch: &StretchOfSpans, service: f64| match &part {
+        GrownPart::One(part) => in_stretch.time(traces, request, *part, service),
+        GrownPart::Service(growth) => growth.time(request, in_stretch),
+    };
+    if !is_seen_all_along((run, name, request), &time, (&low, service.0), after) {
         return None;
     }
-    let path_of_part = match part {
-        TimePart::Own(path) | TimePart::Before(path) => path,
-        TimePart::Outside => *paths.iter().find(|path| traces.paths[**path as usize].parent == Some(request))?,
+    let path_of_part = match &part {
+        GrownPart::One(TimePart::Own(path) | TimePart::Before(path)) => *path,
+        GrownPart::One(TimePart::Outside) => {
+            *below(traces, request).iter().find(|path| traces.paths[**path as usize].parent == Some(request))?
+        }
+        GrownPart::Service(growth) => growth.paths.first()?.0,
     };
     let span = &traces.paths[path_of_part as usize];
     let parent = span.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request);
-    let answered = |path: &&SpanPath| path.parent == Some(path_of_part) && path.kind == SpanKind::Server && path.service != span.service;
+    let call = match part {
+        GrownPart::One(TimePart::Own(path)) => Some(path),
+        GrownPart::One(TimePart::Before(_)) if span.kind == SpanKind::Server => span.parent,
+        _ => None,
+    };
     let at = |in_stretch: &StretchOfSpans, service: f64| PartTimes {
         whole: service,
-        part: time(part, in_stretch, service),
+        part: time(in_stretch, service),
         traces: in_stretch.traces(request),
         calls: in_stretch.of(path_of_part).map_or(0.0, |span| span.calls as f64) / in_stretch.traces(request) as f64,
         each: in_stretch.of(path_of_part).and_then(|span| span.total.mean()).unwrap_or(0.0) / 1e9,
@@ -192,34 +209,45 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
         why,
         before_span: before,
         after_span: after,
-        part,
         span,
         parent,
-        is_answered_elsewhere: traces.paths.iter().find(answered),
+        sides: call.and_then(|call| services.sides(call)),
         before: at(&low, service.0),
         after: at(&high, service.1),
+        part,
     })
 }
 
-/// Whether most of the seconds show that the part accounts for their growth: a few seconds may move a mean.
+/// The part with most of the added time of a request. The stretches are given with the request's mean time in them, the earlier one first.
+fn largest_part(traces: &RunTraces, (request, low, high): (u32, (&StretchOfSpans, f64), (&StretchOfSpans, f64))) -> Option<TimePart> {
+    let time = |part: TimePart, (in_stretch, service): (&StretchOfSpans, f64)| in_stretch.time(traces, request, part, service);
+    // Times are counted when a request ends, spans when it begins. If these are not the same requests, as when many reach their time limit, their difference is
+    // meaningless.
+    let is_of_same = |stretch: (&StretchOfSpans, f64)| time(TimePart::Outside, stretch) >= -MISMATCH_PART_MAX * stretch.1;
+    let outside = (is_of_same(low) && is_of_same(high)).then_some(TimePart::Outside);
+    let paths = below(traces, request);
+    let parts = outside.into_iter().chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
+    let grown = parts.map(|part| (part, time(part, high) - time(part, low)));
+    grown.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, by)| *by >= GROWTH_PART_MIN * (high.1 - low.1)).map(|(part, _)| part)
+}
+
+/// Whether most of the seconds show that the part accounts for their growth: a few seconds may move a mean. `time`: the part's time in a stretch, given the
+/// mean time of a request in it.
 fn is_seen_all_along(
-    run: &Run,
-    name: &str,
-    request: u32,
-    part: TimePart,
+    (run, name, request): (&Run, &str, u32),
+    time: &dyn Fn(&StretchOfSpans, f64) -> f64,
     (low, service_low): (&StretchOfSpans, f64),
     (from, to): (f64, f64),
 ) -> bool {
-    let traces = &run.traces;
-    let before = low.time(traces, request, part, service_low);
+    let before = time(low, service_low);
     let (mut seen, mut all) = (0, 0);
-    for slice in traces.slices.iter().filter(|slice| lies_in(slice, (from, to))) {
+    for slice in run.traces.slices.iter().filter(|slice| lies_in(slice, (from, to))) {
         let second = StretchOfSpans { spans: slice.spans.clone() };
         let length = (f64::from(slice.second), f64::from(slice.second + slice.seconds));
         let Some(service) = service_mean(run, name, length).filter(|_| second.traces(request) > 0) else { continue };
         all += 1;
         let grown = service - service_low;
-        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * GROWTH_PART_MIN * grown);
+        seen += usize::from(grown > 0.0 && time(&second, service) - before >= 0.5 * GROWTH_PART_MIN * grown);
     }
     all > 0 && seen as f64 >= SECONDS_SHARE_MIN * f64::from(all)
 }
@@ -301,7 +329,7 @@ pub(crate) fn between(traces: &RunTraces, span: (f64, f64)) -> StretchOfSpans {
     StretchOfSpans { spans: all.spans }
 }
 
-fn lies_in(slice: &TraceSlice, (from, to): (f64, f64)) -> bool {
+pub(super) fn lies_in(slice: &TraceSlice, (from, to): (f64, f64)) -> bool {
     f64::from(slice.second) >= from - 1e-9 && f64::from(slice.second + slice.seconds) <= to + 1e-9
 }
 

@@ -108,6 +108,8 @@ pub(crate) struct Period {
 struct StallSearch<'a> {
     run: &'a Run,
     slices: &'a [Snapshot],
+    /// The slices before it, if requests take less time since then. What was usual there is no pause.
+    slower_before: &'a [Snapshot],
 }
 
 struct Second<'a> {
@@ -176,18 +178,23 @@ fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
-/// Pauses within a stretch without a lasting step: the longest part of the run before or after steps, since a step makes every second slow that follows it.
+/// Pauses within a stretch without a lasting step: the longest part of the run before or after steps. A step to longer times makes every second slow that
+/// follows it. A step to shorter times makes the ordinary slow requests look like pauses.
 pub(super) fn find(run: &Run, changes: &Changes) -> Option<Stalls> {
-    let is_step = |change: &&Change| change.is_slower() && change.shape == Shape::Step && change.until.is_none();
-    let steps = changes.found.iter().filter(is_step).filter(|change| change.load == LoadMeanwhile::Same);
+    let is_step = |change: &&Change| change.until.is_none() && change.load == LoadMeanwhile::Same && change.shape != Shape::Drift;
+    let steps = || changes.found.iter().chain(&changes.warm_ups).filter(is_step);
+    let is_edge = |change: &&Change| !change.is_slower() || change.shape == Shape::Step;
     let (begin, end) = (run.slices.first()?.start as f64 / 1e9, run.slices.last()?.end as f64 / 1e9);
-    let mut edges: Vec<f64> = steps.flat_map(|change| [change.at - STEP_EDGE_S, change.at + STEP_EDGE_S]).chain([begin, end]).collect();
+    let edges = steps().filter(is_edge).flat_map(|change| [change.at - STEP_EDGE_S, change.at + STEP_EDGE_S]);
+    let mut edges: Vec<f64> = edges.chain([begin, end]).collect();
     edges.sort_by(f64::total_cmp);
     let parts = edges.windows(2).map(|pair| (pair[0], pair[1]));
     let (from, to) = parts.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
     let first = run.slices.partition_point(|slice| (slice.start as f64 / 1e9) < from);
     let last = run.slices.partition_point(|slice| slice.end as f64 / 1e9 <= to);
-    within(StallSearch { run, slices: run.slices.get(first..last)? })
+    let is_faster_since = steps().any(|change| !change.is_slower() && change.at <= from);
+    let slower_before = run.slices.get(..if is_faster_since { first } else { 0 })?;
+    within(StallSearch { run, slices: run.slices.get(first..last)?, slower_before })
 }
 
 /// Pauses of all requests together. Failing that, pauses of one request by its own usual time, which others may always exceed.
@@ -199,11 +206,13 @@ fn within(part: StallSearch<'_>) -> Option<Stalls> {
             stalls.together * by_request.len() as f64 <= TOGETHER_P_VALUE_MAX
                 && stalls.period.is_some_and(|period| period.p_value <= CLEAR_PERIOD_P_VALUE_MAX)
         };
-        let each = by_request.iter().filter_map(|(key, seconds)| Some((*key, of(part, seconds)?)));
+        let before = seconds_by_request(part.slower_before);
+        let usual_before = |key: &SeriesKey| before.get(key).map_or(0.0, |seconds| usual_longest(seconds));
+        let each = by_request.iter().filter_map(|(key, seconds)| Some((*key, of(part, seconds, usual_before(key))?)));
         let (key, stalls) = each.filter(|(_, stalls)| is_sure(stalls)).min_by(|a, b| a.1.together.total_cmp(&b.1.together))?;
         Some(Stalls { held_up: vec![key.name.to_string()], unaffected: unaffected_by(&by_request, key), ..stalls })
     };
-    of(part, &seconds(part.slices)).or_else(of_one)
+    of(part, &seconds(part.slices), usual_longest(&seconds(part.slower_before))).or_else(of_one)
 }
 
 /// Names of the other requests that were not slow, by their own usual time, in most of the seconds in which this one was.
@@ -216,8 +225,16 @@ fn unaffected_by(by_request: &BTreeMap<&SeriesKey, Vec<Second<'_>>>, key: &Serie
     unaffected.map(|(other, _)| other.name.to_string()).collect()
 }
 
-fn of(part: StallSearch<'_>, seconds: &[Second<'_>]) -> Option<Stalls> {
+/// The usual longest time of a second, or 0 without seconds.
+fn usual_longest(seconds: &[Second<'_>]) -> f64 {
+    if seconds.is_empty() { 0.0 } else { slow(seconds).0 }
+}
+
+/// `usual_before`: the usual longest time before requests became faster. A pause is longer than that, by the same factor. Seconds.
+fn of(part: StallSearch<'_>, seconds: &[Second<'_>], usual_before: f64) -> Option<Stalls> {
     let (usual, limit, slow) = slow(seconds);
+    let limit = limit.max(SLOW_FACTOR_MIN * usual_before);
+    let slow: Vec<usize> = slow.into_iter().filter(|index| seconds[*index].longest_s >= limit).collect();
     if slow.len() < PAUSES_MIN || slow.len() as f64 >= EVEN_SHARE_MAX * seconds.len() as f64 {
         return None;
     }

@@ -150,6 +150,10 @@ pub enum Subject {
     Endpoint {
         name: String,
     },
+    /// A service, by the name in its spans.
+    Service {
+        name: String,
+    },
     /// Something that an observer reads: the observer's name, and the part of it, such as a pool or a disk.
     Observed {
         observer: String,
@@ -178,6 +182,10 @@ impl Subject {
         Self::Endpoint { name: name.to_owned() }
     }
 
+    pub(crate) fn service(name: &str) -> Self {
+        Self::Service { name: name.to_owned() }
+    }
+
     pub(crate) fn observed(observer: &str) -> Self {
         Self::Observed { observer: observer.to_owned(), part: None }
     }
@@ -192,7 +200,9 @@ impl Subject {
         match self {
             Self::Whole | Self::Generator => Vec::new(),
             Self::Requests { names } => names.iter().map(String::as_str).collect(),
-            Self::Group { name } | Self::Scenario { name } | Self::Flow { name } | Self::Endpoint { name } => vec![name],
+            Self::Group { name } | Self::Scenario { name } | Self::Flow { name } | Self::Endpoint { name } | Self::Service { name } => {
+                vec![name]
+            }
             Self::Observed { observer, part } => std::iter::once(observer.as_str()).chain(part.as_deref()).collect(),
         }
     }

@@ -9,8 +9,14 @@
 //! | "above 50/s" | the load was never as high outside of that stretch |
 //! | "throughout the run" | there is no stretch, and the failures are spread over the run |
 //! | "all of them between" | there is no stretch, and the failures are not spread over the run |
-//! | first response | the longest string of several words in its JSON body, or plain text, of up to {failures::MESSAGE_CHARS_MAX} characters |
+//! | first response | the longest string in its JSON body, plain text, or `grpc-message`: up to {failure_message::MESSAGE_CHARS_MAX} characters |
+//! | a service or its calls | the deepest span that fails as often (within {failed_spans::DIFFERENCE_PART_MAX:%}), in the same seconds |
+//! | a dependency | it left one to {failed_calls::CALLS_PER_FAILURE_MAX} more calls unanswered for each failed request |
 //! | times | of one length: a time limit. At most {REJECTED_FACTOR_MAX:%} of the other requests' median: rejected early |
+//!
+//! A service needs [traces](../traces.md). Without them, a dependency needs a stub or a proxy, and failures that form a stretch. Its unanswered calls
+//! must exceed those of other seconds by {failed_calls::DEVIATIONS_MIN} standard deviations. If several dependencies have as many, the one with the most
+//! ranks first.
 //!
 //! The evidence lists times and signals that changed at the same instant.
 //!
@@ -31,8 +37,12 @@
 use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
 
 use crate::Evidence;
+use crate::evidence::{failed_calls, failed_place};
 use crate::facts::Facts;
 use crate::facts::changes::Change;
+use crate::facts::failed_calls::FailedCalls;
+use crate::facts::failed_spans::FailedPlace;
+use crate::facts::failure_message::FailureMessage;
 use crate::facts::failures::{FailedWhen, Failing};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
@@ -62,9 +72,6 @@ const REJECTED_FACTOR_MAX: f64 = 0.5;
 const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Failed requests of one length, with no longer request, that show a time limit. Fewer may be chance.
 const LONGEST_FAILED_MIN: u64 = 5;
-
-/// The longest message of a response in the claim. Characters. A single word explains too little.
-const MESSAGE_IN_CLAIM_CHARS_MAX: usize = 100;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
@@ -132,9 +139,12 @@ fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
     }
 }
 
-/// The request that failed and those that failed with it, or the scenario whose script threw.
-fn subject(failing: &Failing<'_>, with: &[&str]) -> Subject {
+/// The service at fault, the request that failed and those that failed with it, or the scenario whose script threw.
+fn subject(failing: &Failing<'_>, place: &FailuresPlace<'_, '_>, with: &[&str]) -> Subject {
     let name = &*failing.key.name;
+    if let Some(subject) = place.subject() {
+        return subject;
+    }
     if failing.key.kind == SeriesKind::Iteration {
         return Subject::Scenario { name: name.to_owned() };
     }
@@ -144,11 +154,13 @@ fn subject(failing: &Failing<'_>, with: &[&str]) -> Subject {
 fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> RankedFinding {
     let names: Vec<&str> = with.iter().map(|other| &*other.key.name).collect();
     let with_it = if names.is_empty() { String::new() } else { format!("; {} with it", named(&names)) };
-    let claim = format!("{}{with_it}", claim(failing));
+    let place = FailuresPlace::of(facts, failing);
+    let where_to = place.claim().map_or_else(String::new, |where_to| format!(": {where_to}"));
+    let claim = format!("{}{where_to}{with_it}", claim(failing));
     let (standing, share) = (standing(facts, failing), failing.share());
     let span = span(facts, failing);
     let (low, high) = failing.interval;
-    let mut found = RankedFinding::new(standing, "failures", subject(failing, &names), Confidence::High, claim)
+    let mut found = RankedFinding::new(standing, "failures", subject(failing, &place, &names), Confidence::High, claim)
         .with(Quantity::share("failed", share).within(low, high));
     if let Some(at) = failing.when.onset() {
         found = found.with(Quantity::seconds("from", at));
@@ -173,8 +185,9 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
         found = found.rests_on_drawn(drawn(failing, kinds.join(", "), span));
     }
     if let Some(message) = &failing.message {
-        found = found.rests_on(format!("the first response: \"{message}\""), Vec::new(), span);
+        found = found.rests_on(format!("the first response: \"{}\"", message.first), Vec::new(), span);
     }
+    found = place.as_evidence(found, failing);
     found = refused_connections(facts, found, span);
     if let Some(text) = times(failing) {
         found = found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)));
@@ -205,7 +218,57 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
         found = found.weigh(Alternative::ruled_out("The load", because));
     }
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
-    RankedFinding { uncertainty, ..found.try_next(next(failing)) }
+    let what_to_do = place.next(failing).unwrap_or_else(|| next(failing));
+    RankedFinding { uncertainty, ..found.try_next(what_to_do) }
+}
+
+/// Where the requests fail inside the system: by their spans, or by the calls that dependencies left unanswered.
+enum FailuresPlace<'f, 'a> {
+    Span(&'f FailedPlace<'a>),
+    Calls(Vec<&'f FailedCalls<'a>>),
+}
+
+impl<'f, 'a> FailuresPlace<'f, 'a> {
+    fn of(facts: &'f Facts<'a>, failing: &Failing<'_>) -> Self {
+        let is_it = |index: usize| facts.failing.get(index).is_some_and(|other| other.key == failing.key);
+        match facts.failed_places.iter().find(|place| is_it(place.failing)) {
+            Some(place) => Self::Span(place),
+            None => Self::Calls(facts.failed_calls.iter().filter(|calls| is_it(calls.failing)).collect()),
+        }
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        match self {
+            Self::Span(place) => Some(Subject::service(place.service())),
+            Self::Calls(calls) => Some(Subject::endpoint(calls.first()?.endpoint)),
+        }
+    }
+
+    fn claim(&self) -> Option<String> {
+        match self {
+            Self::Span(place) => Some(failed_place::claim(place)),
+            Self::Calls(calls) => Some(failed_calls::claim(calls.first()?)),
+        }
+    }
+
+    fn as_evidence(&self, found: RankedFinding, failing: &Failing<'_>) -> RankedFinding {
+        match self {
+            Self::Span(place) => found.rests_on(failed_place::evidence(place, &failing.key.name), Vec::new(), place.stretch),
+            Self::Calls(calls) => failed_calls::with_calls(found, calls),
+        }
+    }
+
+    fn next(&self, failing: &Failing<'_>) -> Option<String> {
+        match self {
+            Self::Span(place) => Some(failed_place::next(place, &since(failing))),
+            Self::Calls(calls) => Some(failed_calls::next(calls.first()?, &since(failing))),
+        }
+    }
+}
+
+/// ` at 0:30`, if the failures began in mid-run.
+fn since(failing: &Failing<'_>) -> String {
+    failing.when.onset().map_or_else(String::new, |at| format!(" at {}", clock(at)))
 }
 
 /// Whether something observed explains the failures: refused connections, a lock in whose pauses they occur, or a shortage that began before them or with them.
@@ -213,7 +276,8 @@ fn has_observed_cause(facts: &Facts<'_>, failing: &Failing<'_>) -> bool {
     let is_refused = facts.connection_limit.as_ref().is_some_and(|limit| {
         facts.failing.get(limit.failing).is_some_and(|refused| refused.key == failing.key || are_together(refused, failing))
     });
-    let is_of_lock = facts.failed_in_pauses.iter().any(|of| facts.failing.get(of.failing).is_some_and(|in_pauses| in_pauses.key == failing.key));
+    let is_of_lock =
+        facts.failed_in_pauses.iter().any(|of| facts.failing.get(of.failing).is_some_and(|in_pauses| in_pauses.key == failing.key));
     is_refused || is_of_lock || failing.when.onset().is_some_and(|at| follows_a_shortage(facts, at))
 }
 
@@ -253,8 +317,8 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
 }
 
 fn claim(failing: &Failing<'_>) -> String {
-    let is_shown = |message: &&String| message.contains(' ') && message.chars().count() <= MESSAGE_IN_CLAIM_CHARS_MAX;
-    let message = failing.message.as_ref().filter(is_shown).map_or_else(String::new, |message| format!(": \"{message}\""));
+    let message = failing.message.as_ref().and_then(FailureMessage::in_claim);
+    let message = message.map_or_else(String::new, |message| format!(": \"{message}\""));
     let how = failing.kinds.first().map_or_else(String::new, |kind| {
         let most = if failing.kinds.len() > 1 { "mostly " } else { "" };
         format!(" ({most}{}{message})", kind.text)
@@ -400,7 +464,7 @@ fn began(failing: &Failing<'_>) -> Option<f64> {
 }
 
 fn next(failing: &Failing<'_>) -> String {
-    let when = failing.when.onset().map_or_else(String::new, |at| format!(" at {}", clock(at)));
+    let when = since(failing);
     match failing.kinds.first().map(|kind| kind.outcome) {
         Some(Outcome::Status | Outcome::Expect) => {
             format!("Read the system's log for the first failure{when}. The errors in the report show the responses.")
@@ -413,7 +477,9 @@ fn next(failing: &Failing<'_>) -> String {
             format!("Check whether the target was up and listening{when}: no connection was established.")
         }
         Some(Outcome::NotConnected) => {
-            format!("Examine why the connection was not open{when}: it was refused or lost, as its own errors show, or the script had closed it.")
+            format!(
+                "Examine why the connection was not open{when}: it was refused or lost, as its own errors show, or the script had closed it."
+            )
         }
         Some(Outcome::Reset | Outcome::Closed) => {
             format!(

@@ -84,7 +84,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let evidence = Evidence::new(failures, vec!["rate/failures".to_owned(), "failures/share".to_owned()], span);
     let found = found.rests_on_drawn(evidence.of_requests([&*failing.key.name]).level("failures/share", "failed", failing.share(), span));
     let found = match &failing.message {
-        Some(message) => found.rests_on(format!("the first response: \"{message}\""), Vec::new(), span),
+        Some(message) => found.rests_on(format!("the first response: \"{}\"", message.first), Vec::new(), span),
         None => found,
     };
     let found = others(limit).into_iter().fold(found, RankedFinding::weigh);
@@ -108,10 +108,9 @@ fn sentence(limit: &ConnectionLimit<'_>) -> String {
         LimitEvidence::Failed { before, during } => {
             format!("attempts to connect failed at {}, and at {} before{open}", rate(during), rate(before))
         }
-        LimitEvidence::Number => format!(
-            "its connections reached {} when the failures began, and remained at that number",
-            number(limit.number.unwrap_or(0.0))
-        ),
+        LimitEvidence::Number => {
+            format!("its connections reached {} when the failures began, and remained at that number", number(limit.number.unwrap_or(0.0)))
+        }
     }
 }
 

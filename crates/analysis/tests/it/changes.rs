@@ -160,6 +160,30 @@ fn periodic_pauses_are_reported_with_their_period_and_coinciding_signals() {
     }
 }
 
+/// From an instant on, most requests return at once. Some still take as long as all did before.
+#[test]
+fn requests_that_take_as_long_as_before_are_no_pauses_among_faster_ones() {
+    let run = |faster_from: u32, slow: f64| {
+        let time = |second: u32, draws: &mut Draws| {
+            let takes = if second < faster_from {
+                0.4
+            } else if second % 10 == 7 && draws.uniform() < 0.4 {
+                slow
+            } else {
+                0.003
+            };
+            takes * noise(0.2, draws)
+        };
+        constant(90, 30, &[Request { name: "A", time: &time, outcome: &passes }], 3)
+    };
+    for faster_from in [20, 40] {
+        let ordinary = findings(&run(faster_from, 0.4));
+        assert!(!rules(&ordinary).contains(&"periodic-stall") && !rules(&ordinary).contains(&"stall"), "{}", shown(&ordinary));
+        let pauses = findings(&run(faster_from, 4.0));
+        assert!(rules(&pauses).contains(&"periodic-stall"), "{}", shown(&pauses));
+    }
+}
+
 #[test]
 fn a_load_that_rises_explains_times_that_rise_with_it() {
     // The load doubles halfway, and requests take longer because of it.

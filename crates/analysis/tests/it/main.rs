@@ -19,6 +19,7 @@ mod dependency_path;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod examples;
+mod failed_calls;
 mod failed_objective;
 mod few_requests;
 mod filling;
@@ -58,6 +59,7 @@ mod retry_storms;
 mod runtimes;
 mod services;
 mod simulation;
+mod span_services;
 mod spans;
 mod stated;
 mod statement_time;

@@ -195,7 +195,7 @@ fn a_wait_that_only_the_highest_load_causes_is_found() {
 fn a_wait_on_the_way_to_another_service_and_one_in_front_of_all() {
     let between = only(&ramp(|full| Parts { on_the_way: 0.003 * queueing(full), ..USUAL }), "span-growth");
     assert!(
-        between.claim.contains("between \"shop\" and \"prices\": in the network, or in a queue before `GET /prices` begins"),
+        between.claim.contains("between \"prices\" and its caller \"shop\": in the network, or in a queue before `GET /prices` begins"),
         "{}",
         between.claim
     );
