@@ -1,5 +1,7 @@
-//! A container image as an archive that `docker load`, `podman load` and `ctr images import` read: the OCI image layout (opencontainers/image-spec,
-//! image-layout.md), written without a daemon.
+//! A container image as an archive that `docker load`, `podman load` and `ctr images import` read, written without a daemon.
+//!
+//! It is an OCI image layout (opencontainers/image-spec, image-layout.md) with a `manifest.json`, as `docker save` writes it. `docker load` reads
+//! nothing else unless containerd stores the engine's images, which is not the default before Docker 29 (moby, image/tarexport/load.go).
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +63,8 @@ impl Image<'_> {
         let manifest = Blob::keep_json(work, &layout, &manifest(&config, &layer))?;
         fs::write(layout.join("oci-layout"), "{\"imageLayoutVersion\":\"1.0.0\"}")?;
         fs::write(layout.join("index.json"), self.index(&manifest).to_string())?;
-        tar(self.time, &layout, &["blobs", "index.json", "oci-layout"], archive)
+        fs::write(layout.join("manifest.json"), self.docker_manifest(&config, &layer).to_string())?;
+        tar(self.time, &layout, &["blobs", "index.json", "manifest.json", "oci-layout"], archive)
     }
 
     fn config(&self, layer: &str) -> Value {
@@ -82,6 +85,12 @@ impl Image<'_> {
         let full = if self.name.contains('/') { self.name.to_owned() } else { format!("docker.io/library/{}", self.name) };
         described["annotations"] = json!({ "org.opencontainers.image.ref.name": self.name, "io.containerd.image.name": full });
         json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [described] })
+    }
+
+    /// Paths in the archive.
+    fn docker_manifest(&self, config: &Blob, layer: &Blob) -> Value {
+        let path = |blob: &Blob| format!("blobs/sha256/{}", blob.digest);
+        json!([{ "Config": path(config), "RepoTags": [self.name], "Layers": [path(layer)] }])
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use checkout::Workspace;
 use checkout::process;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::processor::Processor;
 use super::release::Release;
@@ -189,15 +189,20 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
         assert_eq!(fs::metadata(folder.join(&file)).unwrap().len(), described["size"].as_u64().unwrap());
         folder.join(file)
     };
-    let json = |file: &Path| -> Value { serde_json::from_slice(&fs::read(file).unwrap()).unwrap() };
+    let read = |file: &Path| -> Value { serde_json::from_slice(&fs::read(file).unwrap()).unwrap() };
     fs::create_dir(folder.join("layout")).unwrap();
     said("tar", &["-xf", "loadstone-1.2.3-x86_64-image.tar", "-C", "layout"], &folder);
-    let manifest = json(&blob(&json(&folder.join("layout/index.json"))["manifests"][0]));
-    let config = json(&blob(&manifest["config"]));
+    let manifest = read(&blob(&read(&folder.join("layout/index.json"))["manifests"][0]));
+    let config = read(&blob(&manifest["config"]));
     assert_eq!(
         (&config["config"]["User"], &config["rootfs"]["diff_ids"][0]),
         (&Value::from("65534:65534"), &manifest["layers"][0]["digest"])
     );
+    // `docker load` finds the same files by their paths in the archive.
+    let path = |described: &Value| described["digest"].as_str().unwrap().replace("sha256:", "blobs/sha256/");
+    let listed =
+        json!([{ "Config": path(&manifest["config"]), "RepoTags": ["loadstone:1.2.3"], "Layers": [path(&manifest["layers"][0])] }]);
+    assert_eq!(read(&folder.join("layout/manifest.json")), listed);
     let layer = said("tar", &["-tvf", &blob(&manifest["layers"][0]).to_string_lossy()], &folder);
     assert!(layer.contains("usr/bin/loadstone"), "{layer}");
 }
