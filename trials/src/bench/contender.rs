@@ -178,6 +178,12 @@ const KEPT_CONNECTIONS: &[ContenderRow] = &[
         &[],
     ),
     (
+        "JMeter, status",
+        "jmeter",
+        &["-n", "-j", "jmeter.log", "-t", "jmeter/status.jmx", "-Jurl={url}", "-Jusers={users}", "-Jseconds={seconds}"],
+        &[],
+    ),
+    (
         "Locust, FastHttpUser",
         "locust",
         &["-f", "locustfile.py", "--headless", "--only-summary", "-u", "{users}", "-r", "{users}", "-t", "{seconds}s", "-H", "{url}"],
@@ -253,7 +259,7 @@ impl Contender {
 
     fn filled(&self, urls: &BenchUrls, users: u32, seconds: u32, folder: &Path) -> Vec<String> {
         let fill = |argument: &&str| {
-            let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py") || argument.ends_with(".proto");
+            let file = [".ts", ".js", ".py", ".proto", ".jmx"].iter().any(|ending| argument.ends_with(ending));
             let filled = argument
                 .replace("{url}", &urls.plain)
                 .replace("{http2}", &urls.http2)

@@ -30,6 +30,7 @@ const GENERATORS: &[(&str, Installer)] = &[
     ("ghz", |_, folder| by_go(GHZ, folder)),
     ("locust", locust),
     ("gatling", gatling),
+    ("jmeter", jmeter),
 ];
 
 pub(super) fn install(workspace: &Workspace) -> Result<()> {
@@ -63,6 +64,41 @@ fn locust(_: &Workspace, folder: &Path) -> Result<()> {
     symlink(own.join("bin/locust"), folder.join("bin/locust")).context("linking locust")
 }
 
+/// JMeter looks for its parts in `bin`, `lib` and `lib/ext` of one folder; the properties of `bin` are in a separate library.
+fn jmeter(workspace: &Workspace, folder: &Path) -> Result<()> {
+    let own = folder.join("jmeter");
+    let (libraries, parts, bin) = (own.join("lib"), own.join("lib/ext"), own.join("bin"));
+    for path in [&parts, &own.join("lib/junit"), &bin] {
+        fs::create_dir_all(path)?;
+    }
+    let mut fetch = Command::new("mvn");
+    fetch.args(["--quiet", "--batch-mode", "dependency:copy-dependencies", "--file"]).arg(workspace.root.join("bench/jmeter/pom.xml"));
+    process::run(fetch.arg(format!("-DoutputDirectory={}", libraries.display())))?;
+    for entry in fs::read_dir(&libraries)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("ApacheJMeter_") {
+            fs::rename(entry.path(), parts.join(name))?;
+        } else if name.starts_with("ApacheJMeter-") {
+            fs::rename(entry.path(), bin.join("ApacheJMeter.jar"))?;
+        }
+    }
+    let properties = fs::read_dir(&parts)?.filter_map(Result::ok).find(|entry| entry.file_name().to_string_lossy().contains("_config-"));
+    let properties = properties.context("JMeter's library of properties is not there")?.path();
+    process::run(Command::new("jar").arg("xf").arg(properties).arg("bin").current_dir(&own))?;
+    let start = format!(
+        "#!/bin/sh\nexec java -cp '{}/ApacheJMeter.jar' '-Djmeter.home={}' org.apache.jmeter.NewDriver \"$@\"\n",
+        bin.display(),
+        own.display()
+    );
+    executable(&folder.join("bin/jmeter"), &start)
+}
+
+fn executable(script: &Path, content: &str) -> Result<()> {
+    fs::write(script, content)?;
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).with_context(|| format!("making {} executable", script.display()))
+}
+
 /// Gatling comes as a heap of libraries; the simulations are compiled once, so that the bench does not pay for it.
 fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
     let (sources, own) = (workspace.root.join("bench/gatling"), folder.join("gatling"));
@@ -78,8 +114,5 @@ fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
     fs::copy(sources.join("logback.xml"), own.join("classes/logback.xml"))?;
     let start =
         format!("#!/bin/sh\nexec java --add-opens java.base/java.lang=ALL-UNNAMED -cp '{jars}:{}' \"$@\"\n", own.join("classes").display());
-    let script = folder.join("bin/gatling");
-    fs::write(&script, start)?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    Ok(())
+    executable(&folder.join("bin/gatling"), &start)
 }
