@@ -5,7 +5,7 @@ use loadstone_run_directory::Run;
 
 use crate::facts::Facts;
 use crate::facts::load_blocks::LoadStretch;
-use crate::facts::spans::{StretchOfSpans, below, between};
+use crate::facts::span_stretch::{StretchOfSpans, below, between};
 use crate::{RequestSpans, SpanRow};
 
 /// Maximum number of spans shown for a request, those with the most time; their ancestors are shown too.

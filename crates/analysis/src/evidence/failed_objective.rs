@@ -28,7 +28,7 @@ const THREAD_ROLES: [Role; 5] = [
 ];
 
 /// A part of the time in requests.
-struct TimePart {
+struct ObservedShare {
     /// Of all, from 0 to 1.
     share: f64,
     /// Continues `of the time in requests …`.
@@ -78,25 +78,26 @@ fn slowest(facts: &Facts<'_>, failed: &ThresholdResult) -> Option<String> {
 }
 
 /// The part of the request's critical path that takes most of its time.
-fn of_trace(facts: &Facts<'_>, name: &str) -> Option<TimePart> {
+fn of_trace(facts: &Facts<'_>, name: &str) -> Option<ObservedShare> {
     let (span, time, whole) = spans::longest_part(facts.run, name)?;
     let words =
         format!("is spent in the span \"{}\" of \"{}\" itself ({} of each)", span.name, span.service, loadstone_units::seconds(time));
     let share = time / whole;
-    (share >= PART_SHARE_MIN).then_some(TimePart { share, words, next: "Find what that span does in this time." })
+    (share >= PART_SHARE_MIN).then_some(ObservedShare { share, words, next: "Find what that span does in this time." })
 }
 
 /// The largest part that an observer shows; a statement or call before the threads that wait for it.
-fn most(facts: &Facts<'_>) -> Option<TimePart> {
+fn most(facts: &Facts<'_>) -> Option<ObservedShare> {
     let span = facts.strain.loaded()?;
     let in_system = facts.strain.in_system(span.0, span.1).filter(|count| *count > 0.0)?;
-    let largest =
-        |parts: Vec<TimePart>| parts.into_iter().filter(|part| part.share >= PART_SHARE_MIN).max_by(|a, b| a.share.total_cmp(&b.share));
-    let behind: Vec<TimePart> = statements(facts, span, in_system).into_iter().chain(calls(facts, span, in_system)).collect();
+    let largest = |parts: Vec<ObservedShare>| {
+        parts.into_iter().filter(|part| part.share >= PART_SHARE_MIN).max_by(|a, b| a.share.total_cmp(&b.share))
+    };
+    let behind: Vec<ObservedShare> = statements(facts, span, in_system).into_iter().chain(calls(facts, span, in_system)).collect();
     largest(behind).or_else(|| largest(threads(facts, span, in_system)))
 }
 
-fn statements(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<TimePart> {
+fn statements(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<ObservedShare> {
     let each_of = |role: Role| facts.signals.parts_with(role).flat_map(move |part| facts.signals.read_each(part, role));
     let statement = |readings: SignalReadings<'_>, role: Role| {
         let (text, sessions) = (readings.label("statement").filter(|text| !text.is_empty())?, readings.mean(from, to)?);
@@ -104,7 +105,7 @@ fn statements(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<
         let calls = calls.filter(|calls| calls.signal.observer == readings.signal.observer && calls.label("statement") == Some(text));
         let each = calls.filter_map(|calls| calls.mean(from, to)).find(|rate| *rate > 0.0);
         let each = each.map_or_else(String::new, |rate| format!(" ({} for each execution)", loadstone_units::seconds(sessions / rate)));
-        Some(TimePart {
+        Some(ObservedShare {
             share: (sessions / in_system).min(1.0),
             words: format!("is spent in the statement `{text}` of \"{}\"{each}", readings.signal.observer),
             next: "Look up its plan (`EXPLAIN`): a missing index, or rows that it does not need.",
@@ -115,11 +116,11 @@ fn statements(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<
     if timed.is_empty() { of_role(Role::SessionsByStatement) } else { timed }
 }
 
-fn calls(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<TimePart> {
+fn calls(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<ObservedShare> {
     let call = |endpoint: &CalledEndpoint<'_>| {
         let in_progress = endpoint.in_flight.as_ref()?.mean(from, to)?;
         let words = format!("is spent in calls of \"{}\"", endpoint.name);
-        Some(TimePart {
+        Some(ObservedShare {
             share: (in_progress / in_system).min(1.0),
             words,
             next: "Call it less often or in parallel, or find out why it takes so long.",
@@ -128,7 +129,7 @@ fn calls(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<TimeP
     facts.called.iter().filter_map(call).collect()
 }
 
-fn threads(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<TimePart> {
+fn threads(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<ObservedShare> {
     let mut places: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for role in THREAD_ROLES {
         for part in facts.signals.parts_with(role) {
@@ -140,7 +141,7 @@ fn threads(facts: &Facts<'_>, (from, to): (f64, f64), in_system: f64) -> Vec<Tim
     }
     // More threads than requests belong to other work.
     let of_requests = places.into_iter().filter(|((_, at), count)| !at.is_empty() && *count <= in_system);
-    let place = |((observer, at), count): ((&str, &str), f64)| TimePart {
+    let place = |((observer, at), count): ((&str, &str), f64)| ObservedShare {
         share: count / in_system,
         words: format!("is spent by threads of \"{observer}\" in `{at}`"),
         next: "Find what that call waits for or computes.",

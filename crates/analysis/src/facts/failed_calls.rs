@@ -42,7 +42,7 @@ pub(super) fn find<'a>(called: &[CalledEndpoint<'a>], strain: &Strain, failing: 
         let more = more_failed(failing, loaded);
         let of_endpoint = |endpoint: &CalledEndpoint<'a>| {
             let ((from, to), failed, failed_deviation) = more?;
-            let unanswered = Unanswered::of(endpoint, (from, to), loaded)?;
+            let unanswered = UnansweredCalls::of(endpoint, (from, to), loaded)?;
             let each = unanswered.more / failed;
             let error = ERRORS * each * (unanswered.deviation / unanswered.more).hypot(failed_deviation / failed);
             let is_alike = each + error >= 1.0 && each - error <= CALLS_PER_FAILURE_MAX;
@@ -63,7 +63,7 @@ pub(super) fn find<'a>(called: &[CalledEndpoint<'a>], strain: &Strain, failing: 
     failing.iter().enumerate().flat_map(of_request).collect()
 }
 
-/// The stretch in which more requests failed, how many more, and the standard deviation of that number. `None`: they failed in no stretch of its own.
+/// The stretch in which more requests failed, how many more, and the standard deviation of that number. `None`: they failed in no separate stretch.
 fn more_failed(failing: &Failing<'_>, (begin, end): (f64, f64)) -> Option<((f64, f64), f64, f64)> {
     if matches!(failing.when, FailedWhen::Throughout | FailedWhen::Within(..)) {
         return None;
@@ -76,14 +76,14 @@ fn more_failed(failing: &Failing<'_>, (begin, end): (f64, f64)) -> Option<((f64,
     (outside > 0.0 && more > 0.0).then(|| ((from, to), more, (inside + usual).sqrt()))
 }
 
-struct Unanswered {
+struct UnansweredCalls {
     rates: (f64, f64),
     /// Calls beyond those that the other seconds let expect, and the standard deviation of that number.
     more: f64,
     deviation: f64,
 }
 
-impl Unanswered {
+impl UnansweredCalls {
     /// `None`: not clearly more than in the other seconds.
     fn of(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64), (begin, end): (f64, f64)) -> Option<Self> {
         let (calls, answered) = (endpoint.calls.as_ref()?, endpoint.answered.as_ref()?);

@@ -7,7 +7,7 @@ use loadstone_metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
 use loadstone_run_directory::Run;
 
 use super::failures::Failing;
-use super::spans::{StretchOfSpans, below, between, lies_in, request_path};
+use super::span_stretch::{StretchOfSpans, below, between, lies_in, request_path};
 use crate::RunTally;
 
 /// Failed spans that show a place.

@@ -2,7 +2,6 @@
 
 use loadstone_metrics::{FailureSample, SeriesKey};
 
-use super::failures::FailureKind;
 use crate::RunTally;
 
 /// Fields of a JSON response that may describe the failure.
@@ -25,15 +24,15 @@ pub(crate) struct FailureMessage {
 }
 
 impl FailureMessage {
-    /// `most`: the most frequent kind of failure.
-    pub(super) fn of(tally: &RunTally, key: &SeriesKey, most: Option<&FailureKind>) -> Option<Self> {
+    /// `most`: the text of the most frequent kind of failure.
+    pub(super) fn of(tally: &RunTally, key: &SeriesKey, most: Option<&str>) -> Option<Self> {
         let texts = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
             let errors = tally.errors().iter().filter(|error| error.key == *key && is_wanted(&error.message));
             let mut samples: Vec<&FailureSample> = errors.flat_map(|error| &error.samples).collect();
             samples.sort_by_key(|sample| sample.at);
             samples.into_iter().filter_map(text).collect()
         };
-        let of_most = texts(&|message| most.is_some_and(|most| most.text == message));
+        let of_most = texts(&|message| most == Some(message));
         let shared = shared(&of_most);
         let first = of_most.into_iter().next().or_else(|| texts(&|_| true).into_iter().next())?;
         Some(Self { first, shared })

@@ -238,7 +238,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         message: None,
         times: times(run, &series.merged),
     };
-    failing.message = FailureMessage::of(tally, key, failing.kinds.first());
+    failing.message = FailureMessage::of(tally, key, failing.kinds.first().map(|kind| kind.text.as_str()));
     let found = FailingStretch::of(run, &seconds);
     if let Some(found) = &found {
         failing.lies_in(found, found.inside(&seconds));

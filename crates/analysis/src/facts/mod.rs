@@ -72,6 +72,7 @@ pub(crate) mod signals;
 pub(crate) mod slow_connects;
 pub(crate) mod slow_part;
 pub(crate) mod span_services;
+pub(crate) mod span_stretch;
 pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;

@@ -360,7 +360,7 @@ fn thread_of_plateau(
     let machine = search.path.of_kind(ResourceKind::Machine).find_map(|machine| mean(machine.used.as_ref()?));
     let is_full = machine.is_some_and(|used| used >= FULL_PART_MIN * search.path.machine_cores);
     let waits = delay.and_then(mean).is_some_and(|waited| own + waited >= ONE_CORE_WANTED_MIN);
-    let is_busy = own >= THREAD_OF_PLATEAU_USED_MIN && own <= ONE_CORE_USED_MAX && own >= MOST_CORES_PART_MIN * all;
+    let is_busy = (THREAD_OF_PLATEAU_USED_MIN..=ONE_CORE_USED_MAX).contains(&own) && own >= MOST_CORES_PART_MIN * all;
     (is_busy && (is_full || waits)).then_some((CpuLimit::OneThread(Some(own)), Confidence::Medium, span))
 }
 

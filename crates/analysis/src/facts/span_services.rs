@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use loadstone_metrics::span::{SpanKind, SpanPath};
 use loadstone_run_directory::RunTraces;
 
-use super::spans::{StretchOfSpans, below};
+use super::span_stretch::{StretchOfSpans, below};
 
 /// Part of the added time from which a connection between two services counts when sides are compared.
 const CONNECTION_PART_MIN: f64 = 0.1;

@@ -11,6 +11,7 @@ use loadstone_run_directory::{Run, RunTraces};
 use super::changes::{CHANGE_MIN_S, Change, Changes};
 use super::load_response::{LoadResponse, SLOWER_FACTOR_MIN};
 use super::span_services::{CallSides, ServiceGrowth, ServiceGrowths};
+use super::span_stretch::{StretchOfSpans, TimePart, below, between, lies_in, request_path};
 use super::timeline::TimelineOf;
 
 /// Traces that a stretch must have.
@@ -26,17 +27,6 @@ const MISMATCH_PART_MAX: f64 = 0.05;
 /// Calls for each request from which they count as repeated, and the minimum of their share of its time.
 const REPEATED_CALLS_MIN: f64 = 10.0;
 const REPEATED_SHARE_MIN: f64 = 0.3;
-
-/// A part of a request's time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimePart {
-    /// Before and after all spans: in the network, or waiting to be accepted.
-    Outside,
-    /// What the span of this path does itself, or waits for, after its last call too.
-    Own(u32),
-    /// What its caller does or waits for right before the span of this path begins.
-    Before(u32),
-}
 
 /// What accounts for the growth of a request's time.
 #[derive(Debug, Clone)]
@@ -104,11 +94,6 @@ pub(crate) struct RepeatedCall<'a> {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-}
-
-/// The spans of one request in a stretch, by path.
-pub(crate) struct StretchOfSpans {
-    pub(crate) spans: Vec<SpanSlice>,
 }
 
 impl SpanGrowth<'_> {
@@ -303,36 +288,6 @@ pub(crate) fn longest_part<'a>(run: &'a Run, name: &str) -> Option<(&'a SpanPath
     (whole > 0.0).then(|| (&traces.paths[path as usize], time, whole))
 }
 
-/// The path of a request by its name as findings show it, which contains the scenario if several have such a request.
-pub(crate) fn request_path(traces: &RunTraces, name: &str) -> Option<u32> {
-    let place = traces.paths.iter().position(|path| path.kind == SpanKind::Request && *path.name == *name)?;
-    u32::try_from(place).ok()
-}
-
-/// All paths below one.
-pub(crate) fn below(traces: &RunTraces, path: u32) -> Vec<u32> {
-    let mut found = vec![path];
-    // Paths are numbered after their parents.
-    for (place, other) in traces.paths.iter().enumerate() {
-        if other.parent.is_some_and(|parent| found.contains(&parent)) {
-            found.push(place as u32);
-        }
-    }
-    found.remove(0);
-    found
-}
-
-/// The spans of the requests that began in a stretch.
-pub(crate) fn between(traces: &RunTraces, span: (f64, f64)) -> StretchOfSpans {
-    let mut all = TraceSlice::default();
-    traces.slices.iter().filter(|slice| lies_in(slice, span)).for_each(|slice| all.merge(slice));
-    StretchOfSpans { spans: all.spans }
-}
-
-pub(super) fn lies_in(slice: &TraceSlice, (from, to): (f64, f64)) -> bool {
-    f64::from(slice.second) >= from - 1e-9 && f64::from(slice.second + slice.seconds) <= to + 1e-9
-}
-
 /// Mean service time of a request that ended in a stretch. Seconds.
 pub(crate) fn service_mean(run: &Run, name: &str, (from, to): (f64, f64)) -> Option<f64> {
     let inside = run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from - 1e-3 && slice.end as f64 / 1e9 <= to + 1e-3);
@@ -340,35 +295,4 @@ pub(crate) fn service_mean(run: &Run, name: &str, (from, to): (f64, f64)) -> Opt
     let mine = series.filter(|series| series.key.kind == SeriesKind::Request && *series.key.name == *name);
     let (count, sum) = mine.fold((0, 0), |(count, sum), series| (count + series.service.count(), sum + series.service.sum()));
     (count > 0).then(|| sum as f64 / count as f64 / 1e9)
-}
-
-impl StretchOfSpans {
-    pub(crate) fn of(&self, path: u32) -> Option<&SpanSlice> {
-        self.spans.iter().find(|span| span.path == path)
-    }
-
-    /// Traces of a request.
-    pub(crate) fn traces(&self, request: u32) -> u64 {
-        self.of(request).map_or(0, |request| request.calls)
-    }
-
-    /// A part's time per request. Seconds.
-    fn time(&self, traces: &RunTraces, request: u32, part: TimePart, service: f64) -> f64 {
-        let each = |ns: u64| ns as f64 / self.traces(request).max(1) as f64 / 1e9;
-        match part {
-            TimePart::Outside => service - self.of(request).and_then(|whole| whole.total.mean()).unwrap_or(0.0) / 1e9,
-            TimePart::Own(path) => {
-                let leads: u64 =
-                    self.spans.iter().filter(|span| traces.paths[span.path as usize].parent == Some(path)).map(|span| span.lead_ns).sum();
-                each(self.of(path).map_or(0, |span| span.critical_ns).saturating_sub(leads))
-            }
-            TimePart::Before(path) => each(self.of(path).map_or(0, |span| span.lead_ns)),
-        }
-    }
-
-    /// Critical time of a path and all below it. Nanoseconds.
-    pub(crate) fn critical_below(&self, traces: &RunTraces, path: u32) -> u64 {
-        let all = below(traces, path);
-        self.spans.iter().filter(|span| span.path == path || all.contains(&span.path)).map(|span| span.critical_ns).sum()
-    }
 }

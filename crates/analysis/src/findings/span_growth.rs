@@ -31,7 +31,8 @@ use loadstone_metrics::span::SpanPath;
 
 use crate::facts::Facts;
 use crate::facts::span_services::{CallSides, ServiceGrowth, SlowSide};
-use crate::facts::spans::{GrownPart, GrowthWhy, SpanGrowth, TimePart};
+use crate::facts::span_stretch::TimePart;
+use crate::facts::spans::{GrownPart, GrowthWhy, SpanGrowth};
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};

@@ -61,7 +61,7 @@ impl Shop {
                         let at = (now + after_ms.min(1_000)) / 1_000;
                         let outcome = if after_ms >= 1_000 { Outcome::Timeout } else { Outcome::Status };
                         if let Some(ended) = ended.get_mut(at as usize) {
-                            ended.push((after_ms.min(1_000).max(1), outcome));
+                            ended.push((after_ms.clamp(1, 1_000), outcome));
                         }
                         in_system[second] += u64::from(after_ms.min(1_000));
                         if number < self.attempts {

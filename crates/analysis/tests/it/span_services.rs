@@ -28,7 +28,7 @@ fn path(parent: Option<u32>, service: &str, name: &str, kind: SpanKind) -> SpanP
     SpanPath { parent, scenario: scenario.into(), service: service.into(), name: name.into(), kind, label: RequestLabel::default() }
 }
 
-/// `front` calls `cart` and `payment`; `payment` calls `bank`, which has three more spans of its own.
+/// `front` calls `cart` and `payment`; `payment` calls `bank`, which has three more spans itself.
 const FRONT: usize = 1;
 const CALL_CART: usize = 2;
 const CART: usize = 3;
