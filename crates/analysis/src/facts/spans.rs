@@ -5,7 +5,7 @@
 //! part grew.
 
 use loadstone_metrics::SeriesKind;
-use loadstone_metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
+use loadstone_metrics::span::{SpanKind, SpanPath};
 use loadstone_run_directory::{Run, RunTraces};
 
 use super::changes::{CHANGE_MIN_S, Change, Changes};
