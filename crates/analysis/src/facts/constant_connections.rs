@@ -55,6 +55,8 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) are_places: bool,
     /// Whether so many places explain that throughput stops.
     pub(crate) explains_plateau: bool,
+    /// Whether so many, held for a part of each request, explain the rate at which throughput stops.
+    pub(crate) explains_rate: bool,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -98,6 +100,7 @@ pub(super) fn find<'a>(
             in_use: in_use.reduce(|sum, one| sum + one),
             are_places: plateaus.are_places(number.1),
             explains_plateau: plateaus.are_explained_by(number.1),
+            explains_rate: has_risen && plateaus.is_rate_of(number.1),
             from,
             to,
         })

@@ -227,6 +227,13 @@ impl Plateaus {
         !self.limited.is_empty() && concurrency.is_known() && concurrency.whole().is_some_and(allows)
     }
 
+    /// Whether so many places, held for a part of each request, explain a rate at which no whole number is served at a time. By the utilisation law, each is
+    /// held for the number over the rate, and for no longer than the request takes.
+    pub(crate) fn is_rate_of(&self, number: f64) -> bool {
+        let concurrency = self.concurrency();
+        !self.limited.is_empty() && concurrency.whole().is_none() && number.round() <= concurrency.slots + concurrency.half
+    }
+
     /// How many places there are if each request holds one for the same time under any load. The fastest request then did not wait, and throughput × its time
     /// is the number of places (Little 1961). `None`: it is no whole number, or may be one by chance.
     pub(crate) fn places_of_equal_times(&self) -> Option<f64> {

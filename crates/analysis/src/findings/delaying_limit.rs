@@ -11,6 +11,8 @@
 //!
 //! By the utilisation law, k places that are held for a share *s* of the time let k/s requests through.
 //!
+//! If the system has a constant number of connections that explains the rate, this becomes evidence of [`held-connections`](held-connections.md).
+//!
 //! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed
 //! CPU must be idle.
 //!
@@ -113,6 +115,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             format!("{} other requests remained as fast", plateaus.unaffected.len()),
         ),
     };
+    // The connections are the cause, and the rate is their symptom.
+    let symptom = found.finding.evidence.len();
+    let is_held = facts.constant_connections.as_ref().is_some_and(|held| held.explains_rate);
+    let found = if is_held { found.outlining(symptom) } else { found };
     Some(found.weigh(places(passage, plateaus, concurrency)).weigh(cpu).weigh(quota).try_next(next))
 }
 

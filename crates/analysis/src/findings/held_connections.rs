@@ -17,7 +17,8 @@
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
 //! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other
 //! clients count, too. A number below that of the requests served at a time counts as well, if places that are held for part of the request may explain the
-//! throughput. The finding then ranks before [`effective-concurrency`](effective-concurrency.md), which becomes its evidence.
+//! throughput. The finding then ranks before [`effective-concurrency`](effective-concurrency.md), which becomes its evidence, as does
+//! [`rate-limit`](delaying-limit.md) if the connections explain the rate.
 
 use crate::Confidence;
 use crate::evidence::examined;

@@ -141,13 +141,12 @@ fn a_full_accept_queue_shows_busy_workers_and_not_the_connections_that_they_have
 
 /// A ramp of users on a service that holds its connections for a part of each request only, and otherwise spends time next to them.
 fn held_for_a_part(seed: u64, places: usize, connections: f64) -> Vec<Finding> {
-    let hops = vec![
-        Hop::Pass(Service::Fixed(0.02)),
-        Hop::Take(0),
-        Hop::Pass(Service::LogUniform(0.035, 0.045)),
-        Hop::Give(0),
-        Hop::Pass(Service::Fixed(0.03)),
-    ];
+    held_for((Service::Fixed(0.02), Service::LogUniform(0.035, 0.045), Service::Fixed(0.03)), seed, places, connections)
+}
+
+/// The same with the times before, in and after that part.
+fn held_for((before, part, after): (Service, Service, Service), seed: u64, places: usize, connections: f64) -> Vec<Finding> {
+    let hops = vec![Hop::Pass(before), Hop::Take(0), Hop::Pass(part), Hop::Give(0), Hop::Pass(after)];
     let pause = Some(Service::LogUniform(0.05, 0.25));
     let steps = ["Get last", "Set last"].map(|name| Step { name, hops: hops.clone(), share: 0.0, chance: 1.0, pause }).to_vec();
     let mut run = simulate(&Target { slots: vec![places, UNLIMITED], steps }, users(1, 40, 60), seed);
@@ -175,5 +174,20 @@ fn connections_that_the_plateau_does_not_allow_are_no_cause_of_it() {
     for seed in 0..4 {
         let found = held_for_a_part(seed, 1, 8.0);
         assert!(found[0].rule == "effective-concurrency", "{}", shown(&found));
+    }
+}
+
+/// Each request holds the only connection for 27 of 44 ms, so that 1.6 are served at a time, at an even pace.
+#[test]
+fn a_constant_number_of_connections_explains_a_rate() {
+    let times = || (Service::Fixed(0.01), Service::Fixed(0.027), Service::Fixed(0.007));
+    for seed in 0..4 {
+        let found = held_for(times(), seed, 1, 1.0);
+        assert!(found[0].rule == "held-connections", "{}", shown(&found));
+        assert!(found.iter().all(|one| one.rule != "rate-limit"), "{}", shown(&found));
+        assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("throughput stopped at")), "{}", shown(&found));
+        // Several connections would let more through.
+        let found = held_for(times(), seed, 1, 4.0);
+        assert!(found[0].rule == "rate-limit", "{}", shown(&found));
     }
 }
