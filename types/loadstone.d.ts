@@ -999,7 +999,8 @@ declare module "loadstone" {
    * `json`, `regex`, `css` and `xpath` throw if the value is missing, which ends the iteration as failed. With a fallback as their last argument they return it
    * instead.
    *
-   * HTML and XML nested more than 1,000 deep, JSON nested more than 127 deep, and an extraction that takes longer than two seconds are errors.
+   * These are errors: HTML and XML nested more than 1,000 deep, XML with more than 128 namespaces in scope, JSON nested more than 127 deep, and an
+   * extraction that takes longer than two seconds.
    */
   export interface Response extends Extractable {
     /** Whether the request passed: a response with a status below 400 or as expected, and every `expect` passed. */

@@ -25,6 +25,7 @@ fn span(trace: u64, number: u64, now: u64) -> Span {
     let attribute = |key: u64| KeyValue {
         key: format!("http.attribute.{key}"),
         value: Some(AnyValue { value: Some(Value::StringValue(format!("a value of usual length {trace}"))) }),
+        ..KeyValue::default()
     };
     Span {
         trace_id: [&RUN.to_be_bytes()[..], &(trace as u32 % 20).to_be_bytes(), &low.to_be_bytes()].concat(),

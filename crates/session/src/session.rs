@@ -247,7 +247,7 @@ impl Session {
 
 /// A time of day in the format of run directories: RFC 3339 with milliseconds and zone.
 pub fn now() -> String {
-    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    jiff::ZonedDateTime::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
 /// In the format of the run directory.

@@ -43,7 +43,10 @@ fn message<'a>(spans: impl Iterator<Item = &'a CaseSpan>, zero_wall_ns: u64) -> 
 
 fn of_service(service: &str, spans: Vec<Span>) -> ResourceSpans {
     let name = AnyValue { value: Some(Value::StringValue(service.to_owned())) };
-    let resource = Resource { attributes: vec![KeyValue { key: "service.name".to_owned(), value: Some(name) }], ..Resource::default() };
+    let resource = Resource {
+        attributes: vec![KeyValue { key: "service.name".to_owned(), value: Some(name), ..KeyValue::default() }],
+        ..Resource::default()
+    };
     ResourceSpans { resource: Some(resource), scope_spans: vec![ScopeSpans { spans, ..ScopeSpans::default() }], ..ResourceSpans::default() }
 }
 

@@ -105,6 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn our_policy_for_dependencies_names_every_target() {
+        let policy: toml_edit::DocumentMut = include_str!("../../../deny.toml").parse().unwrap();
+        let mut named: Vec<_> = policy["graph"]["targets"].as_array().unwrap().iter().filter_map(|target| target.as_str()).collect();
+        let mut released = ReleaseTarget::ALL.map(ReleaseTarget::triple);
+        named.sort_unstable();
+        released.sort_unstable();
+        assert_eq!(named, released);
+    }
+
+    #[test]
     fn every_target_has_its_own_names_and_a_mac_runs_no_program_elsewhere() {
         for (number, target) in ReleaseTarget::ALL.into_iter().enumerate() {
             assert!(ReleaseTarget::ALL[..number].iter().all(|other| other.name() != target.name() && other.triple() != target.triple()));

@@ -68,14 +68,11 @@ fn element(text: &str) -> Result<Element, (usize, String)> {
                     push(&mut open, child);
                 }
             }
-            Event::Text(piece) => add(&mut open, &piece.decode().map_err(|error| wrong(&error))?),
-            Event::CData(piece) => add(&mut open, &piece.decode().map_err(|error| wrong(&error))?),
+            Event::Text(piece) => add(&mut open, &piece),
+            Event::CData(piece) => add(&mut open, &piece),
             Event::GeneralRef(entity) => match entity.resolve_char_ref().map_err(|error| wrong(&error))? {
                 Some(c) => add(&mut open, c.encode_utf8(&mut [0; 4])),
-                None => {
-                    let name = entity.decode().map_err(|error| wrong(&error))?;
-                    add(&mut open, quick_xml::escape::resolve_predefined_entity(&name).unwrap_or(""));
-                }
+                None => add(&mut open, quick_xml::escape::resolve_predefined_entity(&entity).unwrap_or("")),
             },
             Event::Eof => break,
             _ => {}
@@ -89,12 +86,12 @@ fn element(text: &str) -> Result<Element, (usize, String)> {
 }
 
 fn begun(start: &BytesStart<'_>) -> Result<Element, quick_xml::Error> {
-    let mut element = Element { tag: String::from_utf8_lossy(start.name().as_ref()).into_owned(), ..Element::default() };
+    let mut element = Element { tag: start.name().into_inner().to_owned(), ..Element::default() };
     for attribute in start.attributes() {
         let attribute = attribute?;
-        let value = String::from_utf8_lossy(&attribute.value).into_owned();
-        let value = quick_xml::escape::unescape(&value).map_or_else(|_| value.clone(), std::borrow::Cow::into_owned);
-        element.attributes.push((String::from_utf8_lossy(attribute.key.as_ref()).into_owned(), value));
+        let value =
+            quick_xml::escape::unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), std::borrow::Cow::into_owned);
+        element.attributes.push((attribute.key.into_inner().to_owned(), value));
     }
     Ok(element)
 }

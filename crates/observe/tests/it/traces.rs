@@ -27,7 +27,7 @@ const RUN: u32 = 0xabcd_0123;
 const MS: u64 = 1_000_000;
 
 fn text(key: &str, value: &str) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(Value::StringValue(value.to_owned())) }) }
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(Value::StringValue(value.to_owned())) }), ..KeyValue::default() }
 }
 
 /// A span of the trace of this number; `run` and label stand in front of it.

@@ -17,7 +17,8 @@ const CLIENT: i32 = 3;
 
 /// A span of 20 ms that begins a second after the run.
 fn span(trace: u8, id: u8, parent: u8, kind: i32, attributes: Vec<(&str, Value)>) -> Span {
-    let attribute = |(key, value): (&str, Value)| KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) };
+    let attribute =
+        |(key, value): (&str, Value)| KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() };
     Span {
         trace_id: vec![trace; 16],
         span_id: vec![id; 8],

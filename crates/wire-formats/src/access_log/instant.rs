@@ -43,7 +43,9 @@ pub fn instant(text: &str) -> Option<RecordedTime> {
         Ok(at) => at,
         Err(_) if text.contains(' ') => strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok()?,
         // HAProxy writes no zone: it is that of its machine.
-        Err(_) => strtime::parse("%d/%b/%Y:%H:%M:%S%.f", text).ok()?.to_datetime().ok()?.to_zoned(TimeZone::system()).ok()?.timestamp(),
+        Err(_) => {
+            strtime::parse("%d/%b/%Y:%H:%M:%S%.f", text).ok()?.to_datetime().ok()?.to_zoned_datetime(TimeZone::system()).ok()?.timestamp()
+        }
     };
     Some(RecordedTime { ns: i64::try_from(at.as_nanosecond()).ok()?, is_whole_second: !text.contains('.') })
 }

@@ -158,6 +158,15 @@ fn nesting_is_limited_in_documents_and_expressions() {
     assert_eq!(xml("<a/>", &("-".repeat(10_001) + "1")).unwrap(), ["-1"]);
 }
 
+/// Each prefix of a name is searched among all namespaces in scope.
+#[test]
+fn namespaces_in_scope_are_limited() {
+    let declarations: String = (0..100).map(|number| format!(" xmlns:p{number}='urn:{number}'")).collect();
+    let nested = |depth: usize| format!("<p0:a{declarations}>").repeat(depth) + &"</p0:a>".repeat(depth);
+    assert_eq!(xml(&nested(1), "count(//p0:a)").unwrap(), ["1"]);
+    assert_eq!(xml(&nested(2), "count(//p0:a)").unwrap_err(), "elements declare more than 128 namespaces at once");
+}
+
 #[test]
 fn work_and_values_are_limited() {
     let wide = format!("<r>{}</r>", "<a/>".repeat(200_000));

@@ -4,7 +4,7 @@
 
 use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};
-use quick_xml::name::{PrefixDeclaration, ResolveResult};
+use quick_xml::name::{NamespaceError, PrefixDeclaration, ResolveResult};
 use scraper::{Html, Node as HtmlNode};
 
 use crate::extract::ExtractError;
@@ -146,6 +146,16 @@ fn not_xml(problem: impl std::fmt::Display) -> ExtractError {
     ExtractError::Body(format!("not XML: {problem}"))
 }
 
+/// The parser's own words name a function of its library.
+fn unread(error: quick_xml::Error) -> ExtractError {
+    match error {
+        quick_xml::Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
+            ExtractError::Body(format!("elements declare more than {limit} namespaces at once"))
+        }
+        error => not_xml(error),
+    }
+}
+
 impl DocumentTree {
     /// Parses XML 1.0. Entities that a document type declares are not expanded.
     pub(super) fn from_xml(body: &str, effort: &Effort) -> Result<Self, ExtractError> {
@@ -155,7 +165,7 @@ impl DocumentTree {
         let mut has_element = false;
         loop {
             effort.steps(1)?;
-            let event = reader.read_event().map_err(not_xml)?;
+            let event = reader.read_event().map_err(unread)?;
             let is_outside = builder.open.len() == 1;
             match event {
                 Event::Start(start) => {
@@ -170,23 +180,22 @@ impl DocumentTree {
                 }
                 Event::End(_) => builder.close(),
                 Event::Text(text) => {
-                    let text = text.xml10_content().map_err(not_xml)?;
+                    let text = text.xml10_content();
                     if !is_outside {
                         builder.text(&text);
                     } else if !text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty() {
                         return Err(not_xml("there is text outside the root element"));
                     }
                 }
-                Event::CData(text) if !is_outside => builder.text(&text.xml10_content().map_err(not_xml)?),
+                Event::CData(text) if !is_outside => builder.text(&text.xml10_content()),
                 Event::GeneralRef(entity) if !is_outside => match entity.resolve_char_ref().map_err(not_xml)? {
                     Some(character) => builder.text(character.encode_utf8(&mut [0; 4])),
-                    None => builder.text(predefined(&entity.decode().map_err(not_xml)?)?),
+                    None => builder.text(predefined(&entity)?),
                 },
                 Event::CData(_) | Event::GeneralRef(_) => return Err(not_xml("there is text outside the root element")),
-                Event::Comment(text) => _ = builder.add(TreeNodeKind::Comment(text.xml10_content().map_err(not_xml)?.into_owned())),
+                Event::Comment(text) => _ = builder.add(TreeNodeKind::Comment(text.xml10_content().into_owned())),
                 Event::PI(instruction) => {
-                    let [target, content] = [instruction.target(), instruction.content()].map(|part| String::from_utf8_lossy(part));
-                    let (target, content) = (target.into_owned(), content.trim_start().to_owned());
+                    let (target, content) = (instruction.target().to_owned(), instruction.content().trim_start().to_owned());
                     builder.add(TreeNodeKind::Instruction { target, content });
                 }
                 Event::Eof if !has_element => return Err(not_xml("there is no element")),
@@ -288,21 +297,22 @@ fn element_of(reader: &NsReader<&[u8]>, start: &BytesStart<'_>, effort: &Effort)
 }
 
 fn name_of(name: quick_xml::name::QName<'_>, namespace: &ResolveResult<'_>) -> Result<NodeName, ExtractError> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (local, prefix) = name.decompose();
     let namespace = match namespace {
         ResolveResult::Unbound => String::new(),
-        ResolveResult::Bound(namespace) => text(namespace.into_inner()),
-        ResolveResult::Unknown(prefix) => return Err(not_xml(format!("the prefix \"{}\" is not declared", text(prefix)))),
+        ResolveResult::Bound(namespace) => namespace.into_inner().to_owned(),
+        ResolveResult::Unknown(prefix) => return Err(not_xml(format!("the prefix \"{prefix}\" is not declared"))),
     };
-    Ok(NodeName { prefix: prefix.map(|prefix| text(prefix.into_inner())).unwrap_or_default(), local: text(local.into_inner()), namespace })
+    Ok(NodeName {
+        prefix: prefix.map(|prefix| prefix.into_inner().to_owned()).unwrap_or_default(),
+        local: local.into_inner().to_owned(),
+        namespace,
+    })
 }
 
 fn declared_by(reader: &NsReader<&[u8]>) -> Vec<(String, String)> {
     let bindings = reader.resolver().bindings().filter_map(|(prefix, namespace)| match prefix {
-        PrefixDeclaration::Named(prefix) => {
-            Some((String::from_utf8_lossy(prefix).into_owned(), String::from_utf8_lossy(namespace.into_inner()).into_owned()))
-        }
+        PrefixDeclaration::Named(prefix) => Some((prefix.to_owned(), namespace.into_inner().to_owned())),
         PrefixDeclaration::Default => None,
     });
     let xml = ("xml".to_owned(), "http://www.w3.org/XML/1998/namespace".to_owned());
