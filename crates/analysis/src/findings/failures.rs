@@ -30,11 +30,15 @@
 //! They rank as a cause, before a full resource, if the target answers {NEARLY_ALWAYS_SHARE_MIN:%} or more of one request's samples with an error
 //! throughout the run, and these are {MANY_OF_ALL_MIN:%} of all requests or more.
 //!
+//! Without a failed request, iterations that the script declared failed (`user.fail`) are reported, and those in which it threw an exception. Only the latter
+//! are errors of the script.
+//!
 //! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
 //!
 //! `lost-journeys` reports journeys that did not finish within the time limit of their flow.
 
 use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use loadstone_plan::TestLanguage;
 
 use crate::Evidence;
 use crate::evidence::{failed_calls, failed_place};
@@ -72,6 +76,8 @@ const REJECTED_FACTOR_MAX: f64 = 0.5;
 const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Failed requests of one length, with no longer request, that show a time limit. Fewer may be chance.
 const LONGEST_FAILED_MIN: u64 = 5;
+
+const FIX_SCRIPT: &str = "The test's own script threw an exception: fix it first.";
 
 pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
@@ -218,7 +224,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
         found = found.weigh(Alternative::ruled_out("The load", because));
     }
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
-    let what_to_do = place.next(failing).unwrap_or_else(|| next(failing));
+    let what_to_do = place.next(failing).unwrap_or_else(|| next(facts, failing));
     RankedFinding { uncertainty, ..found.try_next(what_to_do) }
 }
 
@@ -389,6 +395,7 @@ fn changed(change: &Change, text: String, span: (f64, f64)) -> Evidence {
 /// Whether failed requests reached a time limit, were rejected early, or waited before they failed.
 fn times(failing: &Failing<'_>) -> Option<String> {
     let times = failing.times?;
+    let what = if failing.key.kind == SeriesKind::Iteration { "iterations" } else { "requests" };
     let median = loadstone_units::seconds(times.median);
     let timed_out = timed_out(failing);
     if timed_out * 2 > failing.failed && times.high <= EQUAL_TIMES_FACTOR_MAX * times.low {
@@ -399,20 +406,20 @@ fn times(failing: &Failing<'_>) -> Option<String> {
     let passed = times.passed?;
     let others = loadstone_units::seconds(passed.median);
     if times.median <= REJECTED_FACTOR_MAX * passed.median {
-        return Some(format!("failed requests took {median}, the others {others}: the system rejects them before it does the work"));
+        return Some(format!("failed {what} took {median}, the others {others}: the system rejects them before it does the work"));
     }
     let is_one_length = times.high <= EQUAL_TIMES_FACTOR_MAX * times.low;
     let is_longest = passed.longest <= times.high && failing.failed >= LONGEST_FAILED_MIN;
     if is_one_length && times.median >= WAITED_FACTOR_MIN * passed.median {
-        return Some(format!("all failed requests took {median}, the others {others}: a time limit inside the system"));
+        return Some(format!("all failed {what} took {median}, the others {others}: a time limit inside the system"));
     }
     if is_one_length && is_longest {
         return Some(format!(
-            "all failed requests took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
+            "all failed {what} took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
         ));
     }
     (times.median >= WAITED_FACTOR_MIN * passed.median)
-        .then(|| format!("failed requests took {median}, the others {others}: they waited before they failed"))
+        .then(|| format!("failed {what} took {median}, the others {others}: they waited before they failed"))
 }
 
 /// With the connections that a database refused meanwhile, because it had as many as it allows.
@@ -463,8 +470,11 @@ fn began(failing: &Failing<'_>) -> Option<f64> {
     sent_at(failing).or_else(|| failing.when.onset())
 }
 
-fn next(failing: &Failing<'_>) -> String {
+fn next(facts: &Facts<'_>, failing: &Failing<'_>) -> String {
     let when = since(failing);
+    if failing.key.kind == SeriesKind::Iteration {
+        return next_of_iterations(facts, failing, &when);
+    }
     match failing.kinds.first().map(|kind| kind.outcome) {
         Some(Outcome::Status | Outcome::Expect) => {
             format!("Read the system's log for the first failure{when}. The errors in the report show the responses.")
@@ -486,9 +496,31 @@ fn next(failing: &Failing<'_>) -> String {
                 "Find out what closed the connection{when}: a process that ended, an idle limit shorter than the client's, or a full backlog."
             )
         }
-        Some(Outcome::Script) => "The test's own script threw an exception: fix it first.".to_owned(),
+        Some(Outcome::Script) => FIX_SCRIPT.to_owned(),
         _ => "The errors in the report have the details.".to_owned(),
     }
+}
+
+/// Whether the script is at fault: `user.fail` is its verdict on the target.
+fn next_of_iterations(facts: &Facts<'_>, failing: &Failing<'_>, when: &str) -> String {
+    // The runtime of k6 scripts does not distinguish them.
+    if facts.run.plan.language == TestLanguage::K6 {
+        return "The script threw an exception, or called `fail`. Fix an exception first. The message of a call of `fail` shows what the script found wrong \
+                with the target."
+            .to_owned();
+    }
+    let declared = failing.failed.saturating_sub(failing.script_errors);
+    if failing.script_errors >= declared {
+        return FIX_SCRIPT.to_owned();
+    }
+    let exceptions = match failing.script_errors {
+        0 => String::new(),
+        errors => format!(" {} are exceptions of the script itself: fix those first.", loadstone_units::count(errors)),
+    };
+    format!(
+        "The scenario declared these iterations failed (`user.fail`), because of what the target answered. Search the system's log for that answer{when}. \
+         `loadstone try` shows the requests of one iteration.{exceptions}"
+    )
 }
 
 /// Journeys that did not finish within their time limit.
