@@ -60,6 +60,7 @@ pub(crate) mod profiles;
 pub(crate) mod queue_workers;
 pub(crate) mod readings;
 pub(crate) mod recurring_lock;
+pub(crate) mod rejections;
 pub(crate) mod repeated_statements;
 pub(crate) mod retry_storm;
 pub(crate) mod runtime_queues;
@@ -244,6 +245,9 @@ table::fact_table! {
 
         /// What failed, how and when. The request with the most failures ranks first.
         failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
+
+        /// Requests that are rejected at once while those that pass have an even rate.
+        rejections: Option<rejections::Rejections<'a>> = rejections::find(run, tally, &failing);
 
         /// Where failed requests fail inside the system, where traces were observed.
         failed_places: Vec<failed_spans::FailedPlace<'a>> = failed_spans::find(run, tally, &failing);

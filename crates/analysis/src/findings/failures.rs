@@ -1,7 +1,8 @@
 //! Requests that fail: which ones, how, since when, and what share.
 //!
 //! The rule reports a request with {FAILED_MIN} failures or {SHARE_MIN:%} of failed samples. It ignores requests that the generator could not send, and
-//! requests that a [rate limit](rate-limit.md) rejected. Requests that begin to fail within {SAME_INSTANT_MAX_S} s of each other are one finding.
+//! requests that a [rate limit](rate-limit.md) rejected. If the others pass at an even rate that something else may explain as well, the evidence states the
+//! rate. Requests that begin to fail within {SAME_INSTANT_MAX_S} s of each other are one finding.
 //!
 //! | part of the finding | meaning |
 //! |---|---|
@@ -48,6 +49,7 @@ use crate::facts::failed_calls::FailedCalls;
 use crate::facts::failed_spans::FailedPlace;
 use crate::facts::failure_message::FailureMessage;
 use crate::facts::failures::{FailedWhen, Failing};
+use crate::facts::rejections::Rejections;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -100,7 +102,8 @@ fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
         failing.failed >= FAILED_MIN || share >= SHARE_MIN
     };
     // Another rule reports a rate limit that rejects requests.
-    let is_limited = |failing: &&Failing<'_>| failing.is_rate_limited();
+    let by_rate = facts.rejections.as_ref().filter(|rejections| rejections.are_by_rate());
+    let is_limited = |failing: &&Failing<'_>| failing.is_rate_limited() || by_rate.is_some_and(|rejections| rejections.has(failing.key));
     let mut left: Vec<&Failing<'_>> = facts.failing.iter().filter(is_pattern).filter(|failing| !is_limited(failing)).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {
@@ -193,11 +196,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     if let Some(message) = &failing.message {
         found = found.rests_on(format!("the first response: \"{}\"", message.first), Vec::new(), span);
     }
-    found = place.as_evidence(found, failing);
-    found = refused_connections(facts, found, span);
-    if let Some(text) = times(failing) {
-        found = found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)));
-    }
+    found = with_causes(facts, failing, &place, found, span);
     for other in with.iter().take(LISTED_MAX) {
         let evidence = drawn(other, claim_of_other(other), span);
         found = found.rests_on_drawn(evidence.level("failures/share", "failed", other.share(), span));
@@ -226,6 +225,23 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     let what_to_do = place.next(failing).unwrap_or_else(|| next(facts, failing));
     RankedFinding { uncertainty, ..found.try_next(what_to_do) }
+}
+
+/// With the place of the failures, an even rate of the other requests, refused connections, and times.
+fn with_causes(
+    facts: &Facts<'_>,
+    failing: &Failing<'_>,
+    place: &FailuresPlace<'_, '_>,
+    found: RankedFinding,
+    span: (f64, f64),
+) -> RankedFinding {
+    let found = place.as_evidence(found, failing);
+    let rejections = facts.rejections.as_ref().filter(|rejections| rejections.has(failing.key));
+    let found = rejections.into_iter().fold(found, |found, rejections| found.rests_on_drawn(even_rate(rejections)));
+    let found = refused_connections(facts, found, span);
+    times(failing).into_iter().fold(found, |found, text| {
+        found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)))
+    })
 }
 
 /// Where the requests fail inside the system: by their spans, or by the calls that dependencies left unanswered.
@@ -390,6 +406,27 @@ fn changed(change: &Change, text: String, span: (f64, f64)) -> Evidence {
         .of_requests(requests)
         .level("service/p50", "before", change.before.median, (change.from, change.at))
         .level("service/p50", "after", change.after.median, span)
+}
+
+/// That the others pass at an even rate, which several causes explain.
+fn even_rate(rejections: &Rejections<'_>) -> Evidence {
+    let (rate, span) = (loadstone_units::rate, (rejections.from, rejections.to));
+    let places = format!("places that are all in use ({} requests pass at a time)", loadstone_units::number(rejections.at_a_time));
+    let others = [
+        rejections.may_be_places.then_some(places),
+        rejections.may_be_fixed_share.then(|| "a part of the system that rejects a fixed share, which only a load that varies excludes".to_owned()),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    let interval = match rejections.half.is_finite() {
+        true => {
+            format!(" (95 % interval {} to {})", rate((rejections.passed - rejections.half).max(0.0)), rate(rejections.passed + rejections.half))
+        }
+        false => String::new(),
+    };
+    let text = format!("the others passed at an even {}{interval}: a rate limit, or {}", rate(rejections.passed), others.join(", or "));
+    Evidence::new(text, vec!["rate/passed".to_owned(), "rate/requests".to_owned()], span)
+        .of_requests(rejections.keys.iter().map(|key| &*key.name))
+        .level("rate/passed", "passed", rejections.passed, span)
 }
 
 /// Whether failed requests reached a time limit, were rejected early, or waited before they failed.

@@ -54,6 +54,7 @@ mod ranking;
 mod recorded;
 mod refusals;
 mod refused_connections;
+mod rejections;
 mod request_threads;
 mod retry_storms;
 mod runtimes;
