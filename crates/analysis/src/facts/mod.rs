@@ -39,6 +39,7 @@ pub(crate) mod growing;
 pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
 pub(crate) mod growth;
+pub(crate) mod held_sessions;
 pub(crate) mod humps;
 pub(crate) mod in_progress;
 pub(crate) mod in_service;
@@ -124,6 +125,9 @@ table::fact_table! {
 
         /// Requests whose throughput stopped following the load.
         plateaus: plateau::Plateaus = plateau::Plateaus::of(&responses, run);
+
+        /// Sessions that may each hold a place from their begin to their end.
+        held_sessions: Option<held_sessions::HeldSessions> = held_sessions::find(run, &plateaus);
 
         /// A network link that was saturated.
         saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);

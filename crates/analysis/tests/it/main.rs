@@ -31,6 +31,7 @@ mod held;
 mod held_back;
 mod held_connections;
 mod held_out;
+mod held_sessions;
 mod in_service;
 mod instances;
 mod interference;
