@@ -72,8 +72,9 @@ declare module "loadstone" {
     /** Name in reports and of the run's folder. Default: the file's name without `.load.ts`. */
     name?: string;
     /**
-     * Base URL of relative request paths. `"unix:/run/app.sock"` is a Unix socket, which then serves every host. Default: none, and every request needs a full
-     * URL.
+     * Base URL of relative request paths. Its path precedes each of them: with `"http://127.0.0.1:8080/api"`, `user.get("/task")` requests `/api/task`.
+     * Redirects, and links in responses, are relative to the host: `new URL(link, response.url)` completes a link. `"unix:/run/app.sock"` is a Unix socket,
+     * which then serves every host. Default: none, and every request needs a full URL.
      */
     target?: string;
     /** The load: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}. Nest them freely. */
@@ -221,7 +222,7 @@ declare module "loadstone" {
 
   /** Settings for all users of one scenario. */
   export interface ScenarioOptions {
-    /** Base URL for this scenario's relative paths. Default: the test's `target`. */
+    /** Base URL for this scenario's relative paths, which its path precedes. Default: the test's `target`. */
     target?: string;
     /** Headers sent with every request of this scenario. */
     headers?: Headers;
@@ -668,9 +669,9 @@ declare module "loadstone" {
     /** Sends a request with any method, which is sent as written: methods are case-sensitive. */
     request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
     /**
-     * Sends the recorded request of this arrival to the test's target: method, path, query, recorded headers and body. Credentials and headers of the recorded
-     * connection are not sent. `headers` adds some, or replaces recorded ones. Needs {@link ArrivalsBuilder.replay}. Requests that may change data are only
-     * replayed with `--allow-writes`.
+     * Sends the recorded request of this arrival to the test's target: method, path, query, recorded headers and body. The target's path precedes the recorded
+     * one. Credentials and headers of the recorded connection are not sent. `headers` adds some, or replaces recorded ones. Needs
+     * {@link ArrivalsBuilder.replay}. Requests that may change data are only replayed with `--allow-writes`.
      *
      * @example
      * await user.replay({ headers: { authorization: `Bearer ${token}` }, expect: { status: "2xx" } });
@@ -1355,7 +1356,7 @@ declare module "loadstone" {
     expect?: GrpcExpectation;
     /** Compression of sent messages. Responses may be compressed in both cases. Default: "none". */
     compression?: "none" | "gzip";
-    /** Another server instead of the target: `"http://127.0.0.1:50051"`. */
+    /** Another server instead of the target: `"http://127.0.0.1:50051"`. A call to a target with a path is an error. */
     target?: string;
     /** Local address to connect from, as in {@link RequestOptions.source}. */
     source?: string;

@@ -14,7 +14,7 @@ const DEMO: &str = "demo";
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct FindingExplanation {
-    /// The page in docs/findings, without `.md`. `loadstone explain` takes it.
+    /// The name under which `loadstone explain` shows its page.
     pub page: String,
     /// Its text, as Markdown: headings, paragraphs, lists, tables and quotes.
     pub markdown: String,
@@ -36,10 +36,20 @@ pub fn pages_named(name: &str) -> Vec<&'static Rule> {
     if page.is_empty() { rules().iter().filter(|rule| rule.ids.contains(&name)).collect() } else { page }
 }
 
+/// The name under which `loadstone explain` shows a finding's page: its rule, or the page if several pages describe findings of that rule. Empty: the finding
+/// was concluded by an older version.
+pub(crate) fn explained_as(finding: &Finding) -> &str {
+    let rule = finding.rule.as_str();
+    match pages_named(rule)[..] {
+        [only] if only.page == finding.page => rule,
+        _ => &finding.page,
+    }
+}
+
 /// Explains each finding of a run. `file`: the test as the run recorded it, `run`: the run's id.
 pub(crate) fn of_findings(findings: &[Finding], file: Option<&str>, run: &str) -> Vec<FindingExplanation> {
     let explained = findings.iter().zip(1..).map(|(finding, number)| FindingExplanation {
-        page: finding.page.clone(),
+        page: explained_as(finding).to_owned(),
         markdown: explanation(&finding.page).unwrap_or_default(),
         experiment: experiment(finding, number, file, run),
     });
@@ -91,6 +101,23 @@ mod tests {
         assert_eq!(pages("workers"), ["lock", "connection-pool"]);
         assert_eq!(pages("delaying-limit"), ["delaying-limit"]);
         assert!(pages("nothing").is_empty());
+    }
+
+    #[test]
+    fn a_finding_is_explained_by_the_name_of_its_rule_if_that_selects_its_page() {
+        let named = |rule, page: &str| {
+            let finding = Finding { rule: RuleId::new(rule), ..finding(page) };
+            explained_as(&finding).to_owned()
+        };
+        assert_eq!(["cpu", "descriptors", "ports"].map(|rule| named(rule, "cpu")), ["cpu", "descriptors", "ports"]);
+        assert_eq!(named("lost-journeys", "failures"), "lost-journeys");
+        // Two pages describe findings of these rules.
+        assert_eq!(named("rate-limit", "delaying-limit"), "delaying-limit");
+        assert_eq!(named("workers", "connection-pool"), "connection-pool");
+        assert_eq!(named("cpu", ""), "");
+        for name in ["descriptors", "lost-journeys"] {
+            assert_eq!(pages_named(name).len(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn install<'js>(
     parameters::install(ctx, native, inputs, secrets)
 }
 
-/// Checks a base URL. Returns a bare origin without a trailing slash.
+/// Checks a base URL, whose path precedes each relative path. Returns a bare origin without a trailing slash.
 fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
     let wrong = |problem: &str| {
         let message =
@@ -29,11 +29,14 @@ fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
         return if path.is_empty() { Err(wrong("names no socket")) } else { Ok(text) };
     }
     let url = url::Url::parse(&text).map_err(|_| wrong("is not a URL"))?;
-    match url.scheme() {
-        "http" | "https" if url.has_host() && url.path() == "/" => Ok(text.trim_end_matches('/').to_owned()),
-        "http" | "https" if url.has_host() => Ok(text),
-        _ => Err(wrong("is not an http or https URL")),
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("is not an http or https URL"));
     }
+    let unsent = [(url.query(), "query", "write it in the requests, as `query: { … }`"), (url.fragment(), "fragment", "remove it")];
+    if let Some((_, part, remedy)) = unsent.into_iter().find(|(part, ..)| part.is_some()) {
+        return Err(Exception::throw_message(&ctx, &format!("target: \"{text}\" has a {part}, which no request sends: {remedy}")));
+    }
+    Ok(if url.path() == "/" { text.trim_end_matches('/').to_owned() } else { text })
 }
 
 /// The path of a target such as `unix:/run/app.sock`.

@@ -17,7 +17,7 @@ export interface Delta {
 
 /** A finding's rule, explained. */
 export interface FindingExplanation {
-  /** The page in docs/findings, without `.md`. `loadstone explain` takes it. */
+  /** The name under which `loadstone explain` shows its page. */
   page: string;
   /** Its text, as Markdown: headings, paragraphs, lists, tables and quotes. */
   markdown: string;

@@ -29,7 +29,7 @@ const RATE_LIMITED_PART_MIN: f64 = 0.9;
 /// Too Many Requests (RFC 6585).
 const TOO_MANY_REQUESTS: u16 = 429;
 
-/// A request that failed, or a scenario whose script threw.
+/// A request that failed, or a scenario whose script threw or declared its iterations failed.
 pub(crate) struct Failing<'a> {
     pub(crate) key: &'a SeriesKey,
     /// Failed requests, without those that the generator could not send.
@@ -44,6 +44,8 @@ pub(crate) struct Failing<'a> {
     pub(crate) interval: (f64, f64),
     /// Share of the time outside of it with as much load, if that is more than a little. The load is then not the cause.
     pub(crate) as_much_load_outside: Option<f64>,
+    /// Of a scenario: how many of its iterations ended with an exception that was no verdict of the script on the target (`user.fail`).
+    pub(crate) script_errors: u64,
     /// What the failed responses report, besides their status.
     pub(crate) message: Option<FailureMessage>,
     pub(crate) times: Option<FailedTimes>,
@@ -235,6 +237,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         while_failing: (failed, count),
         interval: wilson_interval(failed, count),
         as_much_load_outside: None,
+        script_errors: series.merged.script_errors,
         message: None,
         times: times(run, &series.merged),
     };

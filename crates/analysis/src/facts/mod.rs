@@ -39,6 +39,7 @@ pub(crate) mod growing;
 pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
 pub(crate) mod growth;
+pub(crate) mod held_sessions;
 pub(crate) mod humps;
 pub(crate) mod in_progress;
 pub(crate) mod in_service;
@@ -60,6 +61,7 @@ pub(crate) mod profiles;
 pub(crate) mod queue_workers;
 pub(crate) mod readings;
 pub(crate) mod recurring_lock;
+pub(crate) mod rejections;
 pub(crate) mod repeated_statements;
 pub(crate) mod retry_storm;
 pub(crate) mod runtime_queues;
@@ -123,6 +125,9 @@ table::fact_table! {
 
         /// Requests whose throughput stopped following the load.
         plateaus: plateau::Plateaus = plateau::Plateaus::of(&responses, run);
+
+        /// Sessions that may each hold a place from their begin to their end.
+        held_sessions: Option<held_sessions::HeldSessions> = held_sessions::find(run, &plateaus);
 
         /// A network link that was saturated.
         saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);
@@ -244,6 +249,9 @@ table::fact_table! {
 
         /// What failed, how and when. The request with the most failures ranks first.
         failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
+
+        /// Requests that are rejected at once while those that pass have an even rate.
+        rejections: Option<rejections::Rejections<'a>> = rejections::find(run, tally, &failing);
 
         /// Where failed requests fail inside the system, where traces were observed.
         failed_places: Vec<failed_spans::FailedPlace<'a>> = failed_spans::find(run, tally, &failing);

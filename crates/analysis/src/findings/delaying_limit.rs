@@ -8,8 +8,13 @@
 //! | not whole, at an even pace | a rate limit that delays, or a lock or pool that each request holds for the same part of its time |
 //! | unknown, at an even pace | places that each request holds for the same time, or a rate limit that delays |
 //! | not whole otherwise | a lock or pool held for part of the request, or a rate limit that delays |
+//! | below one or not whole, in sessions | the same, or places that each session holds from its begin to its end |
 //!
 //! By the utilisation law, k places that are held for a share *s* of the time let k/s requests through.
+//!
+//! An iteration is a session if it opens a connection, and if requests other than those that wait remain fast. A server with a process, worker or connection
+//! for each session then delays only its first requests, and holds that place over the pauses of the script, too. An even pace excludes that, and so does less
+//! than one iteration in progress at a time.
 //!
 //! If the system has a constant number of connections that explains the rate, this becomes evidence of [`held-connections`](held-connections.md).
 //!
@@ -22,11 +27,13 @@ use loadstone_metrics::Role;
 
 use crate::evidence::examined;
 use crate::facts::Facts;
+use crate::facts::held_sessions::HeldSessions;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
+use crate::instant::named;
 use crate::{Confidence, Grade};
 
 /// How requests pass.
@@ -82,7 +89,11 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
     let throughput = if plateaus.limited.len() == 1 { "throughput" } else { "combined throughput" };
-    let cause = cause(passage, plateaus);
+    let sessions = facts.held_sessions.as_ref().filter(|_| matches!(passage, Passage::LessThanOne | Passage::Part));
+    let held = sessions.map_or_else(String::new, |sessions| {
+        format!(", or places that each session holds to its end (at most {} at a time)", loadstone_units::number(sessions.most().ceil()))
+    });
+    let cause = cause(passage, plateaus) + &held;
     let claim = format!(
         "The {throughput} of {names} stops at {}{pace}, however high the load is: the cause is {cause}",
         loadstone_units::rate(rate)
@@ -96,9 +107,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .within((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half),
         );
     let found = plateaus.limited.iter().fold(found, with_evidence);
+    let found = sessions.iter().fold(found, |found, sessions| with_sessions(found, sessions, plateaus));
     let limiter =
         format!("Look for a rate limiter (in a gateway, the service or its clients) that lets {} through", loadstone_units::rate(rate));
     let next = match passage {
+        _ if sessions.is_some() => format!(
+            "{limiter}, and for a limit of sessions: processes, workers or connections that each session holds until it ends. If shorter pauses in \
+             the sessions raise the throughput, it is the latter."
+        ),
         Passage::LessThanOne | Passage::Even => format!("{limiter}."),
         Passage::EvenUnseen => {
             format!("{limiter}, and for work that they do one after the other. Start with a lower load to distinguish the two.")
@@ -169,6 +185,25 @@ fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
     found.rests_on_drawn(plateau.evidence(text))
 }
 
+/// How many sessions were in progress, which may each hold a place.
+fn with_sessions(found: RankedFinding, sessions: &HeldSessions, plateaus: &Plateaus) -> RankedFinding {
+    let (number, rate) = (loadstone_units::number, loadstone_units::rate);
+    let fast: Vec<&str> = plateaus.unaffected.iter().map(|request| request.name.as_str()).collect();
+    let text = format!(
+        "{} iterations opened {} connections, and {} did not wait: sessions that took {} under low load, pauses included, ended at {}, {} at a time",
+        loadstone_units::count(sessions.iterations),
+        loadstone_units::count(sessions.connections),
+        named(&fast),
+        loadstone_units::seconds(sessions.each_s),
+        rate(sessions.rate),
+        number(sessions.most())
+    );
+    found.rests_on(text, vec!["rate/requests".to_owned()], (sessions.from, sessions.to)).weigh(Alternative::not_ruled_out(
+        "Places that a session holds from its begin to its end, such as a process, a worker or a connection",
+        "only the requests that wait for one would be slow, and no later one",
+    ))
+}
+
 /// How evenly requests passed; `None` where they did not pass evenly.
 fn pace_text(plateaus: &Plateaus) -> Option<String> {
     let pace = plateaus.paced()?;
@@ -182,9 +217,17 @@ fn pace_text(plateaus: &Plateaus) -> Option<String> {
 /// Whether places that are held for the whole request explain it.
 fn places(passage: Passage, plateaus: &Plateaus, concurrency: SlotEstimate) -> Alternative {
     let (low, high) = ((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half);
-    let slots = format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots);
+    let number = loadstone_units::number;
+    let slots = format!(
+        "throughput × service time without waiting = {} (95 % interval {}–{})",
+        number(concurrency.slots),
+        number(low),
+        number(high)
+    );
     match passage {
-        Passage::LessThanOne => Alternative::ruled_out("A pool, a lock or workers, which let at least one through at a time", slots),
+        Passage::LessThanOne => {
+            Alternative::ruled_out("A pool, a lock or workers that are held for a request, which let at least one through at a time", slots)
+        }
         Passage::Even => Alternative::ruled_out(
             "A pool, a lock or workers, whose throughput would vary with the time of each request",
             pace_text(plateaus).unwrap_or(slots),

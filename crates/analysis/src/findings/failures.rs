@@ -1,7 +1,8 @@
 //! Requests that fail: which ones, how, since when, and what share.
 //!
 //! The rule reports a request with {FAILED_MIN} failures or {SHARE_MIN:%} of failed samples. It ignores requests that the generator could not send, and
-//! requests that a [rate limit](rate-limit.md) rejected. Requests that begin to fail within {SAME_INSTANT_MAX_S} s of each other are one finding.
+//! requests that a [rate limit](rate-limit.md) rejected. If the others pass at an even rate that something else may explain as well, the evidence states the
+//! rate. Requests that begin to fail within {SAME_INSTANT_MAX_S} s of each other are one finding.
 //!
 //! | part of the finding | meaning |
 //! |---|---|
@@ -30,11 +31,15 @@
 //! They rank as a cause, before a full resource, if the target answers {NEARLY_ALWAYS_SHARE_MIN:%} or more of one request's samples with an error
 //! throughout the run, and these are {MANY_OF_ALL_MIN:%} of all requests or more.
 //!
+//! Without a failed request, iterations that the script declared failed (`user.fail`) are reported, and those in which it threw an exception. Only the latter
+//! are errors of the script.
+//!
 //! If `onStart` fails for every user of a scenario, no iteration begins, and a finding names the most frequent error of `onStart`.
 //!
 //! `lost-journeys` reports journeys that did not finish within the time limit of their flow.
 
 use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use loadstone_plan::TestLanguage;
 
 use crate::Evidence;
 use crate::evidence::{failed_calls, failed_place};
@@ -44,6 +49,7 @@ use crate::facts::failed_calls::FailedCalls;
 use crate::facts::failed_spans::FailedPlace;
 use crate::facts::failure_message::FailureMessage;
 use crate::facts::failures::{FailedWhen, Failing};
+use crate::facts::rejections::Rejections;
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -73,6 +79,8 @@ const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Failed requests of one length, with no longer request, that show a time limit. Fewer may be chance.
 const LONGEST_FAILED_MIN: u64 = 5;
 
+const FIX_SCRIPT: &str = "The test's own script threw an exception: fix it first.";
+
 pub(super) const RULE: Rule = Rule {
     ids: &["failures", "lost-journeys"],
     page: "failures",
@@ -94,7 +102,8 @@ fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
         failing.failed >= FAILED_MIN || share >= SHARE_MIN
     };
     // Another rule reports a rate limit that rejects requests.
-    let is_limited = |failing: &&Failing<'_>| failing.is_rate_limited();
+    let by_rate = facts.rejections.as_ref().filter(|rejections| rejections.are_by_rate());
+    let is_limited = |failing: &&Failing<'_>| failing.is_rate_limited() || by_rate.is_some_and(|rejections| rejections.has(failing.key));
     let mut left: Vec<&Failing<'_>> = facts.failing.iter().filter(is_pattern).filter(|failing| !is_limited(failing)).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {
@@ -187,11 +196,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     if let Some(message) = &failing.message {
         found = found.rests_on(format!("the first response: \"{}\"", message.first), Vec::new(), span);
     }
-    found = place.as_evidence(found, failing);
-    found = refused_connections(facts, found, span);
-    if let Some(text) = times(failing) {
-        found = found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)));
-    }
+    found = with_causes(facts, failing, &place, found, span);
     for other in with.iter().take(LISTED_MAX) {
         let evidence = drawn(other, claim_of_other(other), span);
         found = found.rests_on_drawn(evidence.level("failures/share", "failed", other.share(), span));
@@ -218,8 +223,25 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
         found = found.weigh(Alternative::ruled_out("The load", because));
     }
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
-    let what_to_do = place.next(failing).unwrap_or_else(|| next(failing));
+    let what_to_do = place.next(failing).unwrap_or_else(|| next(facts, failing));
     RankedFinding { uncertainty, ..found.try_next(what_to_do) }
+}
+
+/// With the place of the failures, an even rate of the other requests, refused connections, and times.
+fn with_causes(
+    facts: &Facts<'_>,
+    failing: &Failing<'_>,
+    place: &FailuresPlace<'_, '_>,
+    found: RankedFinding,
+    span: (f64, f64),
+) -> RankedFinding {
+    let found = place.as_evidence(found, failing);
+    let rejections = facts.rejections.as_ref().filter(|rejections| rejections.has(failing.key));
+    let found = rejections.into_iter().fold(found, |found, rejections| found.rests_on_drawn(even_rate(rejections)));
+    let found = refused_connections(facts, found, span);
+    times(failing).into_iter().fold(found, |found, text| {
+        found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)))
+    })
 }
 
 /// Where the requests fail inside the system: by their spans, or by the calls that dependencies left unanswered.
@@ -386,9 +408,31 @@ fn changed(change: &Change, text: String, span: (f64, f64)) -> Evidence {
         .level("service/p50", "after", change.after.median, span)
 }
 
+/// That the others pass at an even rate, which several causes explain.
+fn even_rate(rejections: &Rejections<'_>) -> Evidence {
+    let (rate, span) = (loadstone_units::rate, (rejections.from, rejections.to));
+    let places = format!("places that are all in use ({} requests pass at a time)", loadstone_units::number(rejections.at_a_time));
+    let others = [
+        rejections.may_be_places.then_some(places),
+        rejections.may_be_fixed_share.then(|| "a part of the system that rejects a fixed share, which only a load that varies excludes".to_owned()),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    let interval = match rejections.half.is_finite() {
+        true => {
+            format!(" (95 % interval {} to {})", rate((rejections.passed - rejections.half).max(0.0)), rate(rejections.passed + rejections.half))
+        }
+        false => String::new(),
+    };
+    let text = format!("the others passed at an even {}{interval}: a rate limit, or {}", rate(rejections.passed), others.join(", or "));
+    Evidence::new(text, vec!["rate/passed".to_owned(), "rate/requests".to_owned()], span)
+        .of_requests(rejections.keys.iter().map(|key| &*key.name))
+        .level("rate/passed", "passed", rejections.passed, span)
+}
+
 /// Whether failed requests reached a time limit, were rejected early, or waited before they failed.
 fn times(failing: &Failing<'_>) -> Option<String> {
     let times = failing.times?;
+    let what = if failing.key.kind == SeriesKind::Iteration { "iterations" } else { "requests" };
     let median = loadstone_units::seconds(times.median);
     let timed_out = timed_out(failing);
     if timed_out * 2 > failing.failed && times.high <= EQUAL_TIMES_FACTOR_MAX * times.low {
@@ -399,20 +443,20 @@ fn times(failing: &Failing<'_>) -> Option<String> {
     let passed = times.passed?;
     let others = loadstone_units::seconds(passed.median);
     if times.median <= REJECTED_FACTOR_MAX * passed.median {
-        return Some(format!("failed requests took {median}, the others {others}: the system rejects them before it does the work"));
+        return Some(format!("failed {what} took {median}, the others {others}: the system rejects them before it does the work"));
     }
     let is_one_length = times.high <= EQUAL_TIMES_FACTOR_MAX * times.low;
     let is_longest = passed.longest <= times.high && failing.failed >= LONGEST_FAILED_MIN;
     if is_one_length && times.median >= WAITED_FACTOR_MIN * passed.median {
-        return Some(format!("all failed requests took {median}, the others {others}: a time limit inside the system"));
+        return Some(format!("all failed {what} took {median}, the others {others}: a time limit inside the system"));
     }
     if is_one_length && is_longest {
         return Some(format!(
-            "all failed requests took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
+            "all failed {what} took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
         ));
     }
     (times.median >= WAITED_FACTOR_MIN * passed.median)
-        .then(|| format!("failed requests took {median}, the others {others}: they waited before they failed"))
+        .then(|| format!("failed {what} took {median}, the others {others}: they waited before they failed"))
 }
 
 /// With the connections that a database refused meanwhile, because it had as many as it allows.
@@ -463,8 +507,11 @@ fn began(failing: &Failing<'_>) -> Option<f64> {
     sent_at(failing).or_else(|| failing.when.onset())
 }
 
-fn next(failing: &Failing<'_>) -> String {
+fn next(facts: &Facts<'_>, failing: &Failing<'_>) -> String {
     let when = since(failing);
+    if failing.key.kind == SeriesKind::Iteration {
+        return next_of_iterations(facts, failing, &when);
+    }
     match failing.kinds.first().map(|kind| kind.outcome) {
         Some(Outcome::Status | Outcome::Expect) => {
             format!("Read the system's log for the first failure{when}. The errors in the report show the responses.")
@@ -486,9 +533,31 @@ fn next(failing: &Failing<'_>) -> String {
                 "Find out what closed the connection{when}: a process that ended, an idle limit shorter than the client's, or a full backlog."
             )
         }
-        Some(Outcome::Script) => "The test's own script threw an exception: fix it first.".to_owned(),
+        Some(Outcome::Script) => FIX_SCRIPT.to_owned(),
         _ => "The errors in the report have the details.".to_owned(),
     }
+}
+
+/// Whether the script is at fault: `user.fail` is its verdict on the target.
+fn next_of_iterations(facts: &Facts<'_>, failing: &Failing<'_>, when: &str) -> String {
+    // The runtime of k6 scripts does not distinguish them.
+    if facts.run.plan.language == TestLanguage::K6 {
+        return "The script threw an exception, or called `fail`. Fix an exception first. The message of a call of `fail` shows what the script found wrong \
+                with the target."
+            .to_owned();
+    }
+    let declared = failing.failed.saturating_sub(failing.script_errors);
+    if failing.script_errors >= declared {
+        return FIX_SCRIPT.to_owned();
+    }
+    let exceptions = match failing.script_errors {
+        0 => String::new(),
+        errors => format!(" {} are exceptions of the script itself: fix those first.", loadstone_units::count(errors)),
+    };
+    format!(
+        "The scenario declared these iterations failed (`user.fail`), because of what the target answered. Search the system's log for that answer{when}. \
+         `loadstone try` shows the requests of one iteration.{exceptions}"
+    )
 }
 
 /// Journeys that did not finish within their time limit.

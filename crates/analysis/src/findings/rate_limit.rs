@@ -7,6 +7,9 @@
 //!   message that is too large has the same status.
 //!   If the rejected responses state the limit (`RateLimit-Policy`, `RateLimit-Limit` and similar headers, or `limit` in the body), the finding has that
 //!   number. A number without its window counts per second if about as many requests were accepted.
+//! - **The target rejects with another status**, such as 503 or UNAVAILABLE, at once, while requests pass at an even rate. Their number per second must vary
+//!   less than if a random share was rejected, and must not follow the number that is sent. If one or more pass at a time, it must also vary less than that
+//!   of places that are all in use. Otherwise the finding on [failures](failures.md) states the rate, and what else explains it.
 //! - **A stub rejects** at least {REJECTED_SHARE_MIN:%} of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to
 //!   {pace::TURN_SECONDS_MAX} seconds, is below {pace::EVEN_DISPERSION_MAX}; independent calls have 1. At least {PACE_SECONDS_MIN} seconds are needed.
@@ -63,7 +66,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    rejected_by_target(facts).or_else(|| rejected_by_stub(facts)).or_else(|| even_pace(facts))
+    rejected_by_target(facts).or_else(|| rejected_at_once(facts)).or_else(|| rejected_by_stub(facts)).or_else(|| even_pace(facts))
 }
 
 /// How a target rejects requests beyond its limit.
@@ -162,8 +165,10 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
         named(&names),
         loadstone_units::share(count as f64 / all.max(1) as f64)
     );
-    let interval =
-        if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
+    let interval = match half.is_finite() {
+        true => format!(" (95 % interval {}–{})", loadstone_units::number((mean - half).max(0.0)), loadstone_units::number(mean + half)),
+        false => String::new(),
+    };
     let confidence = if rejects_all && rate.is_none() { Confidence::Medium } else { Confidence::High };
     let limit = match rate {
         Some(rate) => Quantity::rate("limit", rate),
@@ -173,8 +178,9 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
         .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64));
     let found = if rejects_all && rate.is_none() { found } else { found.with(limit) };
     let text = format!(
-        "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
-        loadstone_units::count(count)
+        "{} responses with {how}; in those seconds, {} other requests per second were accepted{interval}",
+        loadstone_units::count(count),
+        loadstone_units::number(mean)
     );
     let series = ["failures/status", "rate/requests", "rate/passed"].map(str::to_owned).to_vec();
     let evidence = Evidence::new(text, series, (from, to)).of_requests(names.iter().copied());
@@ -195,6 +201,46 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
             "all three have the same status; the message in the report's errors distinguishes them",
         )),
     })
+}
+
+/// The target lets requests through at an even rate, and rejects the others with a status that names no limit.
+fn rejected_at_once(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let found = facts.rejections.as_ref().filter(|rejections| rejections.are_by_rate())?;
+    let mut names: Vec<&str> = found.keys.iter().map(|key| &*key.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let (rate, share, number) = (loadstone_units::rate, loadstone_units::share, loadstone_units::number);
+    let rejected = found.rejected as f64 / found.all.max(1) as f64;
+    let (is_limited, its) = match names.len() {
+        1 => (format!("is limited to about {}", rate(found.passed)), "its requests"),
+        _ => (format!("are limited to about {} together", rate(found.passed)), "their requests"),
+    };
+    let claim = format!("{} {is_limited}: {} of {its} were rejected at once ({})", named(&names), share(rejected), found.how);
+    let (low, high) = ((found.passed - found.half).max(0.0), found.passed + found.half);
+    let span = (found.from, found.to);
+    let interval = if found.half.is_finite() { format!(" (95 % interval {} to {})", rate(low), rate(high)) } else { String::new() };
+    let sent = format!("between {} and {} were sent per second", number(found.sent.0), number(found.sent.1));
+    let text = format!("{} passed{interval}, with a standard deviation of {:.1} per second, while {sent}", rate(found.passed), found.deviation);
+    let series = ["failures/status", "rate/requests", "rate/passed"].map(str::to_owned).to_vec();
+    let evidence = Evidence::new(text, series, span).of_requests(names.iter().copied()).level("rate/passed", "passed", found.passed, span);
+    const PLACES: &str = "Places that are all in use (a pool, workers, connections), beyond which the target rejects";
+    let at_a_time = if found.at_a_time < 1.0 {
+        format!("{} requests passed at a time: less than one place", number(found.at_a_time))
+    } else {
+        "their rate would vary with the time of each request".to_owned()
+    };
+    Some(
+        RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim)
+            .with(Quantity::share("rejected_share", rejected))
+            .with(Quantity::rate("limit", found.passed).within(low, high))
+            .rests_on_drawn(evidence)
+            .weigh(Alternative::ruled_out(PLACES, at_a_time))
+            .weigh(Alternative::ruled_out(
+                "A part of the system that rejects a share of all requests, such as one instance of several",
+                "the number that passes would vary with the number that is sent",
+            ))
+            .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it (in a gateway, a proxy or the service)."),
+    )
 }
 
 /// A limit of a simulated endpoint rejects the system's calls.

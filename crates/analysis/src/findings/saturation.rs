@@ -80,31 +80,23 @@ pub(super) const RULE: Rule = Rule {
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
-        ExhaustedResource::Descriptors { process, limit } => {
-            let claim = format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open more connections");
-            let text = format!(
-                "it was at its limit for {} while {}",
-                loadstone_units::seconds(exhausted.to - exhausted.from),
-                meanwhile(exhausted)
-            );
-            begun(exhausted, "descriptors", Confidence::High, claim, text)
-                .with(Quantity::count("descriptors", *limit))
-                .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
-        }
-        ExhaustedResource::Ports { process, peer, limit } => {
-            let claim = format!(
+        ExhaustedResource::Descriptors { process, limit } => all_in_use(
+            exhausted,
+            ("descriptors", *limit),
+            format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open more connections"),
+            "",
+            "Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.",
+        ),
+        ExhaustedResource::Ports { process, peer, limit } => all_in_use(
+            exhausted,
+            ("ports", *limit),
+            format!(
                 "All {} local ports for connections to {peer} are in use: \"{process}\" cannot open another connection to it",
                 loadstone_units::count(*limit as u64)
-            );
-            let text = format!(
-                "they were in use for {} while {}; a closed connection holds its port for a minute",
-                loadstone_units::seconds(exhausted.to - exhausted.from),
-                meanwhile(exhausted)
-            );
-            begun(exhausted, "ports", Confidence::High, claim, text)
-                .with(Quantity::count("ports", *limit))
-                .try_next("Keep connections open and use them again (a pool, keep-alive), instead of one for each call.")
-        }
+            ),
+            "; a closed connection holds its port for a minute",
+            "Keep connections open and use them again (a pool, keep-alive), instead of one for each call.",
+        ),
         ExhaustedResource::GroupCpu { group, cores_max, throttled } => {
             let top = busiest_function(facts, exhausted, *cores_max);
             let claim = format!(
@@ -232,6 +224,17 @@ fn subject(resource: &ExhaustedResource<'_>) -> Subject {
         ExhaustedResource::MachineCpu(_) => Subject::observed("host"),
         ExhaustedResource::Disk { device, .. } | ExhaustedResource::Network { device, .. } => Subject::part("host", device),
     }
+}
+
+/// All of a number of things that the system may have: descriptors or ports. `after`: continues the evidence.
+fn all_in_use(exhausted: &Exhausted<'_>, (of, limit): (&'static str, f64), claim: String, after: &str, next: &str) -> RankedFinding {
+    let text = format!(
+        "all {} were in use for {} while {}{after}",
+        loadstone_units::count(limit as u64),
+        loadstone_units::seconds(exhausted.to - exhausted.from),
+        meanwhile(exhausted)
+    );
+    begun(exhausted, of, Confidence::High, claim, text).with(Quantity::count(of, limit)).try_next(next)
 }
 
 /// The finding with its evidence: in closed load where waiting began, then `text`.
@@ -417,9 +420,11 @@ fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
     })
 }
 
-/// Cores with no more digits than the samples justify.
+/// Cores with no more significant digits than the samples justify, and to a thousandth at most.
 fn to_digits(cores: f64, digits: usize) -> String {
-    format!("{cores:.*}", digits.saturating_sub(1).min(2))
+    const DECIMALS_MAX: i32 = 3;
+    let before_point = cores.max(1e-9).log10().floor() as i32 + 1;
+    format!("{cores:.*}", (digits as i32 - before_point).clamp(0, DECIMALS_MAX) as usize)
 }
 
 /// The finding with the evidence of stack samples.

@@ -229,10 +229,7 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
     let of = ceiling.throughput;
     let rate = loadstone_units::rate;
     let (before, during) = ceiling.time_s;
-    let load = match (ceiling.is_overload, facts.strain.asked(ceiling.to - 1.0, ceiling.to)) {
-        (true, _) => ", while more arrive".to_owned(),
-        (false, asked) => format!(", although the load grew to {}", loadstone_units::number(asked)),
-    };
+    let load = if ceiling.is_overload { ", while more arrive".to_owned() } else { grown_to(facts, ceiling.to) };
     let most = busiest(facts, span);
     let place = most.as_ref().map_or_else(String::new, |(name, share, own)| {
         format!(", {} of it in \"{name}\", of which {} end", loadstone_units::share(*share), rate(*own))
@@ -273,6 +270,28 @@ fn of_ceiling(facts: &Facts<'_>, ceiling: ThroughputCeiling) -> (RankedFinding, 
             span,
         );
     (found, span)
+}
+
+/// The load at the end of the stretch, in the unit of the throughput: requests per second, or users. Empty for a load of both.
+fn grown_to(facts: &Facts<'_>, to: f64) -> String {
+    let asked = facts.strain.asked(to - 1.0, to);
+    let set_ups = facts.run.plan.set_ups();
+    let leaves = facts.run.plan.load.leaves().into_iter().zip(0_u32..).filter(|(_, number)| !set_ups.contains_key(number));
+    let mut kinds: Vec<bool> = leaves.map(|(leaf, _)| leaf.profile.is_open()).collect();
+    kinds.dedup();
+    match kinds[..] {
+        [false] => format!(", although the load grew to {}", loadstone_units::counted(asked.round() as u64, "user")),
+        [true] => {
+            let ended = |kind| facts.tally.together(kind).map_or(0, |all| all.count);
+            let (requests, iterations) = (ended(SeriesKind::Request), ended(SeriesKind::Iteration));
+            // The record of another tool may have no iterations.
+            let each = if iterations == 0 { 1.0 } else { requests as f64 / iterations as f64 };
+            // A failed or interrupted iteration sends fewer requests than the others.
+            let about = if (each - 1.0).abs() < 0.01 { "" } else { "about " };
+            format!(", although the load grew to {about}{}", loadstone_units::rate(asked * each))
+        }
+        _ => String::new(),
+    }
 }
 
 /// What has the number of places that requests are served at.

@@ -2,6 +2,7 @@
 //! at this load, if each request and flow shows that, or what to observe next. Each sentence rests on numbers of this run; there is no default sentence.
 
 pub(crate) mod load_shape;
+mod load_stages;
 pub(crate) mod load_target;
 mod no_limit;
 

@@ -268,6 +268,7 @@ fn script_errors_are_reported() {
     let slices = (0..40u32).map(|second| {
         let mut slice = Slice::new(second).arrivals(10).requests("Pay", 10, 3 * MS);
         (0..10).for_each(|_| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, Outcome::Script));
+        slice = (0..10).fold(slice, |slice, _| slice.script_error());
         let mut snapshot = slice.done();
         let (key, message) = (synthetic::key(SeriesKind::Iteration, "Buy"), "TypeError: not a function");
         snapshot.errors.push(ErrorGroup { count: 10, ..ErrorGroup::new(key, Outcome::Script, message, snapshot.start) });
@@ -277,6 +278,31 @@ fn script_errors_are_reported() {
     let claim = "100 % of the iterations of \"Buy\" failed throughout the run (TypeError: not a function)";
     assert_eq!(found[0].claim, claim, "{}", shown(&found));
     assert_eq!(found[0].next, "The test's own script threw an exception: fix it first.");
+}
+
+/// `user.fail` is the script's verdict on the target. Records of older versions have such iterations as errors of the script, but do not count them as such.
+#[test]
+fn iterations_that_the_script_declares_failed_are_no_script_errors() {
+    for (outcome, exceptions) in [(Outcome::Step, 0), (Outcome::Script, 0), (Outcome::Script, 1)] {
+        let slices = (0..40u32).map(|second| {
+            let mut slice = Slice::new(second).arrivals(10).requests("Log in", 10, 3 * MS);
+            (0..10).for_each(|n| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, if n < 8 { outcome } else { Outcome::Passed }));
+            slice = (0..exceptions).fold(slice, |slice, _| slice.script_error());
+            let mut snapshot = slice.done();
+            let (key, message) = (synthetic::key(SeriesKind::Iteration, "Buy"), "a NO [LIMIT] Maximum number of connections");
+            snapshot.errors.push(ErrorGroup { count: 8, ..ErrorGroup::new(key, outcome, message, snapshot.start) });
+            snapshot
+        });
+        let run = synthetic::run_of(plan(open(10.0, 40)), slices.collect());
+        let found = findings(&run);
+        assert!(found[0].claim.contains("(a NO [LIMIT] Maximum number of connections)"), "{}", shown(&found));
+        assert!(found[0].next.contains("declared these iterations failed (`user.fail`)"), "{}", found[0].next);
+        assert_eq!(found[0].next.contains("40 are exceptions of the script itself"), exceptions > 0, "{}", found[0].next);
+        // The runtime of k6 scripts does not distinguish them.
+        let of_k6 = loadstone_plan::TestPlan { language: loadstone_plan::TestLanguage::K6, ..run.plan.clone() };
+        let found = findings(&synthetic::run_of(of_k6, run.slices.clone()));
+        assert!(found[0].next.starts_with("The script threw an exception, or called `fail`."), "{}", found[0].next);
+    }
 }
 
 /// Healthy services of many kinds. Any finding is a false accusation.

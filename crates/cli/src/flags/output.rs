@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use loadstone_outputs::Destination;
+use loadstone_outputs::{Destination, DestinationError};
 use loadstone_report::terminal::TimeColumns;
 use loadstone_session::OutputSettings;
 
@@ -92,10 +92,21 @@ impl OutputArgs {
     /// [`UsageError`]: an unknown kind, an invalid address, or a line that is not a header.
     pub(crate) fn settings(&self) -> Result<OutputSettings, UsageError> {
         let destinations = self.out.iter().filter(|text| !text.is_empty()).map(|text| text.parse::<Destination>());
-        let destinations = destinations.collect::<Result<Vec<_>, _>>().map_err(|problem| UsageError(format!("--out: {problem}")))?;
+        let destinations = destinations.collect::<Result<Vec<_>, _>>().map_err(wrong_output)?;
         let headers = self.out_headers.iter().filter(|line| !line.trim().is_empty()).map(|line| header(line)).collect::<Result<_, _>>()?;
         Ok(OutputSettings { destinations, headers, listen: self.metrics_listen })
     }
+}
+
+/// A name of a file or folder means another flag.
+fn wrong_output(problem: DestinationError) -> UsageError {
+    let remedy = match &problem {
+        DestinationError::Form(given) => {
+            format!(". Run directories go to a folder with `--runs {given}`, reports to a file with `--html`, `--markdown` or `--junit`")
+        }
+        _ => String::new(),
+    };
+    UsageError(format!("--out: {problem}{remedy}"))
 }
 
 fn header(line: &str) -> Result<(String, String), UsageError> {

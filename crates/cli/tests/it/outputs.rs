@@ -37,6 +37,7 @@ fn invalid_outputs_are_refused_before_any_load() {
     let address = taken.local_addr().unwrap().to_string();
     for (flags, part) in [
         (["--out", "graphite=127.0.0.1:2003"], "there is no output of kind \"graphite\"; there are prometheus"),
+        (["--out", "my-runs"], "Run directories go to a folder with `--runs my-runs`, reports to a file with `--html`"),
         (["--out", "prometheus=127.0.0.1"], "prometheus needs an http or https URL"),
         (["--out", "statsd=nowhere"], "statsd needs HOST:PORT"),
         (["--metrics-listen", &address], "address already in use"),

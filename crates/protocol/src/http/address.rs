@@ -32,6 +32,30 @@ pub fn resolve(base: Option<&Url>, text: &str) -> Result<Url, UrlError> {
     }
 }
 
+/// As [`resolve`], below a base URL with a path: that path precedes each relative path, also one that begins with a slash.
+pub fn resolve_below(base: Option<&Url>, text: &str) -> Result<Url, UrlError> {
+    let Some((base, prefix)) = base.map(|base| (base, path_prefix(base))).filter(|(_, prefix)| !prefix.is_empty()) else {
+        return resolve(base, text);
+    };
+    let text = text.trim_matches(|c: char| c <= ' ');
+    let is_relative = Url::parse(text) == Err(url::ParseError::RelativeUrlWithoutBase);
+    let mut letters = text.bytes();
+    let is_slash = |byte: Option<u8>| matches!(byte, Some(b'/' | b'\\'));
+    match (letters.next(), letters.next()) {
+        _ if !is_relative => resolve(Some(base), text),
+        // A host follows two slashes. A query alone, or nothing, means the base itself.
+        (first, second) if is_slash(first) && is_slash(second) => resolve(Some(base), text),
+        (None | Some(b'?' | b'#'), _) => resolve(Some(base), text),
+        (first, _) if is_slash(first) => resolve(Some(base), &format!("{prefix}{text}")),
+        _ => resolve(Some(base), &format!("{prefix}/{text}")),
+    }
+}
+
+/// The path of a base URL that precedes each relative path. Without a slash at its end, so it is empty for a bare origin.
+pub fn path_prefix(base: &Url) -> &str {
+    base.path().trim_end_matches('/')
+}
+
 /// Adds pairs to a URL's query, each percent-encoded.
 pub fn add_query<'a>(url: &mut Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let mut pairs = pairs.into_iter().peekable();
@@ -116,6 +140,32 @@ mod tests {
         add_query(&mut query, [("b c", "d&e")]);
         assert_eq!(path_of(&query), "/?a=1&b+c=d%26e");
         assert_eq!(form([("a b", "c=d"), ("e", "")]), "a+b=c%3Dd&e=");
+    }
+
+    #[test]
+    fn the_path_of_a_base_precedes_each_relative_path() {
+        for base in ["http://h:1/engine-rest", "http://h:1/engine-rest/"] {
+            let base = url(base);
+            let below = |text: &str| resolve_below(Some(&base), text).unwrap().to_string();
+            for text in ["/task", "task", " /task ", "\\task", "/./task", "/x/../task"] {
+                assert_eq!(below(text), "http://h:1/engine-rest/task", "{text}");
+            }
+            assert_eq!(below("/task?q=a/b#c"), "http://h:1/engine-rest/task?q=a/b#c");
+            assert_eq!(below("/"), "http://h:1/engine-rest/");
+            assert_eq!((below(""), below("?q=1")), (base.to_string(), format!("{base}?q=1")));
+            // Another address is none of a path below the base.
+            assert_eq!(below("//other/task"), "http://other/task");
+            assert_eq!(below("\\/other/task"), "http://other/task");
+            assert_eq!(below("https://other/task"), "https://other/task");
+            assert_eq!(below("/../task"), "http://h:1/task");
+            // Redirects and links are relative to the host.
+            assert_eq!(resolve(Some(&base), "/task").unwrap().as_str(), "http://h:1/task");
+        }
+        let origin = url("http://h:1");
+        for text in ["/task", "task", "", "?q=1", "//other/", "/a b"] {
+            assert_eq!(resolve_below(Some(&origin), text), resolve(Some(&origin), text), "{text}");
+        }
+        assert_eq!(resolve_below(None, "/a"), Err(UrlError::Relative("/a".to_owned())));
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod trace_choice;
 mod wire;
 
 pub use crate::credentials::basic_authorization;
-pub use address::{UrlError, add_query, form, path_of, resolve};
+pub use address::{UrlError, add_query, form, path_of, path_prefix, resolve, resolve_below};
 pub use body::SharedBody;
 pub use client::{Client, ClientOptions};
 pub use content::Coding;

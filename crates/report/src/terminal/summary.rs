@@ -181,7 +181,7 @@ fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
         out.push_str(&format!("  … and {more} more in the report\n"));
     }
     out.push_str(&statements("  Also: ", &findings.remark, style));
-    let mut pages: Vec<&str> = findings.findings.iter().take(FINDINGS_MAX).map(|finding| finding.page.as_str()).collect();
+    let mut pages: Vec<&str> = findings.findings.iter().take(FINDINGS_MAX).map(explanation::explained_as).collect();
     pages.retain(|page| !page.is_empty());
     pages.dedup();
     if !pages.is_empty() {

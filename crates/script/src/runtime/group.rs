@@ -42,6 +42,11 @@ impl Group {
         }
     }
 
+    /// The script declared that the group failed.
+    pub(crate) fn declare_failed(&self) {
+        self.failed.set(true);
+    }
+
     pub(crate) fn pause_ended(innermost: Option<&Rc<Group>>, now: Nanos) {
         for group in Self::chain(innermost) {
             let mut pausing = group.pausing.get();

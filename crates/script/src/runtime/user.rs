@@ -426,6 +426,9 @@ impl UserState {
         }
         let parent: Arc<str> = group.parent.as_ref().map_or_else(|| "".into(), |parent| parent.name.clone());
         let series = self.scenario.series(&self.worker.recorder, SeriesKind::Group, &parent, &group.name);
+        if matches!(end, GroupEnd::Threw) && self.declared_failed.get() {
+            group.declare_failed();
+        }
         let sample = group.sample(self.now(), end);
         let mut recorder = self.worker.recorder.borrow_mut();
         recorder.record(series, &sample);
@@ -445,10 +448,12 @@ impl Owner for UserState {
         let is_present = self.iteration.borrow().is_some() || self.leaving.get().is_some();
         if is_present {
             self.threw.set(true);
-            self.note_outcome(Outcome::Script);
-        }
-        if is_present && !self.declared_failed.take() && self.outcome.get() == Outcome::Script {
-            self.worker.recorder.borrow_mut().script_error(self.scenario.iterations);
+            // What the script declares to have failed is a failure of the target.
+            let is_declared = self.declared_failed.take();
+            self.note_outcome(if is_declared { Outcome::Step } else { Outcome::Script });
+            if !is_declared && self.outcome.get() == Outcome::Script {
+                self.worker.recorder.borrow_mut().script_error(self.scenario.iterations);
+            }
         }
         let outcome = if is_present { self.outcome.get() } else { Outcome::Script };
         self.worker.report(self.scenario.iterations, outcome, error);

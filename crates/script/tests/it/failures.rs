@@ -1,7 +1,7 @@
 //! Stored failures, and their causes.
 
 use loadstone_engine::IterationEnd;
-use loadstone_metrics::Outcome;
+use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 
 use crate::running::{run, scenario};
 
@@ -40,5 +40,36 @@ fn an_error_thrown_after_a_failed_request_is_a_consequence() {
     });
     run(&scenario("await user.get('/echo', { expect: { json: { '$.path': () => { throw new Error('mine'); } } } });"), async |worker| {
         assert_eq!(worker.iterate(0).await, THREW);
+    });
+}
+
+/// A failure of the target, which the script detected.
+#[test]
+fn a_declared_failure_is_no_script_error() {
+    let errors = |snapshot: &Snapshot| {
+        let iterations = snapshot.series.iter().find(|series| series.key.kind == SeriesKind::Iteration).map(|series| series.script_errors);
+        (snapshot.errors[0].outcome, snapshot.errors[0].message.to_string(), iterations)
+    };
+    run(&scenario("user.fail('enough');"), async |worker| {
+        assert_eq!(worker.iterate(0).await, IterationEnd::Threw(Outcome::Step));
+        let (outcome, message, script_errors) = errors(&worker.drain());
+        assert_eq!((outcome, script_errors), (Outcome::Step, Some(0)));
+        assert!(message.starts_with("enough (t.load.ts:4:"), "{message}");
+    });
+    run(&scenario("await user.group('G', async () => { await user.pause('1ms'); user.fail('enough'); });"), async |worker| {
+        assert_eq!(worker.iterate(0).await, IterationEnd::Threw(Outcome::Step));
+        let snapshot = worker.drain();
+        let group = snapshot.series.iter().find(|series| series.key.kind == SeriesKind::Group).unwrap();
+        assert_eq!(group.outcomes, [(Outcome::Step, 1)]);
+    });
+    // An exception is one, also in an iteration after a declared failure.
+    run(&scenario("if (user.iteration === 0) user.fail('enough'); throw new Error('own');"), async |worker| {
+        let mut user = worker.user(0);
+        assert_eq!(user.iterate(worker.iteration(0, None)).await, IterationEnd::Threw(Outcome::Step));
+        assert_eq!(user.iterate(worker.iteration(1, None)).await, THREW);
+        let snapshot = worker.drain();
+        let count = |outcome| snapshot.errors.iter().filter(|error| error.outcome == outcome).count();
+        assert_eq!((count(Outcome::Step), count(Outcome::Script)), (1, 1));
+        assert_eq!(errors(&snapshot).2, Some(1));
     });
 }

@@ -424,6 +424,23 @@ fn misfits_are_errors_with_place_and_remedy() {
     }
 }
 
+/// The path of a call is that of its method, so that a target's path would not be sent.
+#[test]
+fn a_target_with_a_path_is_refused_and_a_call_may_have_its_own() {
+    let call = |options: &str| format!("await user.grpc(\"shop.v1.Shop/Echo\", {{}}{options});");
+    let problem = |target: &str, options: &str| {
+        let (_, _, snapshot) = run_at(target, &call(options));
+        snapshot.errors.first().map(|error| error.message.to_string()).unwrap_or_default()
+    };
+    let server = server();
+    let remedy =
+        format!("Shop/Echo: the target has the path `/api`, which a gRPC call cannot have: set the call's option `target: \"{server}\"`");
+    for message in [problem(&format!("{server}/api/"), ""), problem(&server, &format!(", {{ target: \"{server}/api\" }}"))] {
+        assert!(message.contains(&remedy) && message.contains("t.load.ts:4:"), "{message}");
+    }
+    assert_eq!(run_at(&format!("{server}/api"), &call(&format!(", {{ target: \"{server}\" }}"))).0, PASSED);
+}
+
 #[test]
 fn a_proto_file_that_cannot_be_used_stops_the_start() {
     let refused = |files: &[(&str, &str)]| {

@@ -101,6 +101,23 @@ fn syntax_errors_show_the_place() {
 }
 
 #[test]
+fn a_target_has_no_part_that_no_request_sends() {
+    for (target, problem) in [
+        ("http://h/a?key=1", "has a query, which no request sends: write it in the requests, as `query: { … }`"),
+        ("http://h/#a", "has a fragment, which no request sends: remove it"),
+        ("ftp://h", "is not an http or https URL"),
+    ] {
+        let text = format!(
+            "import {{ test, scenario, users }} from \"loadstone\";\n\
+             export default test({{ target: \"{target}\", load: scenario(\"s\", () => {{}}).run(users(1).for(\"1s\")) }});"
+        );
+        let error = load_error(&text);
+        assert!(at(&error).starts_with("t.load.ts:2"), "{}", error.render());
+        assert!(error.message.contains(&format!("target: \"{target}\" {problem}")), "{}", error.render());
+    }
+}
+
+#[test]
 fn mistakes_in_the_plan_name_the_line_of_the_call() {
     let head = "import { test, scenario, arrivals, users, responseTime, observe, param, stub, flow, flowTime, flowLost } from \"loadstone\";\n\
                 const s = scenario(\"s\", () => {});\n";

@@ -425,7 +425,6 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ("user.check('c', undefined as any);", "true or false"),
         ("(await user.get('/')).json('$.gone');", "\"GET /\" answered 200: nothing at $.gone"),
         ("(await user.get('/')).regex(/gone/);", "has no match"),
-        ("user.fail('enough');", "enough"),
         ("await user.group('G', async () => { await user.pause('1ms'); throw new TypeError('inside'); });", "TypeError: inside"),
     ] {
         run(&scenario(line), async |worker| {

@@ -135,6 +135,46 @@ console.log((await user.get("/echo", { auth: { bearer: "t" } })).json("$.headers
 }
 
 #[test]
+fn the_path_of_the_target_precedes_each_relative_path_and_no_other() {
+    let body = r#"
+const path = async (url, options) => (await user.get(url, options)).json("$.path");
+console.log(await path("/task"), await path("task"), await path("/täsk"), await path("/task", { query: { a: "b" } }), await path(""));
+console.log(await path(new URL("/task", origin)), await path(`${origin}/task`), await path("/../redirect"));
+console.log((await user.post("/task", { json: {} })).json("$.path"));
+user.cookies.set("a", "1", "/task");
+console.log((await user.get("/task")).json("$.headers.cookie"), user.cookies.get("a"), user.cookies.get("a", `${origin}/`));
+"#;
+    for end in ["/engine-rest", "/engine-rest/"] {
+        let text = scenario_with("const origin = param.url(\"target\");", body, "");
+        let text = text.replace("target: param.url(\"target\")", &format!("target: `${{origin}}{end}`"));
+        run(&text, async |worker| {
+            assert_eq!(worker.iterate(0).await, PASSED, "{:?}", worker.texts());
+            let (base, task) = (end, "/engine-rest/task");
+            // The redirect is relative to the host.
+            let expected = [
+                format!("{task} {task} /engine-rest/t%C3%A4sk {task}?a=b {base}"),
+                "/task /task /echo?from=redirect".to_owned(),
+                task.to_owned(),
+                "a=1 1 1".to_owned(),
+            ];
+            assert_eq!(worker.texts(), expected);
+            let snapshot = worker.drain();
+            assert!(snapshot.series.iter().any(|series| &*series.key.name == "GET /engine-rest/task"));
+        });
+    }
+    // Of a scenario, too.
+    let text = scenario_with(
+        "const origin = param.url(\"target\");",
+        "console.log((await user.get('/task')).json('$.path'));",
+        ", { target: `${origin}/own` }",
+    );
+    run(&text.replace("target: param.url(\"target\")", "target: `${origin}/other`"), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["/own/task"]);
+    });
+}
+
+#[test]
 fn several_values_of_one_header_are_several_lines() {
     let text = scenario_with(
         "",

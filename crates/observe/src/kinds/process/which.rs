@@ -41,7 +41,9 @@ pub(crate) enum NoProcess {
     Named(String),
     #[error("process {0} belongs to another user: run Loadstone as that user or as root")]
     Rights(u32),
-    #[error("process {pid} is not {runtime} (it runs {program})")]
+    #[error(
+        "process {pid} is not {runtime} (it runs {program}): name the process that is, by its own port or `pid`; `observe.native` samples compiled programs"
+    )]
     Other { pid: u32, runtime: &'static str, program: String },
 }
 

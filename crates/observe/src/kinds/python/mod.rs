@@ -28,6 +28,7 @@ use crate::error::ObserveError;
 use crate::kind::{MacSupport, ObserverKind};
 use crate::option::{ObserverOption, OptionValue};
 use crate::pace::{SAMPLE_HZ, SamplingPace};
+use crate::procfs::read;
 use crate::reader::{PendingRead, SignalReader};
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::threads::ThreadSamples;
@@ -93,8 +94,15 @@ impl SignalReader for Python {
     }
 }
 
+/// Python itself, or a program with Python inside: uWSGI with its plugin, Apache with mod_wsgi. uWSGI may also have it compiled in.
 fn is_python(pid: u32) -> bool {
     program(pid).is_some_and(|name| name.starts_with("python") || name == "uwsgi")
+        || read(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_python_library(&maps))
+}
+
+/// By the files that a process has in its memory.
+fn has_python_library(maps: &str) -> bool {
+    maps.lines().filter_map(|line| line.rsplit_once('/')).any(|(_, file)| file.starts_with("libpython"))
 }
 
 impl Python {
@@ -148,5 +156,19 @@ impl Python {
         }
         self.pace.end(&look, out);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_python_library;
+
+    #[test]
+    fn a_program_with_python_inside_is_python() {
+        let with = |file: &str| format!("7f1c-7f1d r-xp 00000000 08:01 131 {file}\n7ffd-7ffe rw-p 00000000 00:00 0 [stack]\n");
+        assert!(has_python_library(&with("/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0")));
+        for other in ["/usr/lib/uwsgi/plugins/http_plugin.so", "/opt/libpython/libz.so", "/usr/sbin/nginx", ""] {
+            assert!(!has_python_library(&with(other)), "{other}");
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use loadstone_metrics::span::RequestLabel;
 use loadstone_protocol::grpc::{GrpcRequest, PreparedGrpcCall};
-use loadstone_protocol::http::{Origin, basic_authorization, resolve};
+use loadstone_protocol::http::{Origin, basic_authorization, path_prefix, resolve};
 use rquickjs::{Ctx, Exception};
+use url::Url;
 
 use super::methods::{GrpcMethod, LastCall};
 use super::options::{GrpcOptions, is_reserved};
@@ -55,9 +56,13 @@ pub(super) fn request(
         (Some(target), _) => {
             let url = resolve(None, target).map_err(|error| Exception::throw_message(ctx, &format!("target: {error}")))?;
             of_target = basic_authorization(&url);
+            bare(ctx, shown, &url)?;
             Rc::new(Origin::of(&url))
         }
-        (None, Some(base)) => Rc::clone(&base.origin),
+        (None, Some(base)) => {
+            bare(ctx, shown, &base.url)?;
+            Rc::clone(&base.origin)
+        }
         (None, None) => {
             let problem = format!("{}: there is no target to call: set `target`, such as \"http://127.0.0.1:50051\"", shown);
             return Err(Exception::throw_message(ctx, &problem));
@@ -89,6 +94,18 @@ pub(super) fn request(
         label,
         source: options.source,
     })
+}
+
+/// The path of a call is that of its method.
+fn bare(ctx: &Ctx<'_>, shown: &str, target: &Url) -> rquickjs::Result<()> {
+    let prefix = path_prefix(target);
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    let origin = target.origin().ascii_serialization();
+    let problem =
+        format!("{shown}: the target has the path `{prefix}`, which a gRPC call cannot have: set the call's option `target: \"{origin}\"`");
+    Err(Exception::throw_message(ctx, &problem))
 }
 
 /// For display: `http://host:port/package.Service/Method`.

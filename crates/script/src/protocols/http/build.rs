@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use loadstone_metrics::span::RequestLabel;
-use loadstone_protocol::http::{BodyUse, Origin, Request, RequestTrailers, add_query, basic_authorization, path_of, resolve};
+use loadstone_protocol::http::{BodyUse, Origin, Request, RequestTrailers, add_query, basic_authorization, path_of};
 use rquickjs::{Ctx, Exception, Value};
 use url::Url;
 
@@ -93,10 +93,10 @@ fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(Stri
         && query.is_empty()
         && is_plain_path(written)
     {
-        return Ok(RequestAddress { origin: Rc::clone(&base.origin), path: written.to_owned(), authorization: None });
+        let path = format!("{}{written}", base.prefix());
+        return Ok(RequestAddress { origin: Rc::clone(&base.origin), path, authorization: None });
     }
-    let base = scenario.base.as_ref().map(|base| &base.url);
-    let mut url: Url = resolve(base, written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    let mut url: Url = scenario.url(written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Exception::throw_message(ctx, &format!("`{written}`: only http:// and https:// URLs can be requested")));
     }
@@ -121,6 +121,8 @@ fn is_plain_path(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use loadstone_protocol::http::resolve;
+
     use super::*;
 
     #[test]

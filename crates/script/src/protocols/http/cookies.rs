@@ -32,9 +32,8 @@ pub(crate) struct Cookies {
 
 impl Cookies {
     fn site(&self, ctx: &Ctx<'_>, url: Opt<Option<String>>) -> rquickjs::Result<Url> {
-        let base = HttpScenario::of(&self.user).base.as_ref().map(|base| &base.url);
         let written = url.0.flatten().unwrap_or_else(|| "/".to_owned());
-        loadstone_protocol::http::resolve(base, &written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))
+        HttpScenario::of(&self.user).url(&written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))
     }
 }
 

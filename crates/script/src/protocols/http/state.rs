@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use loadstone_protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, basic_authorization, resolve};
+use loadstone_protocol::http::{
+    BodyUse, Client, HttpSession, Origin, SessionOptions, UrlError, basic_authorization, path_prefix, resolve, resolve_below,
+};
 use loadstone_protocol::{AllowedHosts, HostPattern};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
@@ -69,6 +71,11 @@ impl BaseUrl {
         let _ = (url.set_username(""), url.set_password(None));
         Ok(Self { url, origin, authorization })
     }
+
+    /// The path that precedes each relative path. Empty for a bare origin.
+    pub(crate) fn prefix(&self) -> &str {
+        path_prefix(&self.url)
+    }
 }
 
 /// State that the requests of one scenario share.
@@ -89,6 +96,11 @@ pub(crate) struct HttpScenario {
 impl HttpScenario {
     pub(crate) fn of(user: &UserState) -> &Self {
         user.scenario.parts.get()
+    }
+
+    /// The URL of a call of the scenario.
+    pub(super) fn url(&self, written: &str) -> Result<Url, UrlError> {
+        resolve_below(self.base.as_ref().map(|base| &base.url), written)
     }
 
     pub(super) fn new(loaded: &Loaded, index: usize) -> Result<Self, ScriptError> {
