@@ -1,8 +1,9 @@
 //! Measurements and trials that take minutes to hours: labs, the benchmark of diagnosis, costs per request, accuracy, the self-test, long runs, bytes on the
-//! wire, published cases.
+//! wire, published cases, labelled series.
 //!
 //! `cargo xtask lab …`, `diagnose …`, `bench …` and so on start this program, so that the check need not compile it. `cargo xtask nightly` lints and tests it.
-//! Deliberately absent: any use of the project's own crates, which are measured from outside. [`replay`] alone uses them: its cases are records of others.
+//! Deliberately absent: any use of the project's own crates, which are measured from outside. [`replay`] and
+//! [`trend_series`] alone use them: their data are others'.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
 
 mod accuracy;
@@ -19,6 +20,7 @@ mod scaling;
 mod selftest;
 mod starve;
 mod stillness;
+mod trend_series;
 mod usage;
 mod wire;
 
@@ -65,6 +67,8 @@ enum TrialCommand {
     K6Conformance(k6_conformance::K6ConformanceOptions),
     /// Replay published root-cause cases as runs, and report how often the findings name the service at fault.
     ReplayCases(replay::ReplayCasesOptions),
+    /// Compare the steps of trends with the change points that people labelled in published series.
+    TrendSeries(trend_series::TrendSeriesOptions),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(hostile::HostileOptions),
 }
@@ -96,6 +100,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Wire(options) => wire::wire(workspace, options),
         TrialCommand::K6Conformance(options) => k6_conformance::k6_conformance(workspace, options),
         TrialCommand::ReplayCases(options) => replay::replay_cases(workspace, options),
+        TrialCommand::TrendSeries(options) => trend_series::trend_series(options),
         TrialCommand::Hostile(options) => hostile::hostile(workspace, options),
     }
 }

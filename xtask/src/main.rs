@@ -111,6 +111,8 @@ enum Chore {
     K6Conformance(TrialArguments),
     /// Replay published root-cause cases as runs, and report how often the findings name the service at fault.
     ReplayCases(TrialArguments),
+    /// Compare the steps of trends with the change points that people labelled in published series.
+    TrendSeries(TrialArguments),
     /// Attack the binary with hostile servers and files, within limits on memory, time and exit codes.
     Hostile(TrialArguments),
 }
@@ -161,6 +163,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Wire(arguments) => trials::run(&workspace, "wire", arguments),
         Chore::K6Conformance(arguments) => trials::run(&workspace, "k6-conformance", arguments),
         Chore::ReplayCases(arguments) => trials::run(&workspace, "replay-cases", arguments),
+        Chore::TrendSeries(arguments) => trials::run(&workspace, "trend-series", arguments),
         Chore::Hostile(arguments) => trials::run(&workspace, "hostile", arguments),
     }
 }

@@ -23,7 +23,7 @@ fn runs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<TrendInput> {
 }
 
 /// Alerts in every window of twenty consecutive runs, the number of windows, and whether all runs together raise an alert.
-fn alerts(recorded: &'static str) -> (usize, usize, bool) {
+fn alerts(recorded: &str) -> (usize, usize, bool) {
     let inputs = runs(recorded.lines());
     let has_alert = |part: &[TrendInput]| !RunTrend::of("recorded", part).steps().is_empty();
     let windows: Vec<bool> = inputs.windows(20).map(has_alert).collect();
@@ -47,14 +47,14 @@ fn runs_of_a_server_that_did_not_change_raise_no_alert() {
 /// Histories of sixty runs, composed of blocks of consecutive recorded runs, so that the correlation of neighbours is preserved (Künsch,
 /// "The jackknife and the bootstrap for general stationary observations", 1989). None of the runs differs from the others by more than
 /// chance.
-fn alerts_of_drawn(recorded: &'static str, histories: u64) -> u64 {
+fn alerts_of_drawn(recorded: &str, runs_per_block: usize, histories: u64) -> u64 {
     let lines: Vec<&str> = recorded.lines().collect();
     let history = |seed: u64| {
         let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut drawn: Vec<&'static str> = Vec::new();
+        let mut drawn: Vec<&str> = Vec::new();
         while drawn.len() < HISTORY_RUNS {
-            let from = draws.next_u64() as usize % (lines.len() - RUNS_PER_BLOCK + 1);
-            drawn.extend(&lines[from..from + RUNS_PER_BLOCK]);
+            let from = draws.next_u64() as usize % (lines.len() - runs_per_block + 1);
+            drawn.extend(&lines[from..from + runs_per_block]);
         }
         RunTrend::of("drawn", &runs(drawn[..HISTORY_RUNS].iter().copied()))
     };
@@ -68,8 +68,10 @@ const RUNS_PER_BLOCK: usize = 4;
 #[test]
 fn histories_of_recorded_noise_raise_an_alert_in_one_of_twenty() {
     let histories = std::env::var("LOADSTONE_TRENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    for (name, recorded) in [("quiet", QUIET), ("busy", BUSY)] {
-        let alerts_raised = alerts_of_drawn(recorded, histories);
+    for (name, recorded, runs_per_block) in
+        [("quiet", QUIET, RUNS_PER_BLOCK), ("busy", BUSY, RUNS_PER_BLOCK), ("busy, in random order", BUSY, 1)]
+    {
+        let alerts_raised = alerts_of_drawn(recorded, runs_per_block, histories);
         println!("{name}: alerts in {} of {histories} histories of {HISTORY_RUNS} runs", share_in_words(alerts_raised, histories));
         assert!(alerts_raised * 4 <= histories, "{name}: {alerts_raised} of {histories}");
     }

@@ -4,8 +4,6 @@ use super::levels;
 use super::model::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 use super::numbers::TrendInput;
 
-/// Maximum probability that a test of an unchanged system shows any step.
-const FALSE_CHANCE: f64 = 0.05;
 /// Maximum number of requests in the trend: the most frequent ones of the newest run.
 const REQUESTS_MAX: usize = 20;
 /// Smallest relative change of times that matters, and smallest change of the share of failures.
@@ -15,6 +13,8 @@ const METRICS: [TrendMetric; 4] = [TrendMetric::P50, TrendMetric::P95, TrendMetr
 
 impl RunTrend {
     pub const SCHEMA: u32 = 1;
+    /// Maximum probability that a test of an unchanged system shows any step.
+    pub const FALSE_CHANCE: f64 = 0.05;
 
     /// The trend of the complete runs of a test under the same load, the oldest first.
     pub fn of(test: &str, inputs: &[TrendInput]) -> Self {
@@ -23,14 +23,19 @@ impl RunTrend {
         let all = (requests.len() != 1).then_some(None);
         let subjects: Vec<Option<String>> = all.into_iter().chain(requests.into_iter().map(Some)).collect();
         let count = (subjects.len() * METRICS.len()) as f64;
-        let strong = FALSE_CHANCE / count.max(1.0);
-        let series = subjects.iter().flat_map(|subject| METRICS.map(|metric| series(inputs, subject.clone(), metric, strong)));
+        let false_chance = Self::FALSE_CHANCE / count.max(1.0);
+        let series = subjects.iter().flat_map(|subject| {
+            METRICS.map(|metric| {
+                let values = inputs.iter().map(|input| input.numbers.value(subject.as_deref(), metric)).collect();
+                TrendSeries::of(subject.clone(), metric, values, false_chance)
+            })
+        });
         let mut series: Vec<TrendSeries> = series.filter(|series| series.values.iter().any(Option::is_some)).collect();
         series.sort_by_key(|series| series.steps.is_empty());
         align(&mut series);
         let runs: Vec<TrendRun> = inputs.iter().map(|input| input.run.clone()).collect();
         let mut trend =
-            Self { schema: Self::SCHEMA, test: test.to_owned(), runs, series, false_chance: FALSE_CHANCE, headline: String::new() };
+            Self { schema: Self::SCHEMA, test: test.to_owned(), runs, series, false_chance: Self::FALSE_CHANCE, headline: String::new() };
         trend.headline = trend.sentence();
         trend
     }
@@ -105,39 +110,45 @@ fn requests(inputs: &[TrendInput]) -> Vec<String> {
     names.into_iter().take(REQUESTS_MAX).map(str::to_owned).collect()
 }
 
-fn series(inputs: &[TrendInput], request: Option<String>, metric: TrendMetric, strong: f64) -> TrendSeries {
-    let values: Vec<Option<f64>> = inputs.iter().map(|input| input.numbers.value(request.as_deref(), metric)).collect();
-    let scale = |value: f64| if metric.is_difference() { value } else { value.max(1e-9).ln() };
-    let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(run, value)| Some((run, scale((*value)?)))).collect();
-    let scaled: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
-    let unscale = |value: f64| if metric.is_difference() { value } else { value.exp() };
-    let cuts = levels::cuts(&scaled, strong);
-    let level = |from: usize, to: usize| unscale(scaled[from..to].iter().sum::<f64>() / (to - from) as f64);
-    let limit = if metric.is_difference() { FAILURES_EFFECT } else { EFFECT.ln_1p() };
-    let matters = |cut: &&levels::LevelCut| cut.change.abs() >= limit;
-    let step = |cut: &levels::LevelCut| TrendStep {
-        at: known[cut.at].0,
-        at_error: cut.at_error as u64,
-        before_at: known[cut.at - 1].0,
-        before: level(cut.from, cut.at),
-        after: level(cut.at, cut.to),
-        change: unscale(cut.change),
-        low: unscale(cut.change - cut.half),
-        high: unscale(cut.change + cut.half),
-        p: cut.p,
-        runs_before: (cut.at - cut.from) as u64,
-        runs_after: (cut.to - cut.at) as u64,
-    };
-    let rest = levels::residuals_of(&scaled, &cuts);
-    let deviation = (rest.iter().map(|value| value * value).sum::<f64>() / (rest.len() as f64 - 1.0 - cuts.len() as f64).max(1.0)).sqrt();
-    let last = cuts.last().map_or(0, |cut| cut.at);
-    TrendSeries {
-        request,
-        metric,
-        noise: (rest.len() >= 2 * levels::SIDE_MIN)
-            .then(|| if metric.is_difference() { 2.0 * deviation } else { (2.0 * deviation).exp_m1() }),
-        steps: cuts.iter().filter(matters).map(step).collect(),
-        level: (!scaled.is_empty()).then(|| level(last, scaled.len())),
-        values,
+impl TrendSeries {
+    /// One number over the runs, with its steps.
+    ///
+    /// `values`: one for each run, from the oldest; `None`: the run did not measure it. `false_chance`: maximum probability that a series of one level shows
+    /// any step.
+    pub fn of(request: Option<String>, metric: TrendMetric, values: Vec<Option<f64>>, false_chance: f64) -> Self {
+        let scale = |value: f64| if metric.is_difference() { value } else { value.max(1e-9).ln() };
+        let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(run, value)| Some((run, scale((*value)?)))).collect();
+        let scaled: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let unscale = |value: f64| if metric.is_difference() { value } else { value.exp() };
+        let cuts = levels::cuts(&scaled, false_chance);
+        let level = |from: usize, to: usize| unscale(scaled[from..to].iter().sum::<f64>() / (to - from) as f64);
+        let limit = if metric.is_difference() { FAILURES_EFFECT } else { EFFECT.ln_1p() };
+        let matters = |cut: &&levels::LevelCut| cut.change.abs() >= limit;
+        let step = |cut: &levels::LevelCut| TrendStep {
+            at: known[cut.at].0,
+            at_error: cut.at_error as u64,
+            before_at: known[cut.at - 1].0,
+            before: level(cut.from, cut.at),
+            after: level(cut.at, cut.to),
+            change: unscale(cut.change),
+            low: unscale(cut.change - cut.half),
+            high: unscale(cut.change + cut.half),
+            p: cut.p,
+            runs_before: (cut.at - cut.from) as u64,
+            runs_after: (cut.to - cut.at) as u64,
+        };
+        let rest = levels::residuals_of(&scaled, &cuts);
+        let deviation =
+            (rest.iter().map(|value| value * value).sum::<f64>() / (rest.len() as f64 - 1.0 - cuts.len() as f64).max(1.0)).sqrt();
+        let last = cuts.last().map_or(0, |cut| cut.at);
+        Self {
+            request,
+            metric,
+            noise: (rest.len() >= 2 * levels::SIDE_MIN)
+                .then(|| if metric.is_difference() { 2.0 * deviation } else { (2.0 * deviation).exp_m1() }),
+            steps: cuts.iter().filter(matters).map(step).collect(),
+            level: (!scaled.is_empty()).then(|| level(last, scaled.len())),
+            values,
+        }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) use poisson::{binomial_at_least, gamma_quantile, poisson_at_least, po
 pub(crate) use proportion::share_in_words;
 pub(crate) use proportion::wilson_interval;
 pub(crate) use random::Xorshift;
-pub(crate) use rank_sum::rank_sum_p;
+pub(crate) use rank_sum::{rank_sum_p, rank_sum_p_min};
 pub(crate) use robust::{best_tenth, interquartile_range, median, median_deviation, nearest_of_sorted, quantile, slow_threshold};
 pub(crate) use scan::{likeliest_stretch, sum_of_counts};
 pub(crate) use student::{freedom_by_kurtosis, student_t, t_two_sided, welch_freedom};
