@@ -304,6 +304,14 @@ impl<'a> Facts<'a> {
         self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())
     }
 
+    /// Whether anything shows that requests became slower or that work waited.
+    pub(crate) fn slows_down(&self) -> bool {
+        !self.waiting.is_empty()
+            || !self.plateaus.limited.is_empty()
+            || self.used_up().next().is_some()
+            || self.responses.iter().any(|response| response.has_grown_with_load())
+    }
+
     /// Whether something more specific than busy workers explains why requests waited in a stretch.
     pub(crate) fn explain_waiting(&self, (from, to): (f64, f64)) -> bool {
         self.used_up().next().is_some()

@@ -9,7 +9,7 @@ use crate::{Confidence, Evidence, Grade};
 const ADDED_TIME_OVER_LATENESS_MIN: f64 = 10.0;
 
 /// Score of a finding, as a part of the best score among causes and symptoms, below which it follows the others.
-const SCORE_PART_MIN: f64 = 1.0 / 3.0;
+pub(crate) const SCORE_PART_MIN: f64 = 1.0 / 3.0;
 
 /// The kind of a finding. Findings are listed in this order, except that causes of low confidence or of little added time follow symptoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ pub(crate) enum Standing {
     Passing,
     /// A consequence of a cause.
     Consequence,
+    /// What the system does for each request at any load, next to something that explains its time better. It is never the first finding.
+    Habit,
 }
 
 /// The effect of a load generator at its limit on a finding. Findings are listed in this order.
