@@ -21,6 +21,7 @@ use crate::facts::Facts;
 use crate::facts::changes::{CHANGE_MIN_S, Change, TimeVariation};
 use crate::facts::exhausted::COLLECTING_NAMED_SHARE_MIN;
 use crate::facts::growing_memory;
+use crate::facts::hardly_answered::HardlyAnswered;
 use crate::facts::load_blocks::LoadStretch;
 use crate::facts::load_response::{LOAD_VARIED_FACTOR_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use crate::facts::readings::{SignalReadings, longest_run};
@@ -78,7 +79,7 @@ pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let further = [warmed_up, receiving(facts), full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the")];
     // If requests became slower, a habit states its part of the time.
-    let passing = transactions::in_passing(facts).filter(|_| habits.is_empty());
+    let passing = transactions::in_passing(facts).filter(|_| habits.is_empty() && facts.hardly_answered.is_none());
     remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(habit)))
 }
 
@@ -293,11 +294,29 @@ fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if totals.requests == 0 && facts.tally.flows().iter().all(|flow| flow.merged.finished == 0) {
         return Remark::cannot_tell(MissingKnowledge::TooFewRequests, "no request ended", "See the validity checks.");
     }
+    if let Some(stuck) = &facts.hardly_answered {
+        return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &hardly_answered(stuck), &observe_next(facts));
+    }
     let times = LONGER_FACTOR.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
     Remark::cannot_tell(
         MissingKnowledge::TooFewRequests,
         "too few requests ended",
         &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))),
+    )
+}
+
+/// A longer run would only have more requests that wait.
+fn hardly_answered(stuck: &HardlyAnswered) -> String {
+    let (number, (first, last)) = (loadstone_units::number, stuck.in_system);
+    let in_system = match last >= 2.0 * first {
+        true => format!("those in the system grew from {} to {}", number(first), number(last)),
+        false => format!("{} were in the system", number(last)),
+    };
+    format!(
+        "requests are hardly answered: {} of {} that began had ended when the run did, while {in_system} and {} ended",
+        loadstone_units::count(stuck.ended),
+        loadstone_units::count(stuck.ended + stuck.open),
+        loadstone_units::rate(stuck.rate)
     )
 }
 
