@@ -14,6 +14,7 @@ pub(crate) mod growing_level;
 pub(crate) mod headroom;
 pub(crate) mod next_limit;
 pub(crate) mod occupation;
+pub(crate) mod round_trips;
 pub(crate) mod stated_limit;
 pub(crate) mod transactions;
 pub(crate) mod users_time;

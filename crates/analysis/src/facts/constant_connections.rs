@@ -12,6 +12,7 @@ use loadstone_metrics::Role;
 
 use super::accept_queue::AcceptQueue;
 use super::constant_load::ConstantLoad;
+use super::hardly_answered::HardlyAnswered;
 use super::plateau::Plateaus;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
@@ -66,7 +67,7 @@ pub(crate) struct ConstantConnections<'a> {
 pub(super) fn find<'a>(
     signals: &ObservedSignals<'a>,
     (strain, plateaus, constant): (&Strain, &Plateaus, Option<&ConstantLoad>),
-    waiting: &[WaitingStretch],
+    (waiting, hardly_answered): (&[WaitingStretch], Option<&HardlyAnswered>),
     accept_queue: Option<&AcceptQueue<'_>>,
 ) -> Option<ConstantConnections<'a>> {
     let (begin, end) = strain.loaded()?;
@@ -78,7 +79,8 @@ pub(super) fn find<'a>(
     // A full accept queue shows that all workers are busy. Each of them may have a connection.
     let users = constant.filter(|load| accept_queue.is_none() && is_crowded(load));
     let users = users.map(|load| if load.was_constant { (begin, end) } else { (load.from, load.to) });
-    let (from, to) = waits.or_else(|| accept_queue.map(|_| (begin, end))).or(users)?;
+    let is_stuck = accept_queue.is_some() || hardly_answered.is_some();
+    let (from, to) = waits.or_else(|| is_stuck.then_some((begin, end))).or(users)?;
     let found = signals.parts_with(Role::ConnectionsOpen).filter_map(|part| {
         let number = constant_number(signals, part, (begin, from, to))?;
         let are_many = |requests: f64| requests >= REQUESTS_PER_CONNECTION_MIN * number.1;

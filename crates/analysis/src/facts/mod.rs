@@ -39,6 +39,7 @@ pub(crate) mod growing;
 pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
 pub(crate) mod growth;
+pub(crate) mod hardly_answered;
 pub(crate) mod held_sessions;
 pub(crate) mod humps;
 pub(crate) mod in_progress;
@@ -165,6 +166,9 @@ table::fact_table! {
             )
             .against(constant_load.as_ref().and_then(constant_load::ConstantLoad::alone_s));
 
+        /// Few requests end while most of those that began remain in the system.
+        hardly_answered: Option<hardly_answered::HardlyAnswered> = hardly_answered::find(run, tally, &strain);
+
         /// Retries that keep the system down after a spike of the load.
         retry_storm: Option<retry_storm::RetryStorm> = retry_storm::find(&strain);
 
@@ -227,7 +231,12 @@ table::fact_table! {
 
         /// Connections to a database whose number was constant while far more requests waited.
         constant_connections: Option<constant_connections::ConstantConnections<'a>> =
-            constant_connections::find(&signals, (&strain, &plateaus, constant_load.as_ref()), &waiting, accept_queue.as_ref());
+            constant_connections::find(
+                &signals,
+                (&strain, &plateaus, constant_load.as_ref()),
+                (&waiting, hardly_answered.as_ref()),
+                accept_queue.as_ref(),
+            );
 
         /// Pauses that recur.
         stalls: Option<stalls::Stalls> = stalls::find(run, &changes);
@@ -310,6 +319,14 @@ impl<'a> Facts<'a> {
     /// Resources that were used up and may have held up the observed system.
     pub(crate) fn used_up(&self) -> impl Iterator<Item = &exhausted::Exhausted<'a>> {
         self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())
+    }
+
+    /// Whether anything shows that requests became slower or that work waited.
+    pub(crate) fn slows_down(&self) -> bool {
+        !self.waiting.is_empty()
+            || !self.plateaus.limited.is_empty()
+            || self.used_up().next().is_some()
+            || self.responses.iter().any(|response| response.has_grown_with_load())
     }
 
     /// Whether something more specific than busy workers explains why requests waited in a stretch.

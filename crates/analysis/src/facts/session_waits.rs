@@ -308,6 +308,12 @@ impl SessionWait<'_> {
         self.takes_time_of.is_none()
     }
 
+    /// Sessions in this wait as a part of the requests in the system, at most 1: by Little's law, the part of their time that requests spend in it. `None`
+    /// where it held up work, since requests then wait for the sessions as well.
+    pub(crate) fn part_of_requests(&self) -> Option<f64> {
+        self.takes_time_of.map(|requests| (self.sessions / requests.max(1e-9)).min(1.0))
+    }
+
     /// The commits of the load, if sessions wait for commits and each iteration makes many.
     pub(crate) fn many_commits(&self) -> Option<&Commits> {
         let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= MANY_COMMITS_MIN);

@@ -10,6 +10,8 @@
 //! The evidence gives the time of one commit by Little's law (sessions at commit / commits per second), and the time that an iteration waits for all of its
 //! commits.
 //!
+//! Commits in which requests spend {ranked::ACCOUNTED_TIME_MIN:%} of their time or more at any load rank before causes of low confidence.
+//!
 //! The finding weighs these alternatives:
 //!
 //! | alternative | ruled out if |
@@ -31,7 +33,7 @@ use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
 use crate::facts::session_waits::SessionWait;
 use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::ranked::{Account, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use loadstone_metrics::Role;
@@ -73,6 +75,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, Some(waiting)) => Standing::during(waiting),
     };
     let found = RankedFinding::new(standing, "commits", Subject::observed(&wait.readings.signal.observer), Confidence::High, claim)
+        .accounting_for(wait.part_of_requests().map(Account::Time))
         .with(Quantity::count("commits_per_iteration", commits.per_iteration))
         .with(Quantity::count("sessions_at_commit", wait.sessions))
         .with(Quantity::count("sessions_active", wait.active))

@@ -22,6 +22,8 @@
 //!
 //! A lock for which sessions wait in recurring pauses only is reported by [`periodic-stall`](periodic-stall.md).
 //!
+//! A wait in which requests spend {ranked::ACCOUNTED_TIME_MIN:%} of their time or more at any load ranks before causes of low confidence.
+//!
 //! Confidence is medium at most. If requests commit as often as before a change, and each commit takes twice as long, the finding reports that. The finding
 //! weighs the database's CPU against a wait. Many commits per iteration are a finding of [`commits`](commits.md).
 
@@ -30,13 +32,13 @@ use loadstone_metrics::Role;
 use crate::Confidence;
 use crate::Evidence;
 use crate::evidence::acquiring;
+use crate::evidence::added_time::is_commit;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
-use crate::evidence::added_time::is_commit;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::session_waits::SessionWait;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::ranked::{Account, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
@@ -78,6 +80,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let mut found =
         RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim)
+            .accounting_for(wait.part_of_requests().map(Account::Time))
             .with(Quantity::count("sessions", in_claim))
             .with(Quantity::count("sessions_active", wait.active))
             .rests_on_drawn(

@@ -28,6 +28,9 @@
 //! - [connections that a database refuses](refused-connections.md)
 //! - pauses behind a lock, if {failed_in_pauses::FACTOR_MIN} times as many requests fail in them, by chance in {failed_in_pauses::P_VALUE_MAX:%} of cases
 //!
+//! If {ranked::ACCOUNTED_FAILURES_MIN:%} or more of the requests fail to the end of the run, without an observed cause and without waiting for longer than the
+//! others, the failures rank before any cause of low confidence.
+//!
 //! They rank as a cause, before a full resource, if the target answers {NEARLY_ALWAYS_SHARE_MIN:%} or more of one request's samples with an error
 //! throughout the run, and these are {MANY_OF_ALL_MIN:%} of all requests or more.
 //!
@@ -51,7 +54,7 @@ use crate::facts::failure_message::FailureMessage;
 use crate::facts::failures::{FailedWhen, Failing};
 use crate::facts::rejections::Rejections;
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
+use crate::finding::ranked::{Account, GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
@@ -170,6 +173,7 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     let span = span(facts, failing);
     let (low, high) = failing.interval;
     let mut found = RankedFinding::new(standing, "failures", subject(failing, &place, &names), Confidence::High, claim)
+        .accounting_for(account(facts, failing, span))
         .with(Quantity::share("failed", share).within(low, high));
     if let Some(at) = failing.when.onset() {
         found = found.with(Quantity::seconds("from", at));
@@ -319,6 +323,15 @@ fn fails_nearly_always(facts: &Facts<'_>, failing: &Failing<'_>) -> bool {
     let all = facts.tally.together(SeriesKind::Request).map_or(0, |all| all.count);
     let is_answer = failing.kinds.first().is_some_and(|kind| matches!(kind.outcome, Outcome::Status | Outcome::Expect));
     is_answer && failing.share() >= NEARLY_ALWAYS_SHARE_MIN && failing.failed as f64 >= MANY_OF_ALL_MIN * all as f64
+}
+
+/// The failures as an account of what requests experience, if they go on to the end. Failures of an observed cause are its effect, and those of requests that
+/// waited before they failed are the effect of the wait.
+fn account(facts: &Facts<'_>, failing: &Failing<'_>, span: (f64, f64)) -> Option<Account> {
+    let goes_on = matches!(failing.when, FailedWhen::AboveLoad { .. } | FailedWhen::Since(_)) && failing.key.kind == SeriesKind::Request;
+    let waited = timed_out(failing) * 2 > failing.failed
+        || failing.times.is_none_or(|times| times.passed.is_some_and(|passed| times.median > passed.median));
+    (goes_on && !waited && !has_observed_cause(facts, failing)).then(|| Account::Failures(facts.strain.failed_share(span)))
 }
 
 /// Failures are a consequence of a limit if they occur above a load, or if work had been waiting before.

@@ -12,7 +12,8 @@
 //! {constant_connections::OPENING_STATEMENTS_MIN} statements or more would have begun while all of them were in use (M/G/∞). The confidence is then low:
 //! the requests may spend their time elsewhere.
 //!
-//! Requests wait if their throughput stops, if their times grow, or if the accept queue of the process grows to 5 connections (`observe.process`).
+//! Requests wait if their throughput stops, if their times grow, if the accept queue of the process grows to 5 connections (`observe.process`), or if they are
+//! [hardly answered](../how-findings-work.md#when-there-is-no-finding).
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
 //! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other

@@ -16,34 +16,45 @@
 //!
 //! A ramp of one request next to others provides this.
 //!
-//! **A habit is no cause of a change.** A system needs as many round trips per request before a change as after it. The finding ranks after causes and
-//! symptoms, and lists the other cause, in two cases:
+//! **A habit is no cause by its number.** The evidence states the part of the requests' time that the round trips take: their time in the database, and round
+//! trips as long as the observer's. The finding ranks last if something explains the time better, and lists it as another cause:
 //!
-//! - A resource was used up while less than one session of the database was active on average.
+//! - A resource was used up in a third or more of the added time.
+//! - Most active sessions compute.
+//! - The machine was full, and {WAITING_THREADS_MIN} thread or more of an observed process waited for a core.
 //! - Requests began to take longer at an instant, with as many round trips per request before it as after it (within a quarter).
 //!
-//! If sessions wait for commits, [`database-waits`](database-waits.md) reports that instead. If nothing slowed down, the remark
-//! mentions the cost.
+//! It also ranks last if the round trips take less than {round_trips::SMALL_SHARE_MAX:%} of the time of a request that does not wait, even with
+//! {round_trips::UNSEEN_ROUND_TRIP_S} s for each: the path of the system may be longer than the observer's. If nothing else is found, the remark states the
+//! part, and that it does not explain the times.
+//!
+//! If sessions wait for commits, or if requests spend half of their time in another wait of the sessions, [`database-waits`](database-waits.md) reports that
+//! instead. If nothing slowed down, the remark mentions the cost.
 
 use loadstone_metrics::Role;
 
-use crate::Confidence;
+use crate::evidence::round_trips::RoundTripTime;
 use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::commits::Commits;
+use crate::facts::exhausted::Exhausted;
 use crate::facts::repeated_statements::RepeatedStatement;
+use crate::facts::search::FULL_PART_MIN;
 use crate::facts::session_waits::SessionWait;
 use crate::facts::unchanged_count;
 use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::ranked::{self, RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
+use crate::{Confidence, ResourceKind};
 
 /// Transactions per request from which the confidence is high.
 const EACH_HIGH_CONFIDENCE_MIN: f64 = 50.0;
-/// Active sessions of a database, on average, below which requests spend little time in round trips.
-const ACTIVE_SESSIONS_MIN: f64 = 1.0;
+/// Threads of an observed process that wait for a core of a full machine, on average.
+const WAITING_THREADS_MIN: f64 = 1.0;
+/// Part of the time of requests in a wait of the sessions, from which that wait is the more specific cause.
+const WAIT_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["many-transactions"],
@@ -63,7 +74,8 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // What the sessions wait for is the more specific cause.
-    let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || wait.holds_up() && wait.role != Role::SessionsOnCpu;
+    let is_most = |wait: &SessionWait<'_>| wait.holds_up() || wait.part_of_requests().is_some_and(|part| part >= WAIT_PART_MIN);
+    let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || is_most(wait) && wait.role != Role::SessionsOnCpu;
     if facts.session_wait.as_ref().is_some_and(waits) {
         return None;
     }
@@ -72,11 +84,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if transactions.is_none() && statement.is_none() {
         return None;
     }
-    let slows_down = !facts.waiting.is_empty()
-        || !facts.plateaus.limited.is_empty()
-        || facts.used_up().next().is_some()
-        || facts.responses.iter().any(|response| response.has_grown_with_load());
-    if !slows_down {
+    if !facts.slows_down() {
         return None;
     }
     let most = facts
@@ -121,31 +129,65 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         let text = format!("sessions most often ran `{statement}` ({active:.1} sessions on average)");
         found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to)).at_level(&readings.name(), "on average", active);
     }
-    weighed(facts, found, &commits.series).try_next(FEWER_ROUND_TRIPS)
+    weighed(facts, found, &commits.series, RoundTripTime::of_commits(facts, commits)).try_next(FEWER_ROUND_TRIPS)
 }
 
-/// A defect that limits nothing here, if something else explains why requests took longer.
-fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str) -> RankedFinding {
-    match other_cause(facts, series) {
-        Some(other) => RankedFinding { standing: Standing::Fault, ..found.weigh(other) },
+/// With the part of the time that the round trips take. A habit, if that part is small or something else explains the time.
+fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<RoundTripTime>) -> RankedFinding {
+    let is_small = time.as_ref().is_some_and(RoundTripTime::is_small);
+    let found = match time {
+        Some(time) => {
+            let stretch = found.finding.evidence.first().map_or((0.0, 0.0), |first| (first.from_seconds, first.to_seconds));
+            time.add_to(found, stretch)
+        }
         None => found,
-    }
+    };
+    let other = other_cause(facts, series);
+    let standing = if is_small || other.is_some() { Standing::Habit } else { found.standing };
+    let found = RankedFinding { standing, ..found };
+    other.into_iter().fold(found, RankedFinding::weigh)
 }
 
 /// Another cause, which a constant number of round trips per request does not rule out.
 fn other_cause(facts: &Facts<'_>, series: &str) -> Option<Alternative> {
-    let active = |from: f64, to: f64| {
-        let databases = facts.signals.parts_with(Role::SessionsActive);
-        databases.filter_map(|part| facts.signals.mean(part, Role::SessionsActive, from, to)).reduce(f64::max)
-    };
-    let used_up = facts.used_up().find_map(|exhausted| {
-        let sessions = active(exhausted.from, exhausted.to).filter(|sessions| *sessions < ACTIVE_SESSIONS_MIN)?;
-        let because = format!("it was used up while {} of the database's sessions were active", loadstone_units::number(sessions));
-        Some(Alternative::not_ruled_out(exhausted.resource.name(), because))
-    });
-    used_up.or_else(|| {
+    used_up(facts).or_else(|| computing(facts)).or_else(|| waiting_for_cores(facts)).or_else(|| {
         let same = unchanged_count::across_a_change(facts.run, &facts.strain, &facts.changes, series)?;
         Some(Alternative::not_ruled_out(format!("What changed at {}", clock(same.at)), same.phrase("round trips")))
+    })
+}
+
+/// A resource that was used up for much of the added time, whatever uses it.
+fn used_up(facts: &Facts<'_>) -> Option<Alternative> {
+    let is_much = |exhausted: &&Exhausted<'_>| {
+        facts.strain.added_part((exhausted.from, exhausted.to)).is_none_or(|part| part >= ranked::SCORE_PART_MIN)
+    };
+    let exhausted = facts.used_up().find(is_much)?;
+    let databases = facts.signals.parts_with(Role::SessionsActive);
+    let active = databases.filter_map(|part| facts.signals.mean(part, Role::SessionsActive, exhausted.from, exhausted.to));
+    let because = match active.reduce(f64::max) {
+        Some(sessions) => format!("it was used up while {} of the database's sessions were active", loadstone_units::number(sessions)),
+        None => "it was used up while work waited".to_owned(),
+    };
+    Some(Alternative::not_ruled_out(exhausted.resource.name(), because))
+}
+
+/// Sessions that compute: the time is theirs, and not that of the round trips.
+fn computing(facts: &Facts<'_>) -> Option<Alternative> {
+    let wait = facts.session_wait.as_ref().filter(|wait| wait.holds_up() && wait.role == Role::SessionsOnCpu)?;
+    let because = format!("{:.1} of {:.1} active sessions compute", wait.sessions, wait.active);
+    Some(Alternative::not_ruled_out("Statements that take the database's CPU", because))
+}
+
+/// A process whose threads wait for a core while the machine has no idle one.
+fn waiting_for_cores(facts: &Facts<'_>) -> Option<Alternative> {
+    let (from, to) = facts.strain.top_span();
+    let machine = facts.path.of_kind(ResourceKind::Machine).find_map(|machine| machine.used.as_ref()?.mean(from, to))?;
+    let processes = facts.path.of_kind(ResourceKind::Process);
+    let waits = processes.filter_map(|process| Some((process.part.observer, process.waiting.as_ref()?.mean(from, to)?)));
+    let (name, threads) = waits.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, threads)| *threads >= WAITING_THREADS_MIN)?;
+    (machine >= FULL_PART_MIN * facts.path.machine_cores).then(|| {
+        let because = format!("{} threads of \"{name}\" waited for one, and the machine had none idle", loadstone_units::number(threads));
+        Alternative::not_ruled_out("Too few cores", because)
     })
 }
 
@@ -167,5 +209,5 @@ fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &
         .with(Quantity::count("executions_per_operation", each))
         .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
         .at_level(&repeated.series, "on average", repeated.rate);
-    weighed(facts, found, &repeated.series).try_next(FEWER_ROUND_TRIPS)
+    weighed(facts, found, &repeated.series, RoundTripTime::of_statement(facts, repeated)).try_next(FEWER_ROUND_TRIPS)
 }

@@ -73,13 +73,15 @@ pub fn rules() -> &'static [Rule] {
 
 /// Findings about the target mean little where the generator is certain to be the limit. After it, causes come before their consequences, and the most
 /// certain come first. A cause in whose stretch far less time was added than in that of another finding follows the others.
-/// [`Rule::precedence`] decides between findings of equal rank.
+/// [`Rule::precedence`] decides between findings of equal rank. Habits alone explain nothing: the remark states them.
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let mut found: Vec<RankedFinding> = RULES.iter().flat_map(|rule| rule.find(facts)).collect();
     ranked::score(&mut found, facts);
     found.sort_by_key(RankedFinding::rank);
-    let found = with_outline_as_evidence(found, !facts.plateaus.limited.is_empty());
-    let remark = if found.is_empty() { remark::of(facts) } else { remark::in_addition(facts, &found) };
+    let mut found = with_outline_as_evidence(found, !facts.plateaus.limited.is_empty());
+    let has_only_habits = found.first().is_some_and(|first| first.standing == Standing::Habit);
+    let habits = if has_only_habits { std::mem::take(&mut found) } else { Vec::new() };
+    let remark = if found.is_empty() { remark::of(facts, &habits) } else { remark::in_addition(facts, &found) };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
 }
 

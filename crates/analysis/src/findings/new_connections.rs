@@ -10,8 +10,9 @@
 //! - at least {EACH_ITERATION_MIN} connections were opened per iteration that began
 //! - connecting took {CONNECTING_PART_MIN:%} of the requests' time while a resource was used up or work waited, or {CONNECTING_PART_ALONE_MIN:%} otherwise
 //!
-//! The first case is a cause with high confidence; the second is a fault with medium confidence. The rule cannot see whether the target or a proxy in front
-//! of it closed the connections.
+//! The first case is a cause with high confidence; the second is a fault with medium confidence. While a resource is used up, connecting that takes less than
+//! {CONNECTING_PART_ALONE_MIN:%} of the time may be part of what uses it, and ranks last. The rule cannot see whether the target or a proxy in front of it
+//! closed the connections.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 
@@ -60,12 +61,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let tls = seconds(|series| series.phases.tls.sum());
     let connecting = tls + seconds(|series| series.phases.connect.sum());
     let all = seconds(|series| series.service.sum());
-    let is_short_of_something = facts.used_up().next().is_some() || !facts.plateaus.limited.is_empty() || !facts.waiting.is_empty();
+    let is_used_up = facts.used_up().next().is_some();
+    let is_short_of_something = is_used_up || !facts.plateaus.limited.is_empty() || !facts.waiting.is_empty();
     let part = connecting / all.max(1e-9);
     if part < if is_short_of_something { CONNECTING_PART_MIN } else { CONNECTING_PART_ALONE_MIN } {
         return None;
     }
     let (standing, confidence) = match is_short_of_something {
+        true if is_used_up && part < CONNECTING_PART_ALONE_MIN => (Standing::Habit, Confidence::Medium),
         true => (Standing::Cause, Confidence::High),
         false => (Standing::Fault, Confidence::Medium),
     };

@@ -10,17 +10,21 @@
 //! An insert reads nothing and its rows are known in advance, so it is the easiest repeated statement to combine. Possibly no request waits for it. It is a
 //! fault, not a limit, and ranks after causes. The confidence is medium.
 //!
+//! The evidence states the part of the requests' time that the inserts take. If requests became slower, and that part is small (as in
+//! [`many-transactions`](many-transactions.md)), the finding ranks last, and is left to the remark if nothing else is found.
+//!
 //! In a test with a flow, the rows may belong to many jobs. The rule cannot distinguish that, and lists it as an alternative.
 
 use loadstone_metrics::SeriesKind;
 
+use crate::Confidence;
+use crate::evidence::round_trips::RoundTripTime;
+use crate::facts::Facts;
+use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
-use crate::Confidence;
-use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{Example, FindingSearch, Rule};
-use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
+use crate::finding::{Quantity, Subject};
 
 /// Minimum executions per iteration, or per request if an iteration sends several.
 const EXECUTIONS_MIN: f64 = 10.0;
@@ -72,7 +76,10 @@ fn finding(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
         )
     });
     let fewer = 1.0 - 1.0 / each;
-    let mut finding = RankedFinding::new(Standing::Fault, "statements", Subject::observed(found.observer), Confidence::Medium, claim)
+    let part = RoundTripTime::of_statement(facts, found);
+    let explains_little = facts.slows_down() && part.as_ref().is_some_and(RoundTripTime::is_small);
+    let standing = if explains_little { Standing::Habit } else { Standing::Fault };
+    let mut finding = RankedFinding::new(standing, "statements", Subject::observed(found.observer), Confidence::Medium, claim)
         .with(Quantity::count("executions_per_operation", *each))
         .rests_on(
             format!("{} executions per second on average{time}", loadstone_units::number(found.rate)),
@@ -89,6 +96,9 @@ fn finding(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
             vec![found.series.clone()],
             *stretch,
         );
+    if let Some(part) = part {
+        finding = part.add_to(finding, *stretch);
+    }
     if !facts.run.plan.flows.is_empty() {
         finding = finding.weigh(Alternative::not_ruled_out(
             "Separate jobs that insert one row each, which cannot share a statement",

@@ -15,12 +15,14 @@ use crate::evidence::failed_objective;
 use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
+use crate::evidence::round_trips::TIME_SHARE;
 use crate::evidence::transactions;
 use crate::evidence::users_time;
 use crate::facts::Facts;
 use crate::facts::changes::{CHANGE_MIN_S, Change, TimeVariation};
 use crate::facts::exhausted::COLLECTING_NAMED_SHARE_MIN;
 use crate::facts::growing_memory;
+use crate::facts::hardly_answered::HardlyAnswered;
 use crate::facts::load_blocks::LoadStretch;
 use crate::facts::load_response::{LOAD_VARIED_FACTOR_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use crate::facts::readings::{SignalReadings, longest_run};
@@ -70,20 +72,23 @@ const RECEIVING_MIN_S: f64 = 0.1;
 /// Idle cores below which no core counts as idle.
 const IDLE_CORES_MIN: f64 = 0.05;
 
-pub(crate) fn of(facts: &Facts<'_>) -> Remark {
+/// `habits`: what the system does for each request, which alone explains nothing.
+pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let totals = crate::summary::totals(facts.tally);
     let remark = without_warm_up(facts, &totals);
     let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let further = [
-        warmed_up,
-        receiving(facts),
-        full_machine(facts),
-        growing_memory(facts),
-        growing_level::sentence(facts, "But the"),
-        transactions::in_passing(facts),
-    ];
-    remark.and(further.into_iter().flatten())
+    let further = [warmed_up, receiving(facts), full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the")];
+    // If requests became slower, a habit states its part of the time.
+    let passing = transactions::in_passing(facts).filter(|_| habits.is_empty() && facts.hardly_answered.is_none());
+    remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(habit)))
+}
+
+/// The claim of a habit, and the part of the time that it takes.
+fn habit(found: &RankedFinding) -> String {
+    let part = found.finding.quantities.iter().find(|quantity| quantity.name == TIME_SHARE);
+    let part = part.map_or_else(String::new, |part| format!(", for {} of the time", loadstone_units::share(part.value)));
+    format!("{}{part}. This does not explain why requests became slower.", found.finding.claim)
 }
 
 /// Observations that no finding reports, and that may become a limit.
@@ -103,7 +108,8 @@ pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark 
 
 /// That no limit was reached, if all findings are about defects of a system that carries the load: they say nothing about limits.
 fn without_limit(facts: &Facts<'_>, found: &[RankedFinding]) -> Option<String> {
-    let carries = found.iter().all(|found| found.standing == Standing::Fault) && facts.growing.is_empty() && facts.stalls.is_none();
+    let are_defects = found.iter().all(|found| matches!(found.standing, Standing::Fault | Standing::Habit));
+    let carries = are_defects && facts.growing.is_empty() && facts.stalls.is_none();
     let remark = carries.then(|| without_warm_up(facts, &crate::summary::totals(facts.tally)))?;
     matches!(remark.kind, RemarkKind::NoLimit | RemarkKind::Steady).then_some(remark.summary)
 }
@@ -289,11 +295,29 @@ fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if totals.requests == 0 && facts.tally.flows().iter().all(|flow| flow.merged.finished == 0) {
         return Remark::cannot_tell(MissingKnowledge::TooFewRequests, "no request ended", "See the validity checks.");
     }
+    if let Some(stuck) = &facts.hardly_answered {
+        return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &hardly_answered(stuck), &observe_next(facts));
+    }
     let times = LONGER_FACTOR.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
     Remark::cannot_tell(
         MissingKnowledge::TooFewRequests,
         "too few requests ended",
         &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))),
+    )
+}
+
+/// A longer run would only have more requests that wait.
+fn hardly_answered(stuck: &HardlyAnswered) -> String {
+    let (number, (first, last)) = (loadstone_units::number, stuck.in_system);
+    let in_system = match last >= 2.0 * first {
+        true => format!("those in the system grew from {} to {}", number(first), number(last)),
+        false => format!("{} were in the system", number(last)),
+    };
+    format!(
+        "requests are hardly answered: {} of {} that began had ended when the run did, while {in_system} and {} ended",
+        loadstone_units::count(stuck.ended),
+        loadstone_units::count(stuck.ended + stuck.open),
+        loadstone_units::rate(stuck.rate)
     )
 }
 

@@ -1,13 +1,13 @@
 //! Runs with few requests: what they show is reported, with its uncertainty.
 
-use loadstone_analysis::{Finding, RampEstimate, RemarkKind, conclude};
-use loadstone_metrics::Role;
+use loadstone_analysis::{Finding, MissingKnowledge, RampEstimate, RemarkKind, conclude};
+use loadstone_metrics::{Outcome, Role};
 use loadstone_plan::{ClosedStage, LoadProfile, Timing};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step};
-use crate::synthetic::{SECOND, gauge};
+use crate::synthetic::{self, SECOND, Slice, gauge};
 
 /// One database connection for eight threads, and visits of four requests: 8.9 requests per second pass.
 fn one_connection(seed: u64) -> Run {
@@ -257,4 +257,50 @@ fn a_few_users_far_from_the_limit_get_a_straight_answer() {
         denied += u32::from(findings.findings.is_empty() && findings.remark.kind != RemarkKind::CannotTell);
     }
     assert!(straight >= 7 && denied == 0, "{straight} of 8, {denied}");
+}
+
+/// Users from 1 to 20 in 30 s. `ends` gives how many requests end in a second, and their time in seconds; `open` the ages of those that never do.
+fn ramp_of_users(ends: impl Fn(u64) -> (u64, f64), open: &[u64]) -> Run {
+    let second = |number: u32| {
+        let users = 1 + u64::from(number) * 19 / 30;
+        let (ended, time_s) = ends(u64::from(number));
+        let mut slice = Slice::new(number).leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, ended));
+        slice = slice.requests("Send", ended, (time_s * 1e9) as u64);
+        for age in open.iter().filter(|_| number == 33) {
+            slice = slice.request("Send", 0, age * SECOND, Outcome::Interrupted);
+        }
+        let mut snapshot = slice.done();
+        snapshot.generator[0].in_flight_ns = users.min(20) * SECOND;
+        snapshot
+    };
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: 1, to: 20, duration_ns: 30 * SECOND }] };
+    synthetic::run_of(synthetic::plan(profile), (0..34).map(second).collect())
+}
+
+/// One connection, which each request holds for 1.7 s: the others wait, and a longer run has no more requests per second.
+fn one_held_connection() -> Run {
+    let ages: Vec<u64> = (0..20).map(|index| 5 + index).collect();
+    ramp_of_users(|second| (u64::from(second % 5 == 4) + u64::from(second % 5 == 1), 2.0 + second as f64 * 0.6), &ages)
+}
+
+#[test]
+fn a_system_that_hardly_answers_is_not_short_of_requests() {
+    let remark = conclude(&one_held_connection()).verdict.findings.remark;
+    let text = &remark.text;
+    assert!(text.starts_with("Cannot tell what limits it: requests are hardly answered: 13 of 33 that began had ended"), "{text}");
+    assert!(remark.missing == Some(MissingKnowledge::UnexplainedWaiting) && !text.contains("Run longer"), "{text}");
+    // A constant number of connections is what they wait for.
+    let mut run = one_held_connection();
+    gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, |_| 1.0);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.02);
+    let found = findings(&run);
+    assert!(found[0].rule == "held-connections" && found[0].claim.contains("exactly 1 connection to \"postgres\""), "{}", shown(&found));
+}
+
+/// Requests that take 15 s by themselves: more of them end as more are sent, and those open at the end are no older.
+#[test]
+fn long_requests_that_pass_side_by_side_are_few_and_not_stuck() {
+    let ages: Vec<u64> = (0..12).map(|index| 1 + index).collect();
+    let remark = conclude(&ramp_of_users(|second| (if second > 15 { 1 } else { 0 }, 15.0), &ages)).verdict.findings.remark;
+    assert_eq!(remark.missing, Some(MissingKnowledge::TooFewRequests), "{}", remark.text);
 }

@@ -1,14 +1,14 @@
 //! What a system does all the time is no cause of what changed.
 
 use loadstone_analysis::{Confidence, Finding};
-use loadstone_metrics::Role;
+use loadstone_metrics::{Phases, Role};
 use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::concluded::{findings, shown};
 use crate::draws::Draws;
 use crate::fluid::{Load, System};
-use crate::synthetic::{counter, gauge};
+use crate::synthetic::{self, MS, SECOND, Slice, closed, counter, gauge, open, plan};
 
 fn position(found: &[Finding], rule: &str) -> Option<usize> {
     found.iter().position(|finding| finding.rule == rule)
@@ -33,9 +33,88 @@ fn round_trips_of_idle_sessions_rank_after_a_full_machine() {
     assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
     let habit = &found[position(&found, "many-transactions").unwrap()];
     assert!(habit.confidence <= Confidence::Medium && habit.alternatives[0].text.contains("was used up while 0.2"), "{}", shown(&found));
-    // Sessions that are busy with them may well be what uses the machine.
+    // Sessions that are busy with them may well be what uses the machine. That it is full is certain.
     let found = ranked(8.0);
-    assert_eq!(found[0].rule, "many-transactions", "{}", shown(&found));
+    assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    assert!(position(&found, "many-transactions").is_some(), "{}", shown(&found));
+}
+
+/// A machine that other programs fill from the begin is no resource that the load used up. The threads of the service wait for its cores all the same.
+#[test]
+fn round_trips_rank_after_threads_that_wait_for_cores() {
+    let ranked = |waiting: f64| {
+        let fluid = System { capacity: 20.0, base: 0.2, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));
+        let mut run = fluid.run.clone();
+        let ended = |second: u64| 2.0 * fluid.ended[second as usize];
+        counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |second| 25.0 * ended(second));
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 1.3);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.0);
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.02 * ended(second));
+        counter("process:80", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| waiting * ended(second) / 40.0);
+        findings(&run)
+    };
+    let found = ranked(2.5);
+    let habit = position(&found, "many-transactions").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(habit > 0 && found[habit].confidence <= Confidence::Medium, "{}", shown(&found));
+}
+
+/// A ramp beyond the capacity of a service that takes four seconds for a request, with `each` executions of `took_s` per iteration.
+fn executed(each: f64, took_s: f64) -> Vec<Finding> {
+    let fluid = System { capacity: 2.0, base: 4.0, is_shared: false }.under(Load::Ramp(0.4, 4.0, 90));
+    let mut run = fluid.run.clone();
+    let of = |metric: &str| counter("mysql", metric).label("statement", "SELECT value FROM options WHERE name = ?");
+    let executions = |second: u64| each * fluid.ended[second as usize];
+    of("statement_calls").role(Role::StatementCalls).each_second(&mut run, executions);
+    of("statement_seconds").role(Role::StatementTime).each_second(&mut run, |second| took_s * executions(second));
+    gauge("mysql", "round_trip").role(Role::RoundTrip).each_second(&mut run, |_| 0.0002);
+    findings(&run)
+}
+
+#[test]
+fn a_number_of_round_trips_is_a_cause_only_by_the_time_that_they_take() {
+    let part = |found: &[Finding]| {
+        let habit = position(found, "many-transactions")?;
+        found[habit].quantities.iter().find(|quantity| quantity.name == "time_share").map(|quantity| (habit, quantity.value))
+    };
+    // 40 ms of the four seconds without waiting, and hardly more on any path.
+    let found = executed(20.0, 0.002);
+    let (place, share) = part(&found).unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(place > 0 && place == found.len() - 1 && share < 0.012, "{}", shown(&found));
+    // 3.2 of the four seconds.
+    let found = executed(80.0, 0.04);
+    let (place, share) = part(&found).unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(place == 0 && share > 0.1, "{}", shown(&found));
+    let text = "s in the database, and 80 round trips of 200 µs, as long as the observer's";
+    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains(text)), "{}", shown(&found));
+    // They take little by the observer's path, and the system's may be longer.
+    let found = executed(80.0, 0.002);
+    assert_eq!(part(&found).map(|(place, _)| place), Some(0), "{}", shown(&found));
+}
+
+/// Six users whose requests take five seconds in a statement without an index, and ten short statements each.
+#[test]
+fn a_statement_that_computes_precedes_short_ones_that_repeat() {
+    let second = |number: u32| {
+        let slice = Slice::new(number).leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.started, leaf.ended) = (6, 6, 1, 1));
+        slice.requests("Find", 1, (4_000 + u64::from(number * 7 % 20) * 100) * MS).done()
+    };
+    let mut run = synthetic::run_of(plan(closed(6, 40)), (0..40).map(second).collect());
+    run.slices.iter_mut().for_each(|slice| slice.generator[0].in_flight_ns = 6 * SECOND);
+    let short = |metric: &str| counter("mysql", metric).label("statement", "SELECT value FROM options WHERE name = ?");
+    short("statement_calls").role(Role::StatementCalls).each_second(&mut run, |_| 10.0);
+    short("statement_seconds").role(Role::StatementTime).each_second(&mut run, |_| 0.0186);
+    gauge("mysql", "round_trip").role(Role::RoundTrip).each_second(&mut run, |_| 0.0002);
+    gauge("mysql", "active").role(Role::SessionsActive).each_second(&mut run, |_| 5.6);
+    gauge("mysql", "sessions").role(Role::SessionsOnCpu).label("wait", "CPU").each_second(&mut run, |_| 5.5);
+    let join = gauge("mysql", "sessions_by_statement").role(Role::SessionsByStatement).label("statement", "SELECT … FROM posts JOIN meta");
+    join.each_second(&mut run, |_| 5.5);
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.0);
+    let found = findings(&run);
+    assert!(found[0].rule == "database-waits" && found[0].claim.contains("posts JOIN meta"), "{}", shown(&found));
+    let habit = &found[position(&found, "many-transactions").unwrap_or_else(|| panic!("{}", shown(&found)))];
+    assert!(habit.evidence.iter().any(|evidence| evidence.text.starts_with("they take about 20.6 ms of the ")), "{}", shown(&found));
 }
 
 /// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, with `each` commits per request before and after.
@@ -93,4 +172,30 @@ fn sessions_without_a_wait_are_named_by_their_statement() {
     let (first, changed) = claims("SELECT * FROM orders");
     assert!(first.ends_with("active sessions run `SELECT * FROM orders`, which takes CPU time"), "{first}");
     assert!(changed.ends_with("the sessions of its database compute for that long, in \"SELECT * FROM orders\""), "{changed}");
+}
+
+/// Visitors of whom most wait, each with its own connections, on a machine that the service uses up. `connect` of the second that a request takes opens one.
+#[test]
+fn connections_that_take_little_of_the_time_rank_after_a_full_machine() {
+    let crowd = |connect: u64| {
+        let second = |number: u32| {
+            let mut slice = Slice::new(number).leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (40, 40, 10));
+            for _ in 0..30 {
+                let time = SECOND * (5 + u64::from(number)) / 5;
+                let phases = Phases { connect: time / 100 * connect, wait: time / 100 * (100 - connect), ..Phases::default() };
+                slice = slice.request_with("List", phases, time);
+            }
+            slice.generator(|worker| worker.connections_opened = 110).done()
+        };
+        let mut run = synthetic::run_of(plan(open(40.0, 40)), (0..40).map(second).collect());
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.01);
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 1.9);
+        counter("process:80", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 6.0);
+        findings(&run)
+    };
+    let found = crowd(20);
+    assert!(found[0].rule == "cpu" && position(&found, "new-connections") == Some(found.len() - 1), "{}", shown(&found));
+    let found = crowd(70);
+    assert!(position(&found, "new-connections").is_some_and(|place| found[place].confidence == Confidence::High), "{}", shown(&found));
 }

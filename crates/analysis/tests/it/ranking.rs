@@ -1,7 +1,8 @@
 //! The first finding is the cause of most of the added time, not of a short part of the run.
 
-use loadstone_analysis::Finding;
-use loadstone_metrics::Role;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::{Outcome, Role};
+use loadstone_plan::{ClosedStage, LoadProfile};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
@@ -76,4 +77,31 @@ fn a_short_cause_ranks_first_where_it_is_the_only_one() {
     assert_eq!(found[0].rule, "connection-pool", "{}", shown(&found));
     let found = Waits { pool: (0, 0), lock: (0, 0) }.found();
     assert!(found.is_empty(), "{}", shown(&found));
+}
+
+/// A ramp of users to a service that passes 100 requests per second. Above 37 users, `failed` of ten requests more end after the given time.
+fn refusing(failed: u64, time: u64, outcome: Outcome) -> Vec<Finding> {
+    let second = |number: u32| {
+        let users = 1 + 2 * u64::from(number);
+        let passed = (40 * users).min(100);
+        let slice = Slice::new(number).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
+        let slice = slice.requests("Show", passed, users.min(37) * SECOND / passed);
+        let more = if users > 37 { passed * failed / 10 } else { 0 };
+        (0..more).fold(slice, |slice, _| slice.request("Show", 0, time, outcome)).done()
+    };
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: 1, to: 61, duration_ns: 30 * SECOND }] };
+    findings(&synthetic::run_of(plan(profile), (0..30).map(second).collect()))
+}
+
+#[test]
+fn failures_of_many_requests_precede_a_guess_at_a_limit() {
+    let found = refusing(9, 8 * MS, Outcome::Reset);
+    let shows = |rule: &str| found.iter().any(|finding| finding.rule == rule);
+    assert!(found[0].rule == "failures" && found[0].confidence == Confidence::High, "{}", shown(&found));
+    assert!(shows("effective-concurrency"), "{}", shown(&found));
+    // Few failures, and those of requests that waited, are effects of the limit.
+    for found in [refusing(1, 8 * MS, Outcome::Reset), refusing(9, 2 * SECOND, Outcome::Timeout), refusing(9, 2 * SECOND, Outcome::Status)]
+    {
+        assert!(found[0].rule != "failures" && found.iter().any(|finding| finding.rule == "failures"), "{}", shown(&found));
+    }
 }

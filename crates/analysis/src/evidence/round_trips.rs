@@ -1,0 +1,136 @@
+//! The part of the time of requests that their database round trips take: a number of round trips alone explains no time.
+
+use loadstone_metrics::{LeafSlice, Role, SeriesKind};
+
+use crate::SeriesTally;
+use crate::facts::Facts;
+use crate::facts::commits::Commits;
+use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
+use crate::finding::Quantity;
+use crate::finding::ranked::RankedFinding;
+
+/// Part of the time of a request without waiting, below which round trips are no cause of slowness. A request counts as slower if it takes 1.5 times as long.
+/// Without these round trips it would take a tenth less, and each place that it occupies would serve a tenth more.
+const SMALL_SHARE_MAX: f64 = 0.1;
+/// Time of a round trip on the path of the system, if that of the observer is shorter. Seconds. The system may use another path, such as a proxy, and 10 ms are
+/// more than between the zones of a region.
+const UNSEEN_ROUND_TRIP_S: f64 = 0.01;
+/// Round trips of a transaction whose statements are not counted: it begins, executes one statement and commits.
+const ROUND_TRIPS_PER_TRANSACTION: f64 = 3.0;
+
+/// The name of the part as a quantity of a finding.
+pub(crate) const TIME_SHARE: &str = "time_share";
+
+/// The round trips of an iteration or of a request. Times in seconds.
+#[derive(Debug, Clone)]
+pub(crate) struct RoundTripTime {
+    /// What takes the time, in the plural.
+    what: &'static str,
+    /// `iteration of the load`, or the name of the request.
+    whole: String,
+    number: f64,
+    /// The database's own time for all of them.
+    in_database_s: f64,
+    /// One round trip of the observer.
+    round_trip_s: Option<f64>,
+    /// The mean time of the whole.
+    mean_s: f64,
+    /// The time of the whole if each of its requests is as short as the shortest of the run. None of them waited, so it is a lower bound.
+    shortest_s: f64,
+}
+
+impl RoundTripTime {
+    /// `None`: the database does not report the statement's time, or it belongs to journeys.
+    pub(crate) fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> Option<Self> {
+        let is_whole = |series: &&SeriesTally| match &repeated.comes_with {
+            ComesWith::Iterations => true,
+            ComesWith::Request(name) => *series.merged.key.name == **name,
+        };
+        let requests: Vec<&SeriesTally> = facts.tally.of_kind(SeriesKind::Request).filter(is_whole).collect();
+        let count = match &repeated.comes_with {
+            ComesWith::Iterations => iterations(facts),
+            ComesWith::Request(_) => requests.iter().map(|series| series.merged.count as f64).sum(),
+        };
+        let in_database_s = repeated.took_s? * repeated.each;
+        let round_trip_s = round_trip(facts, repeated.observer, repeated.stretch);
+        Self::of(facts, ("they", repeated.whole()), &requests, count, (repeated.each, in_database_s, round_trip_s))
+    }
+
+    /// All of the database's time counts as that of the transactions: an upper bound. `None`: its active sessions were not observed.
+    pub(crate) fn of_commits(facts: &Facts<'_>, commits: &Commits) -> Option<Self> {
+        let (part, stretch) = (facts.signals.parts_with(Role::Commits).next()?, (commits.from, commits.to));
+        let each = |rate: f64| rate * commits.per_iteration / commits.rate.max(1e-9);
+        let active = facts.signals.mean(part, Role::SessionsActive, commits.from, commits.to)?;
+        let statements = facts.signals.read_each(part, Role::StatementCalls);
+        let statements: f64 = statements.iter().filter_map(|calls| calls.mean(commits.from, commits.to)).sum();
+        let number = f64::max(each(statements), ROUND_TRIPS_PER_TRANSACTION * commits.per_iteration);
+        let requests: Vec<&SeriesTally> = facts.tally.of_kind(SeriesKind::Request).collect();
+        let round_trip_s = round_trip(facts, part.observer, stretch);
+        let names = ("they and the database's other work", "iteration of the load".to_owned());
+        Self::of(facts, names, &requests, iterations(facts), (number, each(active), round_trip_s))
+    }
+
+    fn of(
+        facts: &Facts<'_>,
+        (what, whole): (&'static str, String),
+        requests: &[&SeriesTally],
+        count: f64,
+        (number, in_database_s, round_trip_s): (f64, f64, Option<f64>),
+    ) -> Option<Self> {
+        let each = |series: &SeriesTally| series.merged.count as f64 / count.max(1.0);
+        let mean = |series: &SeriesTally| series.merged.service.mean().unwrap_or(0.0) / 1e9;
+        let mean_s: f64 = requests.iter().map(|series| each(series) * mean(series)).sum();
+        let shortest_s: f64 = requests.iter().map(|series| each(series) * series.merged.service.min() as f64 / 1e9).sum();
+        // Background work is no part of the time of requests.
+        let is_of_requests = facts.run.plan.flows.is_empty() && count > 0.0 && mean_s > 0.0;
+        is_of_requests.then_some(Self { what, whole, number, in_database_s, round_trip_s, mean_s, shortest_s })
+    }
+
+    /// Part of the mean time. Without a round trip of the observer, a lower bound.
+    fn share(&self) -> f64 {
+        (self.taken_s() / self.mean_s).min(1.0)
+    }
+
+    fn taken_s(&self) -> f64 {
+        self.in_database_s + self.number * self.round_trip_s.unwrap_or(0.0)
+    }
+
+    /// Whether they take a small part of the time, even of a request that does not wait.
+    pub(crate) fn is_small(&self) -> bool {
+        let most_s = self.in_database_s + self.number * self.round_trip_s.unwrap_or(0.0).max(UNSEEN_ROUND_TRIP_S);
+        most_s < SMALL_SHARE_MAX * self.shortest_s
+    }
+
+    fn phrase(&self) -> String {
+        let seconds = loadstone_units::seconds;
+        let (about, path) = match self.round_trip_s {
+            Some(each_s) => ("about", format!(", and {:.0} round trips of {}, as long as the observer's", self.number, seconds(each_s))),
+            None => ("at least", String::new()),
+        };
+        format!(
+            "{} take {about} {} of the {} of each {} ({}): {} in the database{path}",
+            self.what,
+            seconds(self.taken_s()),
+            seconds(self.mean_s),
+            self.whole,
+            loadstone_units::share(self.share()),
+            seconds(self.in_database_s)
+        )
+    }
+
+    /// Adds the part to a finding, as a number and as evidence.
+    pub(crate) fn add_to(&self, found: RankedFinding, stretch: (f64, f64)) -> RankedFinding {
+        found.with(Quantity::share(TIME_SHARE, self.share())).rests_on(self.phrase(), vec!["response/p50".to_owned()], stretch)
+    }
+}
+
+/// Iterations that ended.
+fn iterations(facts: &Facts<'_>) -> f64 {
+    let ended = |leaf: &LeafSlice| leaf.ended;
+    facts.run.slices.iter().flat_map(|slice| &slice.leaves).map(ended).sum::<u64>() as f64
+}
+
+fn round_trip(facts: &Facts<'_>, observer: &str, (from, to): (f64, f64)) -> Option<f64> {
+    let part = facts.signals.parts_with(Role::RoundTrip).find(|part| part.observer == observer)?;
+    facts.signals.mean(part, Role::RoundTrip, from, to)
+}
