@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn two_values_in_random_order_are_one_level() {
         let mut random = crate::statistics::Xorshift::fixed();
-        let mut series = || (0..60).map(|n| 0.1 * noise(n) + if random.next() % 3 == 0 { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
+        let mut series = || (0..60).map(|n| 0.1 * noise(n) + if random.next().is_multiple_of(3) { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
         let with_cut = (0..100).filter(|_| !cuts(&series(), 0.01).is_empty()).count();
         assert!(with_cut <= 2, "{with_cut} of 100");
     }

@@ -1,6 +1,6 @@
 //! Stored failures, and their causes.
 
-use loadstone_engine::IterationEnd;
+use loadstone_engine::{IterationEnd, VirtualUser};
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 
 use crate::running::{run, scenario};
