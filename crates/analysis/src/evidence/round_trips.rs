@@ -134,3 +134,35 @@ fn round_trip(facts: &Facts<'_>, observer: &str, (from, to): (f64, f64)) -> Opti
     let part = facts.signals.parts_with(Role::RoundTrip).find(|part| part.observer == observer)?;
     facts.signals.mean(part, Role::RoundTrip, from, to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of requests that take four seconds each. Times in seconds.
+    fn round_trips(number: f64, in_database_s: f64) -> RoundTripTime {
+        let whole = "iteration of the load".to_owned();
+        RoundTripTime { what: "they", whole, number, in_database_s, round_trip_s: Some(0.0002), mean_s: 5.0, shortest_s: 4.0 }
+    }
+
+    #[test]
+    fn round_trips_are_few_only_if_they_are_on_any_path() {
+        // 40 ms in the database, and at most 200 ms on the way.
+        assert!(round_trips(20.0, 0.04).is_small());
+        // 3.2 of the four seconds in the database.
+        assert!(!round_trips(80.0, 3.2).is_small());
+        // Little by the observer's path, and the system's may be longer.
+        assert!(!round_trips(80.0, 0.16).is_small());
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_mean_time() {
+        let time = round_trips(10.0, 0.0186);
+        assert!((time.share() - 0.00412).abs() < 1e-12, "{}", time.share());
+        let text = time.phrase();
+        assert!(
+            text.starts_with("they take about 20.6 ms of the ") && text.contains("18.6 ms in the database, and 10 round trips of 200 µs"),
+            "{text}"
+        );
+    }
+}

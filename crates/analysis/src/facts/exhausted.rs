@@ -41,6 +41,8 @@ const REFUSING_MIN_S: f64 = 1.0;
 const THREADS_AT_CORES_MIN: f64 = 0.8;
 /// Such threads for each request in the system, below which (Little's law) nearly all of the time is spent elsewhere.
 const THREADS_PER_REQUEST_MIN: f64 = 0.1;
+/// Requests that a stretch must add to those in the system. The threads of fewer vary as much by chance.
+const ADDED_REQUESTS_MIN: f64 = 2.0;
 /// Part of the loaded time that counts as all of it.
 const WHOLE_LOAD_PART_MIN: f64 = 0.9;
 /// Share of the time spent collecting garbage from which a heap counts as used up.
@@ -144,11 +146,11 @@ impl MachineCpu {
         self.by_generator + self.by_observed.unwrap_or(0.0) < 0.5 * self.used
     }
 
-    /// Whether other processes fill it while hardly any work of the observed system is at a core, so that they are not why it waits.
+    /// Whether hardly any work of the observed system is at a core, so that processes which fill the machine are not why it waits.
     fn is_unrelated(&self, in_system: Option<f64>) -> bool {
         let hardly =
             |threads: f64| threads < THREADS_AT_CORES_MIN && in_system.is_some_and(|open| threads < THREADS_PER_REQUEST_MIN * open);
-        self.is_filled_by_others() && self.at_cores.is_some_and(hardly)
+        self.at_cores.is_some_and(hardly)
     }
 }
 
@@ -223,7 +225,8 @@ pub(super) fn find<'a>(
                 machine.at_cores = look.at_cores(from, to);
                 // A machine that is full all the time does not correlate with anything. Only the threads at its cores show whether the system needs more.
                 let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= WHOLE_LOAD_PART_MIN * (end - begin));
-                if is_always && machine.is_unrelated(search.strain.in_system(from, to)) {
+                let is_unrelated = || machine.is_unrelated(search.strain.in_system(from, to)) || look.adds_elsewhere((from, to));
+                if is_always && machine.is_filled_by_others() && is_unrelated() {
                     return None;
                 }
             }
@@ -377,6 +380,18 @@ impl<'a> Resources<'_, '_, 'a> {
         let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
         Some(sum(Role::ProcessRunDelay) + sum(Role::ProcessCpu) + sum(Role::SessionsOnCpu))
+    }
+
+    /// Whether hardly any of the requests that the stretch added to the system is at a core (Little's law, against the loaded time before).
+    fn adds_elsewhere(&self, (from, to): (f64, f64)) -> bool {
+        let strain = self.0.strain;
+        let are_elsewhere = || {
+            let (begin, _) = strain.loaded().filter(|(begin, _)| from - begin >= LENGTH_MIN_S)?;
+            let added = strain.in_system(from, to)? - strain.in_system(begin, from)?;
+            let at_cores = self.at_cores(from, to)? - self.at_cores(begin, from)?;
+            Some(added >= ADDED_REQUESTS_MIN && at_cores < THREADS_PER_REQUEST_MIN * added)
+        };
+        are_elsewhere() == Some(true)
     }
 
     fn network(&self) -> Option<FoundResource<'a>> {

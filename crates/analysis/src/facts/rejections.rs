@@ -38,6 +38,8 @@ const FIXED_SHARE_VARIANCE_MIN: f64 = 0.5;
 /// Standard errors within which the number that passes may follow the number that is sent, and the part of the share that excludes a fixed one.
 const SLOPE_ERRORS: f64 = 3.0;
 const SLOPE_PART_MAX: f64 = 0.5;
+/// Service Unavailable, and the unregistered Bandwidth Limit Exceeded.
+const DELIBERATE_SERVER_ERRORS: [u16; 2] = [503, 509];
 /// Requests at a time below which no place is held: 1, less an allowance for the times.
 const PLACES_MAX: f64 = 0.7;
 
@@ -130,7 +132,16 @@ fn rejected_at_once<'f>(failing: &'f Failing<'_>) -> Option<&'f FailureKind> {
     let times = failing.times?;
     let at_once = times.median <= AT_ONCE_MAX_S || times.median <= AT_ONCE_FACTOR_MAX * times.passed?.median;
     let is_examined = failing.key.kind == SeriesKind::Request && !failing.is_rate_limited();
-    (is_one_kind && at_once && is_examined).then_some(most)
+    (is_one_kind && at_once && is_examined && may_be_deliberate(&most.text)).then_some(most)
+}
+
+/// Whether a target may answer so on purpose. Other errors of a server mean that it failed (RFC 9110, 15.6), and gRPC's INTERNAL and UNKNOWN mean the same.
+fn may_be_deliberate(how: &str) -> bool {
+    let status = how.strip_prefix("status ").unwrap_or(how);
+    match status.parse::<u16>() {
+        Ok(code) => !(500..600).contains(&code) || DELIBERATE_SERVER_ERRORS.contains(&code),
+        Err(_) => !matches!(status, "INTERNAL" | "UNKNOWN" | "DATA_LOSS"),
+    }
 }
 
 struct RejectingSecond {

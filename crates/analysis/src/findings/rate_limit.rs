@@ -7,9 +7,9 @@
 //!   message that is too large has the same status.
 //!   If the rejected responses state the limit (`RateLimit-Policy`, `RateLimit-Limit` and similar headers, or `limit` in the body), the finding has that
 //!   number. A number without its window counts per second if about as many requests were accepted.
-//! - **The target rejects with another status**, such as 503 or UNAVAILABLE, at once, while requests pass at an even rate. Their number per second must vary
-//!   less than if a random share was rejected, and must not follow the number that is sent. If one or more pass at a time, it must also vary less than that
-//!   of places that are all in use. Otherwise the finding on [failures](failures.md) states the rate, and what else explains it.
+//! - **The target rejects with another status** at once, such as 403, 503 or UNAVAILABLE (of 5xx, 503 and 509 only), while requests pass at an even rate. Their
+//!   number per second must vary less than if a random share was rejected, and must not follow the number that is sent. If one or more pass at a time, it must
+//!   also vary less than that of places that are all in use. Otherwise the finding on [failures](failures.md) states the rate, and what else explains it.
 //! - **A stub rejects** at least {REJECTED_SHARE_MIN:%} of its calls.
 //! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to
 //!   {pace::TURN_SECONDS_MAX} seconds, is below {pace::EVEN_DISPERSION_MAX}; independent calls have 1. At least {PACE_SECONDS_MIN} seconds are needed.

@@ -30,6 +30,9 @@
 //!
 //! If the busiest thread of a process is a garbage collector's by its name, the finding reports that, and the confidence is medium at most.
 //!
+//! A machine that other programs fill throughout the load is ignored if hardly any request that the waiting added is at a core: the threads of the observed
+//! processes that compute or wait for one grow by less than {exhausted::THREADS_PER_REQUEST_MIN:%} of these requests.
+//!
 //! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small.
 
 use loadstone_metrics::Role;

@@ -56,7 +56,7 @@ fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
 fn the_line_preserves_the_timing_and_levels_below_one_per_second() {
     let rate = |from, to| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };
     let reported = remark(LoadProfile::Open { stages: vec![rate(0.0, 4.0)] }, 40, 4);
-    let ramp = "`.run(arrivals.ramp(0.40, 8).poisson().for(\"2m\").then(arrivals(8).poisson().for(\"1m\")))`";
+    let ramp = "`.run(arrivals.ramp(0.4, 8).poisson().for(\"2m\").then(arrivals(8).poisson().for(\"1m\")))`";
     assert!(reported.contains(ramp), "{reported}");
 }
 
@@ -64,10 +64,10 @@ fn the_line_preserves_the_timing_and_levels_below_one_per_second() {
 fn for_a_run_that_is_too_short_the_remark_has_the_required_length() {
     let reported = remark(open(1.0, 20), 20, 1);
     assert!(reported.ends_with("too few requests ended. Run longer: `.run(arrivals(1).for(\"4m\"))`."), "{reported}");
-    // The same load, not rounded to the next whole number.
+    // The same ramp, not rounded to the next whole number.
     let stages = vec![OpenStage::Rate { from: 0.5, to: 1.5, duration_ns: 20 * SECOND, timing: Timing::Even }];
     let reported = remark(LoadProfile::Open { stages }, 20, 1);
-    assert!(reported.ends_with("Run longer: `.run(arrivals(1.5).for(\"4m\"))`."), "{reported}");
+    assert!(reported.ends_with("Run longer: `.run(arrivals.ramp(0.5, 1.5).for(\"4m\"))`."), "{reported}");
     // 10 requests in half a minute: twenty times as long for 200.
     let stages = vec![ClosedStage { from: 1, to: 1, duration_ns: 30 * SECOND }];
     let reported = remark(LoadProfile::Closed { stages }, 10, 1);

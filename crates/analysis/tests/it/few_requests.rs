@@ -155,7 +155,7 @@ fn constant_arrivals_above_the_limit_show_the_places_only_if_the_first_requests_
         let limit = found.first().filter(|first| first.rule == "throughput-limit");
         if let Some(places) = limit.and_then(|limit| limit.quantities.iter().find(|quantity| quantity.name == "places")) {
             assert!(places.interval.is_some_and(|(low, high)| low <= 4.0 && 4.0 <= high), "{}", shown(&found));
-            assert!(found[0].next.contains("`.run(arrivals.ramp(0.30, 3).poisson().for(\"2m\"))`"), "{}", found[0].next);
+            assert!(found[0].next.contains("`.run(arrivals.ramp(0.3, 3).poisson().for(\"2m\"))`"), "{}", found[0].next);
             counted += 1;
         }
         let found = found_of(4, Service::Exponential(2.0), seed);

@@ -83,6 +83,29 @@ fn a_machine_filled_by_others_is_not_named_if_hardly_any_waiting_request_needs_a
     assert!(found.iter().any(|finding| finding.claim.contains("machine's CPU is saturated")), "{}", shown(&found));
 }
 
+/// Other programs fill the machine throughout. From 0:20 on requests take longer, and only the number of threads at the cores shows whether that is why.
+#[test]
+fn a_machine_filled_by_others_throughout_does_not_explain_requests_that_wait_elsewhere() {
+    let slower = |delay_then: f64| {
+        let second = |number: u32| {
+            let service = if number < 20 { 20 * MS } else { 500 * MS };
+            Slice::new(number).arrivals(20).requests("Order", 20, service).done()
+        };
+        let mut run = synthetic::run_of(plan(open(20.0, 45)), (0..45).map(second).collect());
+        run.info.host.cores = 2;
+        counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.0);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.6);
+        counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| if second < 20 { 0.5 } else { delay_then });
+        findings(&run)
+    };
+    let found = slower(0.5);
+    assert!(!found.is_empty() && found.iter().all(|finding| !finding.claim.contains("machine's CPU")), "{}", shown(&found));
+    // Most of the requests wait for a core.
+    let found = slower(8.0);
+    assert!(found.iter().any(|finding| finding.rule == "cpu"), "{}", shown(&found));
+}
+
 /// 20 per second, some of which time out after ten seconds from 0:25 on.
 #[test]
 fn timed_out_requests_are_reported_at_their_start() {

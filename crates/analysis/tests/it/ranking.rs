@@ -98,7 +98,7 @@ fn failures_of_many_requests_precede_a_guess_at_a_limit() {
     let found = refusing(9, 8 * MS, Outcome::Reset);
     let shows = |rule: &str| found.iter().any(|finding| finding.rule == rule);
     assert!(found[0].rule == "failures" && found[0].confidence == Confidence::High, "{}", shown(&found));
-    assert!(shows("effective-concurrency"), "{}", shown(&found));
+    assert!(shows("rate-limit"), "{}", shown(&found));
     // Few failures, and those of requests that waited, are effects of the limit.
     for found in [refusing(1, 8 * MS, Outcome::Reset), refusing(9, 2 * SECOND, Outcome::Timeout), refusing(9, 2 * SECOND, Outcome::Status)]
     {
