@@ -5,6 +5,7 @@ use loadstone_metrics::{LeafSlice, Role, SeriesKind};
 use crate::SeriesTally;
 use crate::facts::Facts;
 use crate::facts::commits::Commits;
+use crate::facts::outward_waits;
 use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 use crate::finding::Quantity;
 use crate::finding::ranked::RankedFinding;
@@ -17,6 +18,11 @@ const SMALL_SHARE_MAX: f64 = 0.1;
 const UNSEEN_ROUND_TRIP_S: f64 = 0.01;
 /// Round trips of a transaction whose statements are not counted: it begins, executes one statement and commits.
 const ROUND_TRIPS_PER_TRANSACTION: f64 = 3.0;
+
+/// Part of the mean time of requests that answers must be on their way, to be named.
+pub(crate) const ON_THE_WAY_PART_MIN: f64 = 0.5;
+/// The database's own time, as a part of the time until its answers arrive, up to which most of that time is spent on the way.
+pub(crate) const IN_DATABASE_PART_MAX: f64 = 0.25;
 
 /// The name of the part as a quantity of a finding.
 pub(crate) const TIME_SHARE: &str = "time_share";
@@ -33,6 +39,8 @@ pub(crate) struct RoundTripTime {
     in_database_s: f64,
     /// One round trip of the observer.
     round_trip_s: Option<f64>,
+    /// The time in which calls to the database had no answer, by the kernel, and the signal that shows it. Some are not seen.
+    awaited: Option<(f64, String)>,
     /// The mean time of the whole.
     mean_s: f64,
     /// The time of the whole if each of its requests is as short as the shortest of the run. None of them waited, so it is a lower bound.
@@ -67,7 +75,9 @@ impl RoundTripTime {
         let requests: Vec<&SeriesTally> = facts.tally.of_kind(SeriesKind::Request).collect();
         let round_trip_s = round_trip(facts, part.observer, stretch);
         let names = ("they and the database's other work", "iteration of the load".to_owned());
-        Self::of(facts, names, &requests, iterations(facts), (number, each(active), round_trip_s))
+        let found = Self::of(facts, names, &requests, iterations(facts), (number, each(active), round_trip_s))?;
+        let awaited = outward_waits::calls_to(&facts.signals, &facts.run.plan.observers, part.observer, stretch);
+        Some(Self { awaited: awaited.map(|(calls, series)| (each(calls), series)), ..found })
     }
 
     fn of(
@@ -83,7 +93,7 @@ impl RoundTripTime {
         let shortest_s: f64 = requests.iter().map(|series| each(series) * series.merged.service.min() as f64 / 1e9).sum();
         // Background work is no part of the time of requests.
         let is_of_requests = facts.run.plan.flows.is_empty() && count > 0.0 && mean_s > 0.0;
-        is_of_requests.then_some(Self { what, whole, number, in_database_s, round_trip_s, mean_s, shortest_s })
+        is_of_requests.then_some(Self { what, whole, number, in_database_s, round_trip_s, awaited: None, mean_s, shortest_s })
     }
 
     /// Part of the mean time. Without a round trip of the observer, a lower bound.
@@ -92,7 +102,16 @@ impl RoundTripTime {
     }
 
     fn taken_s(&self) -> f64 {
-        self.in_database_s + self.number * self.round_trip_s.unwrap_or(0.0)
+        let assumed = self.in_database_s + self.number * self.round_trip_s.unwrap_or(0.0);
+        self.awaited.as_ref().map_or(assumed, |(awaited_s, _)| awaited_s.max(assumed))
+    }
+
+    /// The part of the requests' time for which answers of the database are on their way, if that is most of it: the path takes the time, and the database
+    /// does not.
+    pub(crate) fn on_the_way(&self) -> Option<f64> {
+        let (awaited_s, _) = self.awaited.as_ref()?;
+        let part = ((awaited_s - self.in_database_s) / self.mean_s).min(1.0);
+        (part >= ON_THE_WAY_PART_MIN && self.in_database_s <= IN_DATABASE_PART_MAX * awaited_s).then_some(part)
     }
 
     /// Whether they take a small part of the time, even of a request that does not wait.
@@ -103,9 +122,15 @@ impl RoundTripTime {
 
     fn phrase(&self) -> String {
         let seconds = loadstone_units::seconds;
-        let (about, path) = match self.round_trip_s {
-            Some(each_s) => ("about", format!(", and {:.0} round trips of {}, as long as the observer's", self.number, seconds(each_s))),
-            None => ("at least", String::new()),
+        let (about, path) = match (&self.awaited, self.round_trip_s) {
+            (Some((awaited_s, _)), _) if *awaited_s >= self.taken_s() => (
+                "about",
+                format!(", and {} until the answers of {:.0} round trips arrive", seconds(awaited_s - self.in_database_s), self.number),
+            ),
+            (_, Some(each_s)) => {
+                ("about", format!(", and {:.0} round trips of {}, as long as the observer's", self.number, seconds(each_s)))
+            }
+            (_, None) => ("at least", String::new()),
         };
         format!(
             "{} take {about} {} of the {} of each {} ({}): {} in the database{path}",
@@ -120,7 +145,9 @@ impl RoundTripTime {
 
     /// Adds the part to a finding, as a number and as evidence.
     pub(crate) fn add_to(&self, found: RankedFinding, stretch: (f64, f64)) -> RankedFinding {
-        found.with(Quantity::share(TIME_SHARE, self.share())).rests_on(self.phrase(), vec!["response/p50".to_owned()], stretch)
+        let awaited = self.awaited.iter().map(|(_, series)| series.clone());
+        let series = std::iter::once("response/p50".to_owned()).chain(awaited).collect();
+        found.with(Quantity::share(TIME_SHARE, self.share())).rests_on(self.phrase(), series, stretch)
     }
 }
 
@@ -142,7 +169,32 @@ mod tests {
     /// Of requests that take four seconds each. Times in seconds.
     fn round_trips(number: f64, in_database_s: f64) -> RoundTripTime {
         let whole = "iteration of the load".to_owned();
-        RoundTripTime { what: "they", whole, number, in_database_s, round_trip_s: Some(0.0002), mean_s: 5.0, shortest_s: 4.0 }
+        RoundTripTime {
+            what: "they",
+            whole,
+            number,
+            in_database_s,
+            round_trip_s: Some(0.0002),
+            awaited: None,
+            mean_s: 5.0,
+            shortest_s: 4.0,
+        }
+    }
+
+    #[test]
+    fn answers_are_on_the_way_if_the_database_does_not_work_on_them() {
+        let of = |awaited_s: f64, in_database_s: f64| {
+            let time = round_trips(100.0, in_database_s);
+            RoundTripTime { awaited: Some((awaited_s, "app/awaited".to_owned())), ..time }
+        };
+        let part = of(3.0, 0.2).on_the_way().unwrap_or_default();
+        assert!((part - 2.8 / 5.0).abs() < 1e-12, "{part}");
+        let text = of(3.0, 0.2).phrase();
+        assert!(text.starts_with("they take about 3.00 s of the 5.00 s"), "{text}");
+        assert!(text.ends_with("200 ms in the database, and 2.80 s until the answers of 100 round trips arrive"), "{text}");
+        // A small part of the time, or the database's own.
+        assert_eq!((of(2.0, 0.1).on_the_way(), of(3.6, 1.0).on_the_way()), (None, None));
+        assert_eq!(round_trips(100.0, 0.2).on_the_way(), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadstone_metrics::Role;
-use loadstone_metrics::function_labels::{OTHER, callers};
+use loadstone_metrics::function_labels::{callers, is_named};
 
 use super::profiles;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -38,7 +38,7 @@ impl<'a> BusiestFunction<'a> {
         }
         let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
         let all = owners.values().map(|list| sum(list)).sum();
-        let named = owners.into_iter().filter(|(owner, _)| *owner != OTHER);
+        let named = owners.into_iter().filter(|(owner, _)| is_named(owner));
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let is_inner = *inner != owner && *cores >= INNERMOST_SHARE_MIN * sum(&list);

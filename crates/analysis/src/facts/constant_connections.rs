@@ -9,10 +9,12 @@
 //! connections are in use opens another one.
 
 use loadstone_metrics::Role;
+use serde_json::Value;
 
 use super::accept_queue::AcceptQueue;
 use super::constant_load::ConstantLoad;
 use super::hardly_answered::HardlyAnswered;
+use super::outward_waits;
 use super::plateau::Plateaus;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
@@ -33,6 +35,9 @@ const USERS_IN_SYSTEM_PART_MIN: f64 = 0.5;
 /// Statements that must have begun while all connections were in use. By chance it is none in 1 of 20,000 cases.
 const OPENING_STATEMENTS_MIN: f64 = 10.0;
 
+/// Part of the connections with a statement, an open transaction or a call without an answer, from which they are in use.
+pub(crate) const IN_USE_PART_MIN: f64 = 0.7;
+
 /// What shows that requests wait for a connection.
 pub(crate) enum ConnectionNeed {
     /// The requests in the system rose.
@@ -52,6 +57,8 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) need: ConnectionNeed,
     /// Sessions with a statement or an open transaction, mean.
     pub(crate) in_use: Option<f64>,
+    /// Calls on them without an answer, mean, and the signal that shows them. More of them than sessions are on their way.
+    awaited: Option<(f64, String)>,
     /// Whether throughput × service time shows the same number of places.
     pub(crate) are_places: bool,
     /// Whether so many places explain that throughput stops.
@@ -63,9 +70,25 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) to: f64,
 }
 
+impl ConstantConnections<'_> {
+    /// Whether nearly all of them are in use.
+    pub(crate) fn are_in_use(&self) -> bool {
+        self.in_use.is_some_and(|used| self.is_most(used)) || self.awaited().is_some()
+    }
+
+    /// Calls without an answer on nearly all of them, and the signal that shows them.
+    pub(crate) fn awaited(&self) -> Option<&(f64, String)> {
+        self.awaited.as_ref().filter(|(calls, _)| self.is_most(*calls))
+    }
+
+    fn is_most(&self, used: f64) -> bool {
+        used >= IN_USE_PART_MIN * self.number
+    }
+}
+
 /// The database with the fewest connections.
 pub(super) fn find<'a>(
-    signals: &ObservedSignals<'a>,
+    (signals, observers): (&ObservedSignals<'a>, &'a [Value]),
     (strain, plateaus, constant): (&Strain, &Plateaus, Option<&ConstantLoad>),
     (waiting, hardly_answered): (&[WaitingStretch], Option<&HardlyAnswered>),
     accept_queue: Option<&AcceptQueue<'_>>,
@@ -100,6 +123,7 @@ pub(super) fn find<'a>(
             in_system,
             need,
             in_use: in_use.reduce(|sum, one| sum + one),
+            awaited: outward_waits::calls_to(signals, observers, part.observer, (from, to)),
             are_places: plateaus.are_places(number.1),
             explains_plateau: plateaus.are_explained_by(number.1),
             explains_rate: has_risen && plateaus.is_rate_of(number.1),

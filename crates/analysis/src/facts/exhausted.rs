@@ -7,7 +7,7 @@
 use loadstone_metrics::Role;
 
 use super::calls_at_once::CallCeiling;
-use super::changes::Changes;
+use super::changes::{CHANGE_FACTOR_MIN, Change, Changes};
 use super::demand::CpuDemand;
 use super::growing_memory::RELEASED_PART_MAX;
 use super::load_response::LoadResponse;
@@ -41,7 +41,7 @@ const REFUSING_MIN_S: f64 = 1.0;
 const THREADS_AT_CORES_MIN: f64 = 0.8;
 /// Such threads for each request in the system, below which (Little's law) nearly all of the time is spent elsewhere.
 const THREADS_PER_REQUEST_MIN: f64 = 0.1;
-/// Requests that a stretch must add to those in the system. The threads of fewer vary as much by chance.
+/// Requests that must be added to those in the system. The threads of fewer vary as much by chance.
 const ADDED_REQUESTS_MIN: f64 = 2.0;
 /// Part of the loaded time that counts as all of it.
 const WHOLE_LOAD_PART_MIN: f64 = 0.9;
@@ -213,7 +213,7 @@ pub(super) fn find<'a>(
     ];
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| {
-        let held = search.strain.held_part(without_onset(changes, found.span), found.places).map(|part| (part, None));
+        let held = search.strain.held_part(look.without_onset(changes, &found), found.places).map(|part| (part, None));
         // A full resource may refuse work.
         let refused =
             || found.resource.refuses().then(|| search.strain.failed_more(found.span).map(|failed| (found.span, Some(failed))))?;
@@ -225,7 +225,11 @@ pub(super) fn find<'a>(
                 machine.at_cores = look.at_cores(from, to);
                 // A machine that is full all the time does not correlate with anything. Only the threads at its cores show whether the system needs more.
                 let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= WHOLE_LOAD_PART_MIN * (end - begin));
-                let is_unrelated = || machine.is_unrelated(search.strain.in_system(from, to)) || look.adds_elsewhere((from, to));
+                let before = search.strain.loaded().map(|(begin, _)| (begin, from)).filter(|(begin, from)| from - begin >= LENGTH_MIN_S);
+                let is_unrelated = || {
+                    machine.is_unrelated(search.strain.in_system(from, to))
+                        || before.is_some_and(|before| look.adds_elsewhere(before, (from, to)))
+                };
                 if is_always && machine.is_filled_by_others() && is_unrelated() {
                     return None;
                 }
@@ -239,14 +243,6 @@ pub(super) fn find<'a>(
             Some(Exhausted { from, to, waiting: waiting.cloned(), failed, resource, demand, series })
         })
         .collect()
-}
-
-/// A stretch up to the instant from which some requests took longer while others were stable, if the resource had been at its limit for long before. A
-/// used-up resource slows down all requests that need it, and it was no fuller than before.
-fn without_onset(changes: &Changes, (from, to): (f64, f64)) -> (f64, f64) {
-    let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BUSY_BEFORE_MIN_S && change.at < to);
-    let partial = onsets.filter(|change| changes.stable_around(change).next().is_some());
-    (from, partial.map(|change| change.at).fold(to, f64::min))
 }
 
 /// The longest stretch in which a signal was at a limit.
@@ -377,21 +373,37 @@ impl<'a> Resources<'_, '_, 'a> {
 
     /// Seconds per second that the observed system ran or waited for a core: by Little's law, the number of its threads at the cores.
     fn at_cores(&self, from: f64, to: f64) -> Option<f64> {
-        let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
-        Some(sum(Role::ProcessRunDelay) + sum(Role::ProcessCpu) + sum(Role::SessionsOnCpu))
+        let roles = [Role::ProcessRunDelay, Role::ProcessCpu, Role::SessionsOnCpu];
+        Some(roles.into_iter().map(|role| self.sum(role, from, to)).sum())
     }
 
-    /// Whether hardly any of the requests that the stretch added to the system is at a core (Little's law, against the loaded time before).
-    fn adds_elsewhere(&self, (from, to): (f64, f64)) -> bool {
-        let strain = self.0.strain;
-        let are_elsewhere = || {
-            let (begin, _) = strain.loaded().filter(|(begin, _)| from - begin >= LENGTH_MIN_S)?;
-            let added = strain.in_system(from, to)? - strain.in_system(begin, from)?;
-            let at_cores = self.at_cores(from, to)? - self.at_cores(begin, from)?;
-            Some(added >= ADDED_REQUESTS_MIN && at_cores < THREADS_PER_REQUEST_MIN * added)
+    /// The means of all parts together.
+    fn sum(&self, role: Role, from: f64, to: f64) -> f64 {
+        self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum()
+    }
+
+    /// A stretch up to the instant from which requests took longer, if the resource had been at its limit for long before and does not explain them: some
+    /// requests were stable, though a used-up resource slows down all that need it, or those that were added are elsewhere.
+    fn without_onset(&self, changes: &Changes, found: &FoundResource<'a>) -> (f64, f64) {
+        let (from, to) = found.span;
+        let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BUSY_BEFORE_MIN_S && change.at < to);
+        let others_fill = matches!(&found.resource, ExhaustedResource::MachineCpu(machine) if machine.is_filled_by_others());
+        let is_unexplained = |change: &&Change| {
+            let (before, after) = ((from, change.at - change.at_error), (change.at + change.at_error, to));
+            changes.stable_around(change).next().is_some() || others_fill && self.adds_elsewhere(before, after)
         };
-        are_elsewhere() == Some(true)
+        (from, onsets.filter(is_unexplained).map(|change| change.at).fold(to, f64::min))
+    }
+
+    /// Whether hardly any of the requests that were added to the system is at a core (Little's law), and the observed threads wait for one as before.
+    fn adds_elsewhere(&self, before: (f64, f64), after: (f64, f64)) -> bool {
+        let added = |of: &dyn Fn(f64, f64) -> Option<f64>| Some(of(after.0, after.1)? - of(before.0, before.1)?);
+        let (in_system, at_cores) = (|from, to| self.0.strain.in_system(from, to), |from, to| self.at_cores(from, to));
+        let Some((requests, threads)) = added(&in_system).zip(added(&at_cores)) else { return false };
+        let waits = |(from, to): (f64, f64)| self.sum(Role::ProcessRunDelay, from, to);
+        let wait_as_before = waits(after) <= CHANGE_FACTOR_MIN * waits(before);
+        requests >= ADDED_REQUESTS_MIN && wait_as_before && threads < THREADS_PER_REQUEST_MIN * requests
     }
 
     fn network(&self) -> Option<FoundResource<'a>> {

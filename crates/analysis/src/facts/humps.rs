@@ -20,6 +20,8 @@ pub(crate) struct Hump {
     /// The fastest of them.
     pub(crate) from_ns: u64,
     pub(crate) median_ns: u64,
+    /// The 90th percentile within the hump minus the 10th.
+    pub(crate) spread_ns: u64,
     pub(crate) count: u64,
     /// The median of the other requests.
     pub(crate) others_ns: u64,
@@ -45,7 +47,7 @@ pub(crate) fn hump(times: &Histogram, share_max: f64) -> Option<Hump> {
         let narrow = rank(0.9) as f64 <= WIDTH_FACTOR_MAX * rank(0.1) as f64;
         let valley = between(times, (from_ns as f64 * VALLEY_BEGIN_PART) as u64, from_ns);
         if narrow && from_ns as f64 >= SLOWER_FACTOR_MIN * others_ns as f64 && valley as f64 <= VALLEY_SHARE_MAX * above as f64 {
-            best = Some(Hump { from_ns, median_ns: rank(0.5), count: above, others_ns });
+            best = Some(Hump { from_ns, median_ns: rank(0.5), spread_ns: rank(0.9) - rank(0.1), count: above, others_ns });
         }
     }
     best

@@ -15,6 +15,7 @@ mod added_requests;
 pub(crate) mod bandwidth;
 pub(crate) mod busiest_function;
 pub(crate) mod busy_sessions;
+pub(crate) mod busy_threads;
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;
@@ -226,13 +227,16 @@ table::fact_table! {
         /// Database sessions whose number in use stops growing while requests wait.
         busy_sessions: Option<busy_sessions::BusySessions<'a>> = busy_sessions::find(&signals, &plateaus, &strain);
 
+        /// Request threads that are all at work while more requests are in the system.
+        busy_threads: Option<busy_threads::BusyThreads<'a>> = busy_threads::find(&signals, (&strain, &plateaus), &waiting);
+
         /// A process that was too busy to accept connections.
         accept_queue: Option<accept_queue::AcceptQueue<'a>> = accept_queue::find(&signals, &strain);
 
         /// Connections to a database whose number was constant while far more requests waited.
         constant_connections: Option<constant_connections::ConstantConnections<'a>> =
             constant_connections::find(
-                &signals,
+                (&signals, run.plan.observers.as_slice()),
                 (&strain, &plateaus, constant_load.as_ref()),
                 (&waiting, hardly_answered.as_ref()),
                 accept_queue.as_ref(),

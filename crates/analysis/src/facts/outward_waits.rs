@@ -9,7 +9,7 @@ use loadstone_metrics::Role;
 use serde_json::Value;
 
 use super::readings::SignalReadings;
-use super::signals::ObservedSignals;
+use super::signals::{ObservedPart, ObservedSignals};
 
 /// Readings on either side.
 const READINGS_MIN: usize = 5;
@@ -102,6 +102,27 @@ pub(super) fn calls<'a>(signals: &ObservedSignals<'a>, observers: &'a [Value], s
         Some(AwaitedCalls { peer: part.part, server, reaches_servers, levels, series: readings.name() })
     });
     found.max_by(|a, b| (a.levels.1 - a.levels.0).total_cmp(&(b.levels.1 - b.levels.0)))
+}
+
+/// Calls to a database without an answer, mean, and the signal that shows them. They are those to the address of its observer. Without a connection to any
+/// observed server, they are those to the only other address, a proxy in front of it.
+pub(crate) fn calls_to<'a>(
+    signals: &ObservedSignals<'a>,
+    observers: &'a [Value],
+    database: &str,
+    (from, to): (f64, f64),
+) -> Option<(f64, String)> {
+    let parts: Vec<ObservedPart<'a>> = signals.parts_with(Role::CallsAwaited).collect();
+    let to_servers: Vec<(ObservedPart<'a>, &str)> =
+        parts.iter().filter_map(|part| Some((*part, server_at(part.part, observers)?))).collect();
+    let part = if to_servers.is_empty() {
+        let [only] = parts[..] else { return None };
+        (signals.parts_with(Role::SessionsActive).count() == 1).then_some(only)
+    } else {
+        to_servers.iter().find(|(_, server)| *server == database).map(|(part, _)| *part)
+    }?;
+    let readings = signals.read(part, Role::CallsAwaited)?;
+    Some((readings.mean(from, to)?, readings.name()))
 }
 
 /// The name of the only observer of a server at this port. Its host may have another name there.

@@ -51,6 +51,10 @@ const MANY_COMMITS_MIN: f64 = 3.0;
 const EVENT_SHARE_MIN: f64 = 0.05;
 /// Share of the active sessions from which a statement is named.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
+/// The same for one of several statements, which together must reach the former.
+const ONE_OF_STATEMENTS_SHARE_MIN: f64 = 0.15;
+/// Statements that are named together.
+const STATEMENTS_MAX: usize = 3;
 /// Part of the growth of all statements' time from which the statement that grew most is named.
 const STATEMENT_GROWTH_PART_MIN: f64 = 0.5;
 /// Sessions that run it, as a part of the active ones: the database counts a statement's time when it ends, which may be later.
@@ -85,6 +89,8 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) blocked: Option<BlockedStatement<'a>>,
     /// The statement that most of the active sessions executed, how many did, and its readings.
     pub(crate) statement: Option<(&'a str, f64, SignalReadings<'a>)>,
+    /// If there is none: the few that most of them executed together, the most frequent first.
+    pub(crate) statements: Vec<(&'a str, f64, SignalReadings<'a>)>,
     /// Commits during the stretch.
     pub(crate) commits: Option<Commits>,
     /// If the wait is for a commit that began to take longer.
@@ -224,6 +230,8 @@ fn described<'a>(
     let signals = search.signals;
     let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let events = if role == Role::SessionsWaitingForCommit { events(signals, part, role, (from, to)) } else { Vec::new() };
+    let statement = most_run(signals, part, active, (from, to)).or_else(|| most_grown(search, part, active, (from, to)));
+    let statements = if statement.is_none() { most_run_together(signals, part, active, (from, to)) } else { Vec::new() };
     SessionWait {
         from,
         to,
@@ -240,7 +248,8 @@ fn described<'a>(
             .fold(0.0, |sum, readings| sum + readings.mean(from, to).unwrap_or(0.0)),
         events,
         blocked: sessions::most_blocked(signals, part, &[(from, to)]),
-        statement: most_run(signals, part, active, (from, to)).or_else(|| most_grown(search, part, active, (from, to))),
+        statement,
+        statements,
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
         slower_commit: None,
         readings,
@@ -275,11 +284,34 @@ pub(crate) fn most_run<'a>(
     active: f64,
     (from, to): (f64, f64),
 ) -> Option<(&'a str, f64, SignalReadings<'a>)> {
-    let means =
-        signals.read_each(part, Role::SessionsByStatement).into_iter().filter_map(|readings| Some((readings.mean(from, to)?, readings)));
-    let (sessions, readings) =
-        means.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(sessions, _)| *sessions >= STATEMENT_SHARE_MIN * active)?;
-    Some((readings.label("statement")?, sessions, readings))
+    let most = by_statement(signals, part, (from, to)).into_iter().next();
+    most.filter(|(_, sessions, _)| *sessions >= STATEMENT_SHARE_MIN * active)
+}
+
+/// The few statements that most of the active sessions executed together; empty if there are many.
+fn most_run_together<'a>(
+    signals: &ObservedSignals<'a>,
+    part: ObservedPart<'a>,
+    active: f64,
+    stretch: (f64, f64),
+) -> Vec<(&'a str, f64, SignalReadings<'a>)> {
+    let mut most = by_statement(signals, part, stretch);
+    most.retain(|(_, sessions, _)| *sessions >= ONE_OF_STATEMENTS_SHARE_MIN * active);
+    most.truncate(STATEMENTS_MAX);
+    let all: f64 = most.iter().map(|(_, sessions, _)| sessions).sum();
+    if all >= STATEMENT_SHARE_MIN * active { most } else { Vec::new() }
+}
+
+/// Statements with the sessions that executed them in a stretch, mean; the most frequent first.
+fn by_statement<'a>(
+    signals: &ObservedSignals<'a>,
+    part: ObservedPart<'a>,
+    (from, to): (f64, f64),
+) -> Vec<(&'a str, f64, SignalReadings<'a>)> {
+    let each = signals.read_each(part, Role::SessionsByStatement).into_iter();
+    let mut means: Vec<_> = each.filter_map(|readings| Some((readings.label("statement")?, readings.mean(from, to)?, readings))).collect();
+    means.sort_by(|a, b| b.1.total_cmp(&a.1));
+    means
 }
 
 /// The statement whose total time grew most, as the database counts it. Its seconds per second are the sessions that run it (Little's law), which samples of

@@ -29,6 +29,12 @@ const SHARE_FACTOR_MAX: f64 = 1.6;
 /// Part of their median by which the added times of the names may differ. With a quarter, 4.5 % of systems with slow kinds of separate requests looked like
 /// this.
 const ADDED_TIME_WITHIN: f64 = 0.15;
+/// The same for an added time that is fixed, as that of a timer.
+pub(crate) const FIXED_TIME_WITHIN: f64 = 0.03;
+/// And the spread of the slow samples of each name, as a part of it.
+pub(crate) const FIXED_TIME_SPREAD_MAX: f64 = 0.1;
+/// Seconds from which an added time may be a time limit.
+pub(crate) const FIXED_TIME_MIN_S: f64 = 0.05;
 /// Part of all requests that names must cover which have the same slow share and are each slower by a different time.
 const COVERED_BY_SHARE_MIN: f64 = 0.5;
 /// Seconds with a slow request, as a part of those that chance would give.
@@ -51,6 +57,8 @@ pub(crate) struct SlowPartOf {
     pub(crate) share: f64,
     pub(crate) others_s: f64,
     pub(crate) slow_s: f64,
+    /// The 90th percentile of the slow ones minus the 10th.
+    spread_s: f64,
     count: u64,
     slow: u64,
     from_ns: u64,
@@ -59,6 +67,15 @@ pub(crate) struct SlowPartOf {
 impl SlowPart {
     pub(crate) fn share(&self) -> f64 {
         self.slow as f64 / self.all.max(1) as f64
+    }
+
+    /// Whether all names take longer by the same fixed time, which does not depend on what the request does.
+    pub(crate) fn is_fixed_time(&self) -> bool {
+        let is_fixed = |one: &SlowPartOf| {
+            let is_same = (one.longer_s() - self.longer_s).abs() <= FIXED_TIME_WITHIN * self.longer_s;
+            is_same && one.spread_s <= FIXED_TIME_SPREAD_MAX * self.longer_s
+        };
+        self.is_same_time && self.longer_s >= FIXED_TIME_MIN_S && self.each.iter().all(is_fixed)
     }
 
     /// Whether each name takes longer by about the same time, about as often.
@@ -138,6 +155,7 @@ fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {
         share: hump.count as f64 / count as f64,
         others_s: hump.others_ns as f64 / 1e9,
         slow_s: hump.median_ns as f64 / 1e9,
+        spread_s: hump.spread_ns as f64 / 1e9,
         count,
         slow: hump.count,
         from_ns: hump.from_ns,

@@ -15,7 +15,8 @@
 //! count.
 //!
 //! The evidence names the statement that {session_waits::STATEMENT_SHARE_MIN:%} of the sessions run. If samples show none, it names
-//! the statement whose total time grew most, if that is half of the growth of all statements (`pg_stat_statements`, the performance schema).
+//! the statement whose total time grew most, if that is half of the growth of all statements (`pg_stat_statements`, the performance schema). If there is none,
+//! it names up to {session_waits::STATEMENTS_MAX} statements that together reach this share, with {session_waits::ONE_OF_STATEMENTS_SHARE_MIN:%} each or more.
 //!
 //! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
 //! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
@@ -103,6 +104,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let evidence = Evidence::new(text, vec![readings.name()], stretch);
         found = found.rests_on_drawn(evidence.level(&readings.name(), "on average", *running, stretch));
     }
+    let found = wait.statements.iter().fold(found, |found, (statement, running, readings)| {
+        let text = format!("{running:.1} active sessions were in `{statement}`");
+        found.rests_on(text, vec![readings.name()], stretch).at_level(&readings.name(), "on average", *running)
+    });
     let found = acquiring::add_evidence(facts, found, stretch);
     let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(examined::computing_sessions(wait)) };
     // Sessions that compute use the cores of an observed process or machine, which the finding already names.
@@ -135,7 +140,10 @@ fn claim(wait: &SessionWait<'_>) -> String {
             wait.active
         ),
         (Role::SessionsOnCpu, None, _) => {
-            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
+            let each = wait.statements.iter().map(|(statement, running, _)| format!("{running:.1} run `{statement}`"));
+            let each: Vec<String> = each.collect();
+            let of_each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
+            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average{of_each}", wait.active)
         }
         (Role::SessionsWaitingForLock, _, Some(in_system)) => format!(
             "Requests spend {} of their time waiting for {event} at any load: {sessions:.1} of {in_system:.1} in the system do, on average",

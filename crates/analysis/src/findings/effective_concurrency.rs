@@ -25,8 +25,9 @@
 //! Fewer places that are held for part of the request allow the same throughput. The claim names both, unless k would be whole by chance in
 //! {plateau::WHOLE_UNDER_PARTIAL_HOLD_MAX:%} of cases at most.
 //!
-//! Where something inside the system names the place, this finding is evidence of that one: threads that wait for a free pool member, or a constant number of
-//! database connections that the plateau allows ([`held-connections`](held-connections.md)).
+//! Where something inside the system names the place, this finding is evidence of that one: threads that wait for a free pool member, request threads that are
+//! all busy ([`busy-threads`](busy-threads.md)), or a constant number of database connections that the plateau allows
+//! ([`held-connections`](held-connections.md)).
 
 use loadstone_metrics::Role;
 
@@ -113,8 +114,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 /// Whether connections or threads show for which place the requests wait.
 fn is_place_named(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
     let is_held = facts.constant_connections.as_ref().is_some_and(|held| held.explains_plateau);
+    let are_busy = facts.busy_threads.as_ref().is_some_and(|busy| busy.is_during(from, to));
     let is_member = |wait: &&ThreadWait<'_>| wait.place().role == Role::ThreadsWaitingForMember && wait.is_during(from, to);
-    is_held || facts.thread_wait.as_ref().filter(is_member).is_some()
+    is_held || are_busy || facts.thread_wait.as_ref().filter(is_member).is_some()
 }
 
 /// A process that has no more cores than there are places, and computes for most of the requests in service: they may wait for its cores.

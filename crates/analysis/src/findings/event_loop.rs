@@ -10,7 +10,9 @@
 //! | a function's share of the loop's time, for the finding to name it | {FUNCTION_SHARE_MIN:%} or more |
 //! | CPU time of the process, as a part of the loop's busy time, for high confidence | {COMPUTED_PART_MIN:%} or more |
 //!
-//! With less CPU time, the loop may have waited for a core that other programs used, or for a CPU limit. Confidence is then medium.
+//! With less CPU time, the loop may have waited for a core that other programs used, or for a CPU limit. Confidence is then medium. If it computed for less
+//! than {STARVED_PART_MAX:%} of its busy time, and a thread of the same process ([`observe.process`](../observers.md)) waited for a core for most of the rest,
+//! the claim states that instead of a function.
 //!
 //! The evidence gives the stack samples of the function, and how late due work starts.
 //!
@@ -22,7 +24,7 @@ use loadstone_metrics::Role;
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
-use crate::facts::readings::longest_run;
+use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
 use crate::finding::Alternative;
@@ -34,6 +36,10 @@ use crate::finding::{Quantity, Subject};
 const FUNCTION_SHARE_MIN: f64 = 0.25;
 /// CPU time of the process, as a part of the time in which the loop had work, from which it did not wait for a core.
 const COMPUTED_PART_MIN: f64 = 0.85;
+/// The same, up to which the loop mostly waited for a core if a thread of its process did.
+const STARVED_PART_MAX: f64 = 0.5;
+/// Difference between the CPU time of the loop's process and that of an observed process, as a part of the former, up to which they are the same.
+const SAME_CPU_PART_MAX: f64 = 0.15;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["event-loop"],
@@ -62,6 +68,9 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let share = busy.mean(stretch.0, stretch.1)?;
     let name = part.observer;
     let top = BusiestFunction::of(&facts.signals, part, stretch).filter(|top| top.cores >= FUNCTION_SHARE_MIN * share);
+    if let Some(starved) = Starved::of(facts, part, share, stretch) {
+        return Some(starved.finding(facts, &busy, share, stretch));
+    }
     let utilisation = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", loadstone_units::share(share));
     let claim = match &top {
         Some(top) => {
@@ -107,7 +116,57 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     Some(found.weigh(waits_for_a_core(facts, part, share, stretch)).beyond_the_generator(facts, stretch).try_next(next))
 }
 
-fn share_min(busy: &crate::facts::readings::SignalReadings<'_>, (from, to): (f64, f64)) -> f64 {
+/// A loop that has work, and mostly waits for a core instead of doing it.
+struct Starved<'a> {
+    /// Cores that its process used.
+    cores: f64,
+    /// Seconds per second that its thread waited for a core.
+    waits: f64,
+    observer: &'a str,
+    series: [String; 2],
+}
+
+impl<'a> Starved<'a> {
+    fn of(facts: &Facts<'a>, part: ObservedPart<'a>, share: f64, (from, to): (f64, f64)) -> Option<Self> {
+        let mean = |part, role| facts.signals.mean(part, role, from, to);
+        let cores = mean(part, Role::EventLoopCpu).filter(|cores| *cores < STARVED_PART_MAX * share)?;
+        let is_same = |process: &ObservedPart<'a>| {
+            mean(*process, Role::ProcessCpu).is_some_and(|used| (used - cores).abs() <= SAME_CPU_PART_MAX * cores)
+        };
+        let process = facts.signals.parts_with(Role::ProcessBusiestThreadWait).find(is_same)?;
+        let waiting = facts.signals.read(process, Role::ProcessBusiestThreadWait)?;
+        let waits = waiting.mean(from, to).filter(|waits| *waits >= STARVED_PART_MAX * (share - cores))?;
+        let series = [waiting.name(), facts.signals.read(part, Role::EventLoopCpu)?.name()];
+        Some(Self { cores, waits, observer: process.observer, series })
+    }
+
+    fn finding(self, facts: &Facts<'_>, busy: &SignalReadings<'_>, share: f64, stretch: (f64, f64)) -> RankedFinding {
+        let (name, of_a_core) = (&busy.signal.observer, loadstone_units::share);
+        let claim = format!(
+            "The event loop of \"{name}\" has work {} of the time, but is at a core for {} of it only: it waits for one that other programs use",
+            of_a_core(share),
+            of_a_core((self.cores / share).min(1.0))
+        );
+        let text = format!(
+            "the busiest thread of \"{}\" waited for a core for {} of the time, and its process used {} cores",
+            self.observer,
+            of_a_core(self.waits),
+            loadstone_units::number(self.cores)
+        );
+        RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim)
+            .with(Quantity::share("busy", share))
+            .with(Quantity::count("cores", self.cores))
+            .rests_on(format!("{} was {} on average", busy.name(), of_a_core(share)), vec![busy.name()], stretch)
+            .at_level(&busy.name(), "on average", share)
+            .rests_on(text, self.series.to_vec(), stretch)
+            .at_level(&self.series[0], "on average", self.waits)
+            .weigh(Alternative::ruled_out("The work of the loop itself", format!("it used {} cores", loadstone_units::number(self.cores))))
+            .beyond_the_generator(facts, stretch)
+            .try_next("Stop the other programs on the machine, or give the process a core that they do not use, and run again.")
+    }
+}
+
+fn share_min(busy: &SignalReadings<'_>, (from, to): (f64, f64)) -> f64 {
     busy.between(from, to).map(|(_, share)| share).fold(1.0, f64::min)
 }
 

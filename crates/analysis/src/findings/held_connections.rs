@@ -16,10 +16,11 @@
 //! [hardly answered](../how-findings-work.md#when-there-is-no-finding).
 //!
 //! Some pools open all their connections at the start, and then show a constant number at any load. The confidence is therefore low, unless the number is that
-//! of the requests served at a time, or {IN_USE_PART_MIN:%} of the connections were in use. It is then medium, and medium at most: connections of other
-//! clients count, too. A number below that of the requests served at a time counts as well, if places that are held for part of the request may explain the
-//! throughput. The finding then ranks before [`effective-concurrency`](effective-concurrency.md), which becomes its evidence, as does
-//! [`rate-limit`](delaying-limit.md) if the connections explain the rate.
+//! of the requests served at a time, or {constant_connections::IN_USE_PART_MIN:%} of the connections were in use: by the sessions of the database, or by the
+//! calls that wait for its answer (`awaited` of `observe.process`). It is then medium, and medium at most: connections of other clients count, too. A number
+//! below that of the requests served at a time counts as well, if places that are held for part of the request may explain the throughput. The finding then
+//! ranks before [`effective-concurrency`](effective-concurrency.md), which becomes its evidence, as does [`rate-limit`](delaying-limit.md) if the connections
+//! explain the rate.
 
 use crate::Confidence;
 use crate::evidence::examined;
@@ -29,9 +30,6 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
-
-/// Part of the connections with a statement or an open transaction from which they are in use.
-const IN_USE_PART_MIN: f64 = 0.7;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["held-connections"],
@@ -71,7 +69,7 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) 
         "{why} while the system has exactly {number:.0} {connections} to \"{}\" throughout: a pool of that size, or as many workers, is the limit",
         held.database
     );
-    let are_in_use = held.in_use.is_some_and(|used| used >= IN_USE_PART_MIN * number);
+    let (awaited, are_in_use) = (held.awaited(), held.are_in_use());
     let stops_throughput = held.are_places || (held.explains_plateau && matches!(held.need, ConnectionNeed::Rise));
     let confidence = if are_in_use || stops_throughput { Confidence::Medium } else { Confidence::Low };
     let found = RankedFinding::new(Standing::Cause, "held-connections", Subject::observed(held.database), confidence, claim)
@@ -90,10 +88,18 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) 
         }
         None => found,
     };
-    let in_use = held.in_use.map_or_else(
-        || "the database's sessions were not observed".to_owned(),
-        |used| format!("{} of them had a statement or an open transaction on average", loadstone_units::number(used)),
-    );
+    let found = match awaited {
+        Some((calls, series)) => {
+            let text = format!("{} of them waited for an answer on average", loadstone_units::number(*calls));
+            found.rests_on(text, vec![series.clone()], span).at_level(series, "on average", *calls)
+        }
+        None => found,
+    };
+    let in_use = match (awaited, held.in_use) {
+        (Some((calls, _)), _) => format!("{} of them waited for an answer on average", loadstone_units::number(*calls)),
+        (None, Some(used)) => format!("{} of them had a statement or an open transaction on average", loadstone_units::number(used)),
+        (None, None) => "the database's sessions were not observed".to_owned(),
+    };
     const FILLED: &str = "A pool that opened all its connections at the start, and is not used up";
     let filled = if are_in_use { Alternative::ruled_out(FILLED, in_use) } else { Alternative::not_ruled_out(FILLED, in_use) };
     found.weigh(filled).weigh(cpu).beyond_the_generator(facts, span).try_next(format!(

@@ -22,11 +22,16 @@
 //! - A resource was used up in a third or more of the added time.
 //! - Most active sessions compute.
 //! - The machine was full, and {WAITING_THREADS_MIN} thread or more of an observed process waited for a core.
+//! - A constant number of connections was in use while more and more requests waited.
 //! - Requests began to take longer at an instant, with as many round trips per request before it as after it (within a quarter).
 //!
 //! It also ranks last if the round trips take less than {round_trips::SMALL_SHARE_MAX:%} of the time of a request that does not wait, even with
 //! {round_trips::UNSEEN_ROUND_TRIP_S} s for each: the path of the system may be longer than the observer's. If nothing else is found, the remark states the
 //! part, and that it does not explain the times.
+//!
+//! **A slow path.** The kernel shows for how long the database's answers are awaited (`awaited` of `observe.process`). The claim states that the path takes
+//! the time if that is {round_trips::ON_THE_WAY_PART_MIN:%} of the requests' time or more, and the database works for {round_trips::IN_DATABASE_PART_MAX:%} of
+//! it at most.
 //!
 //! If sessions wait for commits, or if requests spend half of their time in another wait of the sessions, [`database-waits`](database-waits.md) reports that
 //! instead. If nothing slowed down, the remark mentions the cost.
@@ -37,6 +42,7 @@ use crate::evidence::round_trips::RoundTripTime;
 use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::facts::Facts;
 use crate::facts::commits::Commits;
+use crate::facts::constant_connections::ConnectionNeed;
 use crate::facts::exhausted::Exhausted;
 use crate::facts::repeated_statements::RepeatedStatement;
 use crate::facts::search::FULL_PART_MIN;
@@ -110,8 +116,13 @@ fn confidence(each: f64) -> Confidence {
 }
 
 fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &str) -> RankedFinding {
+    let time = RoundTripTime::of_commits(facts, commits);
+    let on_the_way = time.as_ref().and_then(RoundTripTime::on_the_way);
+    let path = on_the_way.map_or_else(String::new, |part| {
+        format!(". The path to it is slow: answers are on their way for {} of the requests' time", loadstone_units::share(part))
+    });
     let claim = format!(
-        "Requests need too many database round trips: the database commits {:.0} transactions per iteration, {each:.0} per request{where_to}",
+        "Requests need too many database round trips: the database commits {:.0} transactions per iteration, {each:.0} per request{where_to}{path}",
         commits.per_iteration
     );
     let mut found = RankedFinding::new(Standing::Cause, "many-transactions", Subject::Whole, confidence(each), claim)
@@ -129,7 +140,13 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         let text = format!("sessions most often ran `{statement}` ({active:.1} sessions on average)");
         found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to)).at_level(&readings.name(), "on average", active);
     }
-    weighed(facts, found, &commits.series, RoundTripTime::of_commits(facts, commits)).try_next(FEWER_ROUND_TRIPS)
+    let next = match on_the_way {
+        Some(_) => {
+            format!("Measure the network between the service and the database (ping, a proxy or connection pooler on the path). {FEWER_ROUND_TRIPS}")
+        }
+        None => FEWER_ROUND_TRIPS.to_owned(),
+    };
+    weighed(facts, found, &commits.series, time).try_next(next)
 }
 
 /// With the part of the time that the round trips take. A habit, if that part is small or something else explains the time.
@@ -150,7 +167,8 @@ fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<R
 
 /// Another cause, which a constant number of round trips per request does not rule out.
 fn other_cause(facts: &Facts<'_>, series: &str) -> Option<Alternative> {
-    used_up(facts).or_else(|| computing(facts)).or_else(|| waiting_for_cores(facts)).or_else(|| {
+    let inside = || computing(facts).or_else(|| waiting_for_cores(facts)).or_else(|| all_connections(facts));
+    used_up(facts).or_else(inside).or_else(|| {
         let same = unchanged_count::across_a_change(facts.run, &facts.strain, &facts.changes, series)?;
         Some(Alternative::not_ruled_out(format!("What changed at {}", clock(same.at)), same.phrase("round trips")))
     })
@@ -176,6 +194,14 @@ fn computing(facts: &Facts<'_>) -> Option<Alternative> {
     let wait = facts.session_wait.as_ref().filter(|wait| wait.holds_up() && wait.role == Role::SessionsOnCpu)?;
     let because = format!("{:.1} of {:.1} active sessions compute", wait.sessions, wait.active);
     Some(Alternative::not_ruled_out("Statements that take the database's CPU", because))
+}
+
+/// A constant number of connections that are in use while requests wait.
+fn all_connections(facts: &Facts<'_>) -> Option<Alternative> {
+    let held = facts.constant_connections.as_ref().filter(|held| held.are_in_use() && matches!(held.need, ConnectionNeed::Rise))?;
+    let requests = loadstone_units::number(held.in_system.1);
+    let because = format!("{requests} requests were in the system, and their number rose, while the connections were in use");
+    Some(Alternative::not_ruled_out(format!("Too few connections to \"{}\": {:.0}", held.database, held.number), because))
 }
 
 /// A process whose threads wait for a core while the machine has no idle one.

@@ -22,6 +22,7 @@ macro_rules! rules {
 rules! {
     accept_queue,
     bandwidth,
+    busy_threads,
     call_ceiling,
     change,
     commits,

@@ -15,6 +15,10 @@
 //!
 //! The rule cannot distinguish a slow instance from something that the service does only for some requests or users, such as a lookup or a new connection. The
 //! confidence is medium.
+//!
+//! A timer may be the reason if all added times are {slow_part::FIXED_TIME_MIN_S} s or longer and within {slow_part::FIXED_TIME_WITHIN:%} of each other, and
+//! the slow samples of each request within {slow_part::FIXED_TIME_SPREAD_MAX:%} of it (90th minus 10th percentile): an instance does not answer, and after a
+//! time limit another one is asked. The claim names both.
 
 use crate::Confidence;
 use crate::Evidence;
@@ -62,6 +66,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let evidence = Evidence::new(text, series, whole).of_requests([one.name.as_str()]);
         found.rests_on_drawn(evidence.time("the others", one.others_s).time("slow ones", one.slow_s))
     });
+    let limit = if part.is_fixed_time() {
+        format!(
+            " Look for a time limit of about {} in the configuration of the balancer and of clients.",
+            loadstone_units::seconds(part.longer_s)
+        )
+    } else {
+        String::new()
+    };
     let why = match part.is_same_time {
         true => format!("all {} requests have slow samples, slower by the same time", part.each.len()),
         false => format!("the shares of {} requests differ by no more than chance", part.each.len()),
@@ -70,15 +82,22 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found
             .weigh(Alternative::ruled_out("Two kinds of one request", why))
             .weigh(Alternative::ruled_out("Pauses", "slow and fast samples ended throughout the run".to_owned()))
-            .try_next(
+            .try_next(format!(
                 "Find the slow instance: compare the instances' times at the load balancer, or call each one alone. With a single instance, find what the \
-                 service does only for some requests: a lookup, a new connection, a cache miss.",
-            ),
+                 service does only for some requests: a lookup, a new connection, a cache miss.{limit}"
+            )),
     )
 }
 
 fn claim(part: &SlowPart) -> String {
     let (share, seconds) = (loadstone_units::share(part.share()), loadstone_units::seconds);
+    if part.is_fixed_time() {
+        return format!(
+            "{share} of all requests take {} longer than the others, regardless of the request: one of several instances that serve them is slow, or \
+             does not answer, so that after a time limit of that length another one does",
+            seconds(part.longer_s)
+        );
+    }
     if part.is_same_time {
         return format!(
             "{share} of all requests take {} longer than the others, regardless of the request: one of several instances that serve them is slow, or \

@@ -93,6 +93,32 @@ fn slower(each: impl Fn(u64) -> f64) -> Run {
     run
 }
 
+/// 20 requests per second with 27 commits each, and with these calls to the database that wait for an answer at a time, of which it works on 0.3.
+fn awaiting(calls: f64) -> Vec<Finding> {
+    let buy = |second: u32, draws: &mut Draws| 0.4 * noise(0.1, draws) * (1.0 + f64::from(second) / 20.0);
+    let mut run = constant(60, 20, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
+    counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 540.0);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    let awaited = gauge("process:80", "awaited").role(Role::CallsAwaited).part("127.0.0.1:6432").label("peer", "127.0.0.1:6432");
+    awaited.each_second(&mut run, |_| calls);
+    findings(&run)
+}
+
+#[test]
+fn answers_that_are_on_their_way_show_a_slow_path() {
+    let of = |calls: f64| {
+        let found = awaiting(calls);
+        let trips = found.iter().find(|finding| finding.rule == "many-transactions").unwrap_or_else(|| panic!("{}", shown(&found)));
+        (trips.claim.clone(), trips.next.clone(), shown(&found))
+    };
+    // Times rise from 0.4 s to 1.6 s, 1 s on average.
+    let (claim, next, all) = of(14.0);
+    assert!(claim.contains(". The path to it is slow: answers are on their way for 6"), "{all}");
+    assert!(next.starts_with("Measure the network between the service and the database"), "{all}");
+    let (claim, next, all) = of(4.0);
+    assert!(!claim.contains("path") && next.starts_with("Each one is a round trip."), "{all}");
+}
+
 #[test]
 fn as_many_round_trips_as_before_do_not_explain_a_change() {
     let found = findings(&slower(|_| 27.0));

@@ -60,6 +60,45 @@ fn exactly_one_connection_throughout_is_a_limit() {
     }
 }
 
+/// The calls that wait for an answer show that the connection is in use, also if the database hardly works on them: they are on their way.
+#[test]
+fn connections_that_wait_for_an_answer_are_in_use() {
+    let awaited = |calls: f64| {
+        let mut run = puma(|_| 1.0);
+        let line = gauge("process:3000", "awaited").role(Role::CallsAwaited).part("127.0.0.1:5432").label("peer", "127.0.0.1:5432");
+        line.each_second(&mut run, |_| calls);
+        let found = findings(&run);
+        (held(&found).unwrap_or_else(|| panic!("{}", shown(&found))).clone(), shown(&found))
+    };
+    let (first, all) = awaited(0.9);
+    assert!(first.confidence == Confidence::Medium, "{all}");
+    assert!(first.evidence.iter().any(|evidence| evidence.text == "0.9 of them waited for an answer on average"), "{all}");
+    let rules_out = |first: &Finding| first.alternatives[0].text.ends_with("Ruled out: 0.9 of them waited for an answer on average.");
+    assert!(rules_out(&first), "{all}");
+    let (first, all) = awaited(0.2);
+    assert!(!rules_out(&first) && first.evidence.iter().all(|evidence| !evidence.text.contains("waited for an answer")), "{all}");
+}
+
+/// As many round trips as with more connections: they are why each connection is held for long, and not why requests wait.
+#[test]
+fn connections_that_are_in_use_precede_the_round_trips_that_use_them() {
+    let first = |calls: f64| {
+        let mut run = puma(|_| 1.0);
+        counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 8.0 * 27.0);
+        let line = gauge("process:3000", "awaited").role(Role::CallsAwaited).part("127.0.0.1:5432").label("peer", "127.0.0.1:5432");
+        line.each_second(&mut run, |_| calls);
+        let found = findings(&run);
+        let trips = found.iter().find(|finding| finding.rule == "many-transactions").unwrap_or_else(|| panic!("{}", shown(&found)));
+        let names_pool =
+            trips.alternatives.iter().any(|other| other.text.starts_with("Too few connections to \"postgres\": 1. Not ruled out"));
+        (found[0].rule.clone(), names_pool, shown(&found))
+    };
+    let (rule, names_pool, all) = first(0.9);
+    assert!(rule == "held-connections" && names_pool, "{all}");
+    let (rule, names_pool, all) = first(0.2);
+    assert!(rule == "many-transactions" && !names_pool, "{all}");
+}
+
 #[test]
 fn a_constant_number_of_connections_behind_another_limit_is_not_reported() {
     let fluid = System { capacity: 20.0, base: 0.2, is_shared: true }.under(Load::Ramp(2.0, 40.0, 60));

@@ -52,6 +52,28 @@ fn a_slow_instance_is_found_by_the_additional_time_of_all_requests() {
     }
 }
 
+/// A balancer that asks another instance after 800 ms adds just that. A slow instance does not take as long each time.
+#[test]
+fn an_added_time_that_is_always_the_same_may_be_a_time_limit() {
+    let of = |jitter: f64| {
+        let mut draws = Draws::new(11);
+        let second = |number: u32| {
+            let mut slice = Slice::new(number).arrivals(20);
+            for index in 0..20 {
+                for (name, own) in NAMES.into_iter().zip(OWN_MS) {
+                    let added = if index % 2 == 0 { 800.0 * (1.0 + jitter * (2.0 * draws.uniform() - 1.0)) } else { 0.0 };
+                    let own = own * (0.8 + 0.4 * draws.uniform());
+                    slice = slice.request(name, 0, ((own + added) * MS as f64) as u64, Outcome::Passed);
+                }
+            }
+            slice.done()
+        };
+        claim_of(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).expect("a slow part")
+    };
+    assert!(of(0.0).ends_with("or does not answer, so that after a time limit of that length another one does"), "{}", of(0.0));
+    assert!(!of(0.15).contains("time limit"), "{}", of(0.15));
+}
+
 /// An instance whose path to the database is slow adds as much time as a request has statements. A request without one remains fast.
 #[test]
 fn a_slow_instance_is_found_by_the_equal_shares_of_requests_with_different_added_times() {

@@ -445,6 +445,29 @@ fn a_statement_that_occupies_all_busy_sessions_is_named() {
     assert!(others.into_iter().all(|finding| finding.confidence == Confidence::Low), "{}", shown(&found));
 }
 
+/// Two statements without an index: neither has most of the sessions, and together they do.
+#[test]
+fn two_statements_that_occupy_most_sessions_together_are_both_named() {
+    let named = |shares: &[f64]| {
+        let mut run = ten_seconds_of(Role::SessionsOnCpu, "CPU");
+        run.signals.retain(|series| series.signal.role != Some(Role::SessionsByStatement));
+        for (number, share) in shares.iter().enumerate() {
+            let each = gauge("postgres", "sessions_by_statement").role(Role::SessionsByStatement);
+            let each = each.label("statement", &format!("select {number}"));
+            each.each_second(&mut run, |second| if (20..30).contains(&second) { 10.0 * share } else { 0.0 });
+        }
+        findings(&run)
+    };
+    let found = named(&[0.4, 0.3, 0.1, 0.1, 0.1]);
+    let first = &found[0];
+    assert!(first.rule == "database-waits", "{}", shown(&found));
+    assert!(first.claim.ends_with("active sessions compute, on average: 4.0 run `select 0`, 3.0 run `select 1`"), "{}", shown(&found));
+    assert!(first.evidence.iter().any(|evidence| evidence.text == "3.0 active sessions were in `select 1`"), "{}", shown(&found));
+    // Of many statements, a few are no answer.
+    let found = named(&[0.2, 0.16, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]);
+    assert!(found[0].claim.ends_with("active sessions compute, on average"), "{}", shown(&found));
+}
+
 /// The database is not observed as a process, and computes on the machine's last core. Its statement ranks first, and unobserved programs
 /// are not blamed.
 #[test]

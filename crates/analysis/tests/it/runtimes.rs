@@ -86,6 +86,31 @@ fn a_loop_that_waits_for_a_core_lowers_the_confidence() {
     assert!(of_loop.confidence == Confidence::Medium && of_loop.alternatives.iter().any(weighed), "{}", shown(&found));
 }
 
+/// The same, and the kernel shows that the loop's thread waits for a core meanwhile.
+#[test]
+fn a_loop_whose_thread_waits_for_a_core_is_not_said_to_compute() {
+    let fluid = LOOP.under(RAMP);
+    let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
+    let observed = |cpu: f64, waits: f64| {
+        let mut run = fluid.run.clone();
+        observed_loop(&mut run, busy, 0.3);
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cpu * busy(second));
+        let waits = |second: u64| waits * busy(second);
+        counter("process:80", "busiest_thread_wait").role(Role::ProcessBusiestThreadWait).each_second(&mut run, waits);
+        let found = findings(&run);
+        let of_loop = found.iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop").clone();
+        (of_loop, shown(&found))
+    };
+    let (of_loop, all) = observed(0.3, 0.7);
+    assert!(of_loop.claim.ends_with("is at a core for 30.0 % of it only: it waits for one that other programs use"), "{all}");
+    assert!(of_loop.evidence[1].text.starts_with("the busiest thread of \"process:80\" waited for a core for 69"), "{all}");
+    // Its thread hardly waits, or the process is another one.
+    for (cpu, waits) in [(0.3, 0.1), (0.9, 0.7)] {
+        let (of_loop, all) = observed(cpu, waits);
+        assert!(of_loop.claim.contains("has no time left"), "{all}");
+    }
+}
+
 #[test]
 fn a_busy_loop_that_delays_nothing_is_not_named() {
     // Below its capacity nothing waits.
@@ -229,6 +254,35 @@ fn threads_that_wait_at_any_load_or_without_waiting_requests_are_not_named() {
     let mut run = fluid.run.clone();
     threads(&mut run, Role::ThreadsWaitingForLock, "Stock.take", "Shop.buy", |second| fluid.open[second as usize]);
     assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
+}
+
+/// The four places are request threads, which wait for another service.
+#[test]
+fn request_threads_that_are_all_in_a_call_are_the_limit() {
+    let fluid = PLACES.under(RAMP);
+    let of = |role: Role, load: Load, least: f64| {
+        let fluid = PLACES.under(load);
+        let mut run = fluid.run.clone();
+        let busy = |second: u64| f64::clamp(fluid.open[second as usize], least, 4.0);
+        threads(&mut run, role, "get api.py", "verify auth.py", busy);
+        findings(&run)
+    };
+    let found = of(Role::ThreadsWaitingForIo, RAMP, 0.0);
+    let first = &found[0];
+    assert!(first.rule == "busy-threads" && first.confidence == Confidence::Medium, "{}", shown(&found));
+    let claim = "All 4 threads `exec` of \"jvm:80\" are busy while requests wait: 4 of them are in `get api.py` below `verify auth.py`";
+    assert!(first.claim == claim, "{}", shown(&found));
+    // The number of requests at a time is its evidence.
+    assert!(!rules(&found).contains(&"effective-concurrency") && first.evidence.len() > 1, "{}", shown(&found));
+    assert!(fluid.open.iter().any(|open| *open > 8.0));
+    // They compute, are as many without a load, or may be idle.
+    for (role, least) in [(Role::ThreadsOnCpu, 0.0), (Role::ThreadsWaitingForIo, 4.0), (Role::ThreadsWaitingForOther, 0.0)] {
+        let found = of(role, RAMP, least);
+        assert!(!rules(&found).contains(&"busy-threads"), "{role:?}: {}", shown(&found));
+    }
+    // Nothing waits for a thread.
+    let found = of(Role::ThreadsWaitingForIo, Load::Ramp(2.0, 36.0, 60), 0.0);
+    assert!(!rules(&found).contains(&"busy-threads"), "{}", shown(&found));
 }
 
 /// CPU seconds per request in three functions, in seconds without and with waiting.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use loadstone_metrics::function_labels;
+
 use super::maps::{CodeFile, CodeFiles, CodeMap, CodePlace};
 use super::records::ThreadSample;
 use super::symbols::Symbols;
@@ -126,7 +128,7 @@ impl NativeSamples {
 
 impl NativeStack {
     fn frames(&self, symbols: &Symbols) -> Vec<Frame> {
-        let kernel = self.in_kernel.then(|| Frame { function: "(kernel)".to_owned(), is_own: false });
+        let kernel = self.in_kernel.then(|| Frame { function: function_labels::KERNEL.to_owned(), is_own: false });
         let nowhere = (self.places.is_empty() && !self.in_kernel).then(|| Frame { function: "(unknown)".to_owned(), is_own: false });
         let named = self.places.iter().map(|place| Frame {
             function: symbols.get((place.file, place.offset)).map_or_else(|| "(unknown)".to_owned(), |name| name.to_string()),
