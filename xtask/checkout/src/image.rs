@@ -3,7 +3,8 @@
 //! It is an OCI image layout (opencontainers/image-spec, image-layout.md) with a `manifest.json`, as `docker save` writes it. `docker load` reads
 //! nothing else unless containerd stores the engine's images, which is not the default before Docker 29 (moby, image/tarexport/load.go).
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -25,6 +26,8 @@ pub fn lay_out(root: &Path, binary: &Path) -> Result<()> {
     for folder in ["usr/bin", "etc/ssl/certs", "tmp"] {
         fs::create_dir_all(root.join(folder))?;
     }
+    // Every user writes to it. A file system that is mounted there takes over its mode.
+    fs::set_permissions(root.join("tmp"), Permissions::from_mode(0o1777))?;
     fs::copy(binary, root.join(LOADSTONE.trim_start_matches('/')))?;
     if Path::new(AUTHORITIES).exists() {
         fs::copy(AUTHORITIES, root.join(AUTHORITIES.trim_start_matches('/')))?;

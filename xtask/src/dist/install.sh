@@ -36,5 +36,6 @@ mkdir -p "$folder"
 # In one step: a running binary cannot be written to.
 cp "$work/$name/loadstone" "$folder/.loadstone.$$"
 mv "$folder/.loadstone.$$" "$folder/loadstone"
-echo "installed $("$folder/loadstone" --version) in $folder"
+installed="$("$folder/loadstone" --version)" || fail "$folder/loadstone does not start on this machine"
+echo "installed $installed in $folder"
 case ":$PATH:" in *":$folder:"*) ;; *) echo "add it to the search path: export PATH=\"$folder:\$PATH\"" ;; esac

@@ -15,12 +15,13 @@ use super::target::ReleaseTarget;
 const NFPM: &str = "github.com/goreleaser/nfpm/v2/cmd/nfpm";
 const NFPM_VERSION: &str = "v2.43.4";
 
-/// Where packages put completions, in the order of [`SHELLS`].
-const COMPLETIONS: [&str; 3] = [
-    "/usr/share/bash-completion/completions/loadstone",
-    "/usr/share/zsh/vendor-completions/_loadstone",
-    "/usr/share/fish/vendor_completions.d/loadstone.fish",
+/// Where packages put completions, in the order of [`SHELLS`]: on Debian, and on systems with rpm, whose zsh reads another folder.
+const COMPLETIONS: [[&str; 2]; 3] = [
+    ["/usr/share/bash-completion/completions/loadstone"; 2],
+    ["/usr/share/zsh/vendor-completions/_loadstone", "/usr/share/zsh/site-functions/_loadstone"],
+    ["/usr/share/fish/vendor_completions.d/loadstone.fish"; 2],
 ];
+const FORMATS: [&str; 2] = ["deb", "rpm"];
 
 /// The path of nfpm, which is built if it is missing.
 pub(crate) fn nfpm(workspace: &Workspace) -> Result<PathBuf> {
@@ -43,7 +44,7 @@ pub(super) fn write(nfpm: &Path, release: &Release, target: ReleaseTarget) -> Re
     let description = release.folder.join("nfpm.json");
     // nfpm reads YAML, which JSON is a part of.
     fs::write(&description, describe(release, target)?.to_string())?;
-    for format in ["deb", "rpm"] {
+    for format in FORMATS {
         let mut command = Command::new(nfpm);
         command.args(["package", "--packager", format, "--config"]).arg(&description).arg("--target").arg(&release.folder);
         process::run_aside(command.env("SOURCE_DATE_EPOCH", &release.time))?;
@@ -61,8 +62,12 @@ fn describe(release: &Release, target: ReleaseTarget) -> Result<Value> {
         let page = page?;
         contents.push(file(&page.path(), &format!("/usr/share/man/man1/{}", page.file_name().to_string_lossy()), 0o644));
     }
-    for ((_, name), to) in SHELLS.iter().zip(COMPLETIONS) {
-        contents.push(file(&tree.join("completions").join(name), to, 0o644));
+    for ((_, name), of_formats) in SHELLS.iter().zip(COMPLETIONS) {
+        for (format, to) in FORMATS.iter().zip(of_formats) {
+            let mut completion = file(&tree.join("completions").join(name), to, 0o644);
+            completion["packager"] = Value::from(*format);
+            contents.push(completion);
+        }
     }
     let time = jiff::Timestamp::from_second(release.time.parse().context("the commit's time is in seconds")?)?.to_string();
     contents.iter_mut().for_each(|content| content["file_info"]["mtime"] = Value::from(&*time));

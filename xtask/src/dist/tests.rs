@@ -1,6 +1,6 @@
 //! Packages of a program that behaves like the binary, opened with the tools that read them.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -205,6 +205,8 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     assert_eq!(read(&folder.join("layout/manifest.json")), listed);
     let layer = said("tar", &["-tvf", &blob(&manifest["layers"][0]).to_string_lossy()], &folder);
     assert!(layer.contains("usr/bin/loadstone"), "{layer}");
+    let temporary = layer.lines().find(|line| line.ends_with(" tmp/"));
+    assert!(temporary.is_some_and(|line| line.starts_with("drwxrwxrwt 0/0")), "{layer}");
 }
 
 #[test]
@@ -226,6 +228,18 @@ fn the_script_installs_what_has_the_right_checksum_only() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert!(!refused.status.success() && error.contains("the checksum of loadstone-1.2.3-x86_64-linux.tar.gz is wrong"), "{error}");
     assert!(!home.join(".local/bin/loadstone").exists());
+
+    // A binary that does not start on this machine.
+    let (name, archive) = ("loadstone-1.2.3-x86_64-linux", "loadstone-1.2.3-x86_64-linux.tar.gz");
+    fs::create_dir(folder.join(name)).unwrap();
+    fs::write(folder.join(name).join("loadstone"), "#!/nowhere\n").unwrap();
+    fs::set_permissions(folder.join(name).join("loadstone"), Permissions::from_mode(0o755)).unwrap();
+    said("tar", &["-czf", archive, name], &folder);
+    fs::write(folder.join("SHA256SUMS"), said("sha256sum", &[archive], &folder)).unwrap();
+    let failed = install();
+    let error = String::from_utf8(failed.stderr).unwrap();
+    assert!(!failed.status.success() && error.contains("/loadstone does not start on this machine"), "{error}");
+    assert!(failed.stdout.is_empty());
 }
 
 /// A registry that serves the packages of a folder until it is dropped.
