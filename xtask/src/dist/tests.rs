@@ -32,7 +32,7 @@ fn make(scratch: &Path, name: &str) -> (PathBuf, String) {
     let nfpm = packages::nfpm(&Workspace::find().unwrap()).unwrap();
     let binary = scratch.join("binary");
     fs::write(&binary, BINARY).unwrap();
-    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&binary, Permissions::from_mode(0o755)).unwrap();
     let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join(name) };
     let own = ReleaseTarget { system: TargetSystem::Linux, processor: Processor::own().unwrap() };
     write(&workspace, &release, &[(own, binary)], &nfpm, Some("http://127.0.0.1:1/releases/")).unwrap();
@@ -109,7 +109,7 @@ fn release_of_all(scratch: &Path) -> Release {
         let tree = release.tree(target);
         fs::create_dir_all(&tree).unwrap();
         fs::write(tree.join("loadstone"), format!("#!/bin/sh\necho {}\n", target.name())).unwrap();
-        fs::set_permissions(tree.join("loadstone"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(tree.join("loadstone"), Permissions::from_mode(0o755)).unwrap();
         let name = release.archive_name(target);
         release.tar(&release.folder, &[&name], &release.folder.join(format!("{name}.tar.gz"))).unwrap();
     }
@@ -127,7 +127,7 @@ fn the_script_and_the_formula_choose_the_archive_by_system_and_processor() {
     let install = |system: &str, machine: &str| {
         let uname = programs.join("uname");
         fs::write(&uname, format!("#!/bin/sh\ncase $1 in -s) echo {system} ;; -m) echo {machine} ;; esac\n")).unwrap();
-        fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&uname, Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
         shell.arg(release.folder.join("install.sh")).env("PATH", path).env("HOME", &scratch.0);
