@@ -7,6 +7,8 @@
 mod build;
 mod image;
 mod linkage;
+mod linked;
+mod notices;
 mod npm;
 pub(crate) mod packages;
 mod processor;
@@ -102,6 +104,10 @@ fn write(
     releases: Option<&str>,
 ) -> Result<()> {
     let documents = binaries.iter().find(|(target, _)| target.is_runnable()).context("one of the binaries must run on this machine")?;
+    let targets: Vec<ReleaseTarget> = binaries.iter().map(|(target, _)| *target).collect();
+    let metadata = linked::metadata(workspace, &targets)?;
+    fs::create_dir_all(&release.folder)?;
+    notices::write(&metadata, release)?;
     for (target, binary) in binaries {
         release.archive(workspace, *target, binary, (documents.0, documents.1.as_path()))?;
         if target.system == TargetSystem::Linux {
@@ -111,8 +117,7 @@ fn write(
         npm::binary(release, *target)?;
     }
     npm::main(workspace, release)?;
-    let targets: Vec<ReleaseTarget> = binaries.iter().map(|(target, _)| *target).collect();
-    sbom::write(workspace, release, &targets)?;
+    sbom::write(&metadata, release)?;
     if let Some(releases) = releases {
         sources::write(release, &targets, releases.trim_end_matches('/'))?;
     }

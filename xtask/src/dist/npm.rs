@@ -9,7 +9,7 @@ use anyhow::Result;
 use checkout::Workspace;
 use serde_json::{Map, Value, json};
 
-use super::release::Release;
+use super::release::{NOTICES, Release};
 use super::target::ReleaseTarget;
 
 const STARTER: &str = include_str!("loadstone.js");
@@ -20,10 +20,11 @@ pub(super) fn binary(release: &Release, target: ReleaseTarget) -> Result<()> {
     let description = format!("The binary of Loadstone for {}", target.system.title());
     let manifest = json!({
         "name": name, "version": release.version, "description": description, "license": "Apache-2.0",
-        "os": [target.system.node_name()], "cpu": [target.processor.node_name()], "files": ["loadstone"],
+        "os": [target.system.node_name()], "cpu": [target.processor.node_name()], "files": ["loadstone", NOTICES],
     });
     let tree = release.tree(target);
-    pack(release, &name, &manifest, &[(&tree.join("loadstone"), "loadstone"), (&tree.join("LICENSE"), "LICENSE")])
+    let files = ["loadstone", "LICENSE", NOTICES].map(|name| (tree.join(name), name));
+    pack(release, &name, &manifest, &files.each_ref().map(|(from, to)| (from.as_path(), *to)))
 }
 
 /// The package that users install.

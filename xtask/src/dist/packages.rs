@@ -9,7 +9,7 @@ use checkout::Workspace;
 use checkout::process;
 use serde_json::{Value, json};
 
-use super::release::{Release, SHELLS};
+use super::release::{NOTICES, Release, SHELLS};
 use super::target::ReleaseTarget;
 
 const NFPM: &str = "github.com/goreleaser/nfpm/v2/cmd/nfpm";
@@ -57,6 +57,7 @@ fn describe(release: &Release, target: ReleaseTarget) -> Result<Value> {
     let mut contents = vec![
         file(&tree.join("loadstone"), "/usr/bin/loadstone", 0o755),
         file(&tree.join("LICENSE"), "/usr/share/doc/loadstone/copyright", 0o644),
+        file(&tree.join(NOTICES), &format!("/usr/share/doc/loadstone/{NOTICES}"), 0o644),
     ];
     for page in fs::read_dir(tree.join("man"))? {
         let page = page?;

@@ -12,6 +12,9 @@ use super::target::ReleaseTarget;
 
 /// Shells, and the files of their completions.
 pub(super) const SHELLS: [(&str, &str); 3] = [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
+/// The file with the licences of all crates in the binary.
+pub(super) const NOTICES: &str = "THIRD-PARTY-LICENSES";
+
 /// A release that is being built.
 pub(super) struct Release {
     pub(super) version: String,
@@ -26,7 +29,7 @@ impl Release {
         format!("loadstone-{}-{}", self.version, target.name())
     }
 
-    /// The binary with its man pages, completions and licence, as a folder that the packages contain.
+    /// The binary with its man pages, completions and licences, as a folder that the packages contain.
     pub(super) fn tree(&self, target: ReleaseTarget) -> PathBuf {
         self.folder.join(self.archive_name(target))
     }
@@ -48,6 +51,7 @@ impl Release {
         for file in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(workspace.root.join(file), tree.join(file)).with_context(|| format!("cannot copy {file}"))?;
         }
+        fs::copy(self.folder.join(NOTICES), tree.join(NOTICES)).with_context(|| format!("{NOTICES} was not written"))?;
         let start = || if target.is_runnable() { target.start(&binary) } else { documents.0.start(documents.1) };
         process::run(start()?.arg("man").arg(tree.join("man"))).context("the binary did not write its manual pages")?;
         for (shell, name) in SHELLS {
@@ -73,6 +77,7 @@ impl Release {
         for target in ReleaseTarget::ALL {
             fs::remove_dir_all(self.tree(target)).ok();
         }
+        fs::remove_file(self.folder.join(NOTICES)).ok();
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             names.push(entry?.file_name().to_string_lossy().into_owned());

@@ -1,49 +1,22 @@
 //! The bill of materials: every crate in the binary, as CycloneDX 1.6.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use anyhow::{Context, Result};
-use checkout::Workspace;
-use checkout::process;
 use serde_json::{Value, json};
 
+use super::linked;
 use super::release::Release;
-use super::target::ReleaseTarget;
 
-/// One bill for all packages: crates that only one system or processor needs are listed, too.
-pub(super) fn write(workspace: &Workspace, release: &Release, targets: &[ReleaseTarget]) -> Result<()> {
-    let mut cargo = workspace.command("cargo");
-    cargo.args(["metadata", "--locked", "--format-version", "1"]);
-    for target in targets {
-        cargo.args(["--filter-platform", target.triple()]);
-    }
-    let metadata = process::output(&mut cargo)?;
-    let metadata: Value = serde_json::from_str(&metadata).context("`cargo metadata` did not write JSON")?;
-    let bill = bill(&metadata, &release.version).context("`cargo metadata` wrote an unexpected structure")?;
+/// One bill for all packages.
+pub(super) fn write(metadata: &Value, release: &Release) -> Result<()> {
+    let bill = bill(metadata, &release.version).context("`cargo metadata` wrote an unexpected structure")?;
     Ok(fs::write(release.folder.join(format!("loadstone-{}.cdx.json", release.version)), format!("{bill:#}\n"))?)
 }
 
 /// `None` for an unexpected structure.
 fn bill(metadata: &Value, version: &str) -> Option<Value> {
-    let packages: BTreeMap<&str, &Value> =
-        metadata["packages"].as_array()?.iter().map(|package| Some((package["id"].as_str()?, package))).collect::<Option<_>>()?;
-    let nodes: BTreeMap<&str, &Value> =
-        metadata["resolve"]["nodes"].as_array()?.iter().map(|node| Some((node["id"].as_str()?, node))).collect::<Option<_>>()?;
-    let (binary, _) = packages.iter().find(|(_, package)| package["name"] == "loadstone")?;
-    // Dependencies of the binary and of its build, without those of tests.
-    let (mut seen, mut open) = (BTreeSet::from([*binary]), vec![*binary]);
-    while let Some(id) = open.pop() {
-        for dependency in nodes.get(id)?["deps"].as_array()? {
-            let is_for_tests = dependency["dep_kinds"].as_array()?.iter().all(|kind| kind["kind"] == "dev");
-            let id = dependency["pkg"].as_str()?;
-            if !is_for_tests && seen.insert(id) {
-                open.push(id);
-            }
-        }
-    }
-    let foreign = seen.iter().filter_map(|id| packages.get(id)).filter(|package| !package["source"].is_null());
-    let components: Vec<Value> = foreign.map(|package| component(package)).collect::<Option<_>>()?;
+    let components: Vec<Value> = linked::packages(metadata)?.into_iter().map(component).collect::<Option<_>>()?;
     Some(json!({
         "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
         "metadata": { "component": { "type": "application", "name": "loadstone", "version": version, "bom-ref": "loadstone" } },

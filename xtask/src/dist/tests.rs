@@ -168,7 +168,7 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     assert_eq!(sums.lines().count(), 9, "{sums}");
 
     let archive = said("tar", &["-tzf", "loadstone-1.2.3-x86_64-linux.tar.gz"], &folder);
-    for file in ["/loadstone\n", "/man/loadstone.1\n", "/completions/_loadstone\n", "/LICENSE\n"] {
+    for file in ["/loadstone\n", "/man/loadstone.1\n", "/completions/_loadstone\n", "/LICENSE\n", "/THIRD-PARTY-LICENSES\n"] {
         assert!(archive.contains(file), "{file} in {archive}");
     }
 
@@ -176,7 +176,12 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     assert!(control.starts_with("Package: loadstone\nVersion: 1.2.3\n") && control.contains("Architecture: amd64\n"), "{control}");
     let data = said("dpkg-deb", &["--contents", "loadstone_1.2.3_amd64.deb"], &folder);
     assert!(data.contains("-rwxr-xr-x root/root"), "{data}");
-    for file in ["./usr/bin/loadstone\n", "./usr/share/man/man1/loadstone.1\n", "./usr/share/zsh/vendor-completions/_loadstone\n"] {
+    for file in [
+        "./usr/bin/loadstone\n",
+        "./usr/share/man/man1/loadstone.1\n",
+        "./usr/share/doc/loadstone/THIRD-PARTY-LICENSES\n",
+        "./usr/share/zsh/vendor-completions/_loadstone\n",
+    ] {
         assert!(data.contains(file), "{file} in {data}");
     }
     // The lead of an RPM: its magic number, version 3.0, a binary package (rpm's lib/rpmlead.c).
@@ -204,7 +209,12 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
         json!([{ "Config": path(&manifest["config"]), "RepoTags": ["loadstone:1.2.3"], "Layers": [path(&manifest["layers"][0])] }]);
     assert_eq!(read(&folder.join("layout/manifest.json")), listed);
     let layer = said("tar", &["-tvf", &blob(&manifest["layers"][0]).to_string_lossy()], &folder);
-    assert!(layer.contains("usr/bin/loadstone"), "{layer}");
+    for file in ["usr/bin/loadstone", "usr/share/doc/loadstone/LICENSE", "usr/share/doc/loadstone/THIRD-PARTY-LICENSES"] {
+        assert!(layer.contains(file), "{layer}");
+    }
+    let licences =
+        said("tar", &["-xOf", "loadstone-1.2.3-x86_64-linux.tar.gz", "loadstone-1.2.3-x86_64-linux/THIRD-PARTY-LICENSES"], &folder);
+    assert!(licences.contains("\ntokio 1.") && licences.contains("Permission is hereby granted"), "{}", licences.len());
     let temporary = layer.lines().find(|line| line.ends_with(" tmp/"));
     assert!(temporary.is_some_and(|line| line.starts_with("drwxrwxrwt 0/0")), "{layer}");
 }

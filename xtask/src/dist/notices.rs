@@ -1,0 +1,96 @@
+//! The licences of the crates in the binary. Most of them ask that their text comes with it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::linked;
+use super::release::{NOTICES, Release};
+
+/// How the names of files with a licence begin, in capitals.
+const BEGINS: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+const RULE: &str = "\n--------------------------------------------------------------------------------\n";
+
+/// One file for all packages of a release.
+pub(super) fn write(metadata: &Value, release: &Release) -> Result<()> {
+    let packages = linked::packages(metadata).context("`cargo metadata` wrote an unexpected structure")?;
+    Ok(fs::write(release.folder.join(NOTICES), notices(&packages)?)?)
+}
+
+/// Each text once, after the crates that it belongs to.
+fn notices(packages: &[&Value]) -> Result<String> {
+    let mut texts = BTreeMap::<String, Vec<String>>::new();
+    let mut without = Vec::new();
+    for package in packages {
+        let text = |field: &str| package[field].as_str().unwrap_or_default();
+        let name = format!("{} {}", text("name"), text("version"));
+        let folder = Path::new(text("manifest_path")).parent().with_context(|| format!("{name} has no folder"))?;
+        let found = licences(folder)?;
+        if found.is_empty() {
+            without.push(format!("{name}: {}", text("license")));
+        }
+        found.into_iter().for_each(|licence| texts.entry(licence).or_default().push(name.clone()));
+    }
+    let mut all = "Loadstone contains these libraries, under these licences.\n".to_owned();
+    for (licence, names) in &texts {
+        writeln!(all, "{RULE}{}{RULE}{licence}", names.join("\n"))?;
+    }
+    if !without.is_empty() {
+        write!(all, "{RULE}These come without a text, and state their licence.\n\n{}\n", without.join("\n"))?;
+    }
+    Ok(all)
+}
+
+/// The texts in a crate's folder, without white space at their ends.
+fn licences(folder: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().to_uppercase();
+        if BEGINS.iter().any(|begin| name.starts_with(begin)) && entry.file_type()?.is_file() {
+            found.push((name, String::from_utf8_lossy(&fs::read(entry.path())?).trim().to_owned()));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, text)| text).filter(|text| !text.is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_text_is_written_once_with_the_crates_that_it_belongs_to() {
+        let scratch = std::env::temp_dir().join(format!("loadstone-notices-{}", std::process::id()));
+        let package = |name: &str, files: &[(&str, &str)]| {
+            let folder = scratch.join(name);
+            fs::create_dir_all(&folder).unwrap();
+            files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+            json!({ "name": name, "version": "1.0.0", "license": "MIT", "manifest_path": folder.join("Cargo.toml") })
+        };
+        let packages = [
+            package("one", &[("LICENSE-MIT", "Permission is granted.\n"), ("license-apache.txt", "Terms"), ("lib.rs", "")]),
+            package("two", &[("COPYING", "Permission is granted.")]),
+            package("three", &[("README.md", "three")]),
+        ];
+        let all = notices(&packages.iter().collect::<Vec<_>>()).unwrap();
+        fs::remove_dir_all(scratch).unwrap();
+        let parts: Vec<&str> = all.split(RULE).map(str::trim).collect();
+        assert_eq!(
+            parts[1..],
+            [
+                "one 1.0.0\ntwo 1.0.0",
+                "Permission is granted.",
+                "one 1.0.0",
+                "Terms",
+                "These come without a text, and state their licence.\n\nthree 1.0.0: MIT"
+            ]
+        );
+    }
+}
