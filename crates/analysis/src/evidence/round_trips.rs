@@ -5,7 +5,7 @@ use loadstone_metrics::{LeafSlice, Role, SeriesKind};
 use crate::SeriesTally;
 use crate::facts::Facts;
 use crate::facts::commits::Commits;
-use crate::facts::outward_waits;
+use crate::facts::outward_waits::{self, DatabaseCalls};
 use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 use crate::finding::Quantity;
 use crate::finding::ranked::RankedFinding;
@@ -29,7 +29,7 @@ pub(crate) const TIME_SHARE: &str = "time_share";
 
 /// The round trips of an iteration or of a request. Times in seconds.
 #[derive(Debug, Clone)]
-pub(crate) struct RoundTripTime {
+pub(crate) struct RoundTripTime<'a> {
     /// What takes the time, in the plural.
     what: &'static str,
     /// `iteration of the load`, or the name of the request.
@@ -39,17 +39,25 @@ pub(crate) struct RoundTripTime {
     in_database_s: f64,
     /// One round trip of the observer.
     round_trip_s: Option<f64>,
-    /// The time in which calls to the database had no answer, by the kernel, and the signal that shows it. Some are not seen.
-    awaited: Option<(f64, String)>,
+    /// The calls to the database, and the time in which they had no answer, by the kernel. Some are not seen.
+    awaited: Option<(f64, DatabaseCalls<'a>)>,
     /// The mean time of the whole.
     mean_s: f64,
     /// The time of the whole if each of its requests is as short as the shortest of the run. None of them waited, so it is a lower bound.
     shortest_s: f64,
 }
 
-impl RoundTripTime {
+/// Answers that are on their way.
+pub(crate) struct OnTheWay<'a> {
+    /// Part of the mean time of requests.
+    pub(crate) part: f64,
+    /// Where the calls go, if that is not known to be the database.
+    pub(crate) may_lead_there: Option<&'a str>,
+}
+
+impl<'a> RoundTripTime<'a> {
     /// `None`: the database does not report the statement's time, or it belongs to journeys.
-    pub(crate) fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> Option<Self> {
+    pub(crate) fn of_statement(facts: &Facts<'a>, repeated: &RepeatedStatement<'_>) -> Option<Self> {
         let is_whole = |series: &&SeriesTally| match &repeated.comes_with {
             ComesWith::Iterations => true,
             ComesWith::Request(name) => *series.merged.key.name == **name,
@@ -65,7 +73,7 @@ impl RoundTripTime {
     }
 
     /// All of the database's time counts as that of the transactions: an upper bound. `None`: its active sessions were not observed.
-    pub(crate) fn of_commits(facts: &Facts<'_>, commits: &Commits) -> Option<Self> {
+    pub(crate) fn of_commits(facts: &Facts<'a>, commits: &Commits) -> Option<Self> {
         let (part, stretch) = (facts.signals.parts_with(Role::Commits).next()?, (commits.from, commits.to));
         let each = |rate: f64| rate * commits.per_iteration / commits.rate.max(1e-9);
         let active = facts.signals.mean(part, Role::SessionsActive, commits.from, commits.to)?;
@@ -77,7 +85,7 @@ impl RoundTripTime {
         let names = ("they and the database's other work", "iteration of the load".to_owned());
         let found = Self::of(facts, names, &requests, iterations(facts), (number, each(active), round_trip_s))?;
         let awaited = outward_waits::calls_to(&facts.signals, &facts.run.plan.observers, part.observer, stretch);
-        Some(Self { awaited: awaited.map(|(calls, series)| (each(calls), series)), ..found })
+        Some(Self { awaited: awaited.map(|awaited| (each(awaited.calls), awaited)), ..found })
     }
 
     fn of(
@@ -108,10 +116,11 @@ impl RoundTripTime {
 
     /// The part of the requests' time for which answers of the database are on their way, if that is most of it: the path takes the time, and the database
     /// does not.
-    pub(crate) fn on_the_way(&self) -> Option<f64> {
-        let (awaited_s, _) = self.awaited.as_ref()?;
+    pub(crate) fn on_the_way(&self) -> Option<OnTheWay<'a>> {
+        let (awaited_s, calls) = self.awaited.as_ref()?;
         let part = ((awaited_s - self.in_database_s) / self.mean_s).min(1.0);
-        (part >= ON_THE_WAY_PART_MIN && self.in_database_s <= IN_DATABASE_PART_MAX * awaited_s).then_some(part)
+        (part >= ON_THE_WAY_PART_MIN && self.in_database_s <= IN_DATABASE_PART_MAX * awaited_s)
+            .then_some(OnTheWay { part, may_lead_there: calls.may_lead_there })
     }
 
     /// Whether they take a small part of the time, even of a request that does not wait.
@@ -145,7 +154,7 @@ impl RoundTripTime {
 
     /// Adds the part to a finding, as a number and as evidence.
     pub(crate) fn add_to(&self, found: RankedFinding, stretch: (f64, f64)) -> RankedFinding {
-        let awaited = self.awaited.iter().map(|(_, series)| series.clone());
+        let awaited = self.awaited.iter().map(|(_, calls)| calls.series.clone());
         let series = std::iter::once("response/p50".to_owned()).chain(awaited).collect();
         found.with(Quantity::share(TIME_SHARE, self.share())).rests_on(self.phrase(), series, stretch)
     }
@@ -167,7 +176,7 @@ mod tests {
     use super::*;
 
     /// Of requests that take four seconds each. Times in seconds.
-    fn round_trips(number: f64, in_database_s: f64) -> RoundTripTime {
+    fn round_trips(number: f64, in_database_s: f64) -> RoundTripTime<'static> {
         let whole = "iteration of the load".to_owned();
         RoundTripTime {
             what: "they",
@@ -185,16 +194,18 @@ mod tests {
     fn answers_are_on_the_way_if_the_database_does_not_work_on_them() {
         let of = |awaited_s: f64, in_database_s: f64| {
             let time = round_trips(100.0, in_database_s);
-            RoundTripTime { awaited: Some((awaited_s, "app/awaited".to_owned())), ..time }
+            let calls = DatabaseCalls { calls: 3.0, series: "app/awaited".to_owned(), may_lead_there: None };
+            RoundTripTime { awaited: Some((awaited_s, calls)), ..time }
         };
-        let part = of(3.0, 0.2).on_the_way().unwrap_or_default();
+        let part = of(3.0, 0.2).on_the_way().map_or(0.0, |found| found.part);
         assert!((part - 2.8 / 5.0).abs() < 1e-12, "{part}");
         let text = of(3.0, 0.2).phrase();
         assert!(text.starts_with("they take about 3.00 s of the 5.00 s"), "{text}");
         assert!(text.ends_with("200 ms in the database, and 2.80 s until the answers of 100 round trips arrive"), "{text}");
         // A small part of the time, or the database's own.
-        assert_eq!((of(2.0, 0.1).on_the_way(), of(3.6, 1.0).on_the_way()), (None, None));
-        assert_eq!(round_trips(100.0, 0.2).on_the_way(), None);
+        for time in [of(2.0, 0.1), of(3.6, 1.0), round_trips(100.0, 0.2)] {
+            assert!(time.on_the_way().is_none(), "{time:?}");
+        }
     }
 
     #[test]

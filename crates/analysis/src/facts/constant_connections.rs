@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::accept_queue::AcceptQueue;
 use super::constant_load::ConstantLoad;
 use super::hardly_answered::HardlyAnswered;
-use super::outward_waits;
+use super::outward_waits::{self, DatabaseCalls};
 use super::plateau::Plateaus;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
@@ -57,8 +57,8 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) need: ConnectionNeed,
     /// Sessions with a statement or an open transaction, mean.
     pub(crate) in_use: Option<f64>,
-    /// Calls on them without an answer, mean, and the signal that shows them. More of them than sessions are on their way.
-    awaited: Option<(f64, String)>,
+    /// Calls on them without an answer. More of them than sessions are on their way.
+    awaited: Option<DatabaseCalls<'a>>,
     /// Whether throughput × service time shows the same number of places.
     pub(crate) are_places: bool,
     /// Whether so many places explain that throughput stops.
@@ -70,15 +70,15 @@ pub(crate) struct ConstantConnections<'a> {
     pub(crate) to: f64,
 }
 
-impl ConstantConnections<'_> {
+impl<'a> ConstantConnections<'a> {
     /// Whether nearly all of them are in use.
     pub(crate) fn are_in_use(&self) -> bool {
         self.in_use.is_some_and(|used| self.is_most(used)) || self.awaited().is_some()
     }
 
-    /// Calls without an answer on nearly all of them, and the signal that shows them.
-    pub(crate) fn awaited(&self) -> Option<&(f64, String)> {
-        self.awaited.as_ref().filter(|(calls, _)| self.is_most(*calls))
+    /// Calls without an answer on nearly all of them.
+    pub(crate) fn awaited(&self) -> Option<&DatabaseCalls<'a>> {
+        self.awaited.as_ref().filter(|awaited| self.is_most(awaited.calls))
     }
 
     fn is_most(&self, used: f64) -> bool {

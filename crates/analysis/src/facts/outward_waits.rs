@@ -62,6 +62,16 @@ pub(crate) struct AwaitedCalls<'a> {
     pub(crate) series: String,
 }
 
+/// Calls to a database that it has not answered.
+#[derive(Debug, Clone)]
+pub(crate) struct DatabaseCalls<'a> {
+    /// Mean.
+    pub(crate) calls: f64,
+    pub(crate) series: String,
+    /// Their address, if it is not known to be the database's.
+    pub(crate) may_lead_there: Option<&'a str>,
+}
+
 /// Threads of a runtime in calls that leave the process.
 #[derive(Debug, Clone)]
 pub(crate) struct OutwardThreads<'a> {
@@ -104,14 +114,14 @@ pub(super) fn calls<'a>(signals: &ObservedSignals<'a>, observers: &'a [Value], s
     found.max_by(|a, b| (a.levels.1 - a.levels.0).total_cmp(&(b.levels.1 - b.levels.0)))
 }
 
-/// Calls to a database without an answer, mean, and the signal that shows them. They are those to the address of its observer. Without a connection to any
-/// observed server, they are those to the only other address, a proxy in front of it.
+/// The calls to a database that wait for its answer: those to the address of its observer. Without a connection to any observed server, they are those to the
+/// only other address, which may be a proxy in front of it.
 pub(crate) fn calls_to<'a>(
     signals: &ObservedSignals<'a>,
     observers: &'a [Value],
     database: &str,
     (from, to): (f64, f64),
-) -> Option<(f64, String)> {
+) -> Option<DatabaseCalls<'a>> {
     let parts: Vec<ObservedPart<'a>> = signals.parts_with(Role::CallsAwaited).collect();
     let to_servers: Vec<(ObservedPart<'a>, &str)> =
         parts.iter().filter_map(|part| Some((*part, server_at(part.part, observers)?))).collect();
@@ -122,7 +132,8 @@ pub(crate) fn calls_to<'a>(
         to_servers.iter().find(|(_, server)| *server == database).map(|(part, _)| *part)
     }?;
     let readings = signals.read(part, Role::CallsAwaited)?;
-    Some((readings.mean(from, to)?, readings.name()))
+    let may_lead_there = to_servers.is_empty().then_some(part.part);
+    Some(DatabaseCalls { calls: readings.mean(from, to)?, series: readings.name(), may_lead_there })
 }
 
 /// The name of the only observer of a server at this port. Its host may have another name there.

@@ -26,6 +26,7 @@ use crate::Confidence;
 use crate::evidence::examined;
 use crate::facts::Facts;
 use crate::facts::constant_connections::{ConnectionNeed, ConstantConnections};
+use crate::facts::outward_waits::DatabaseCalls;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -89,14 +90,14 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) 
         None => found,
     };
     let found = match awaited {
-        Some((calls, series)) => {
-            let text = format!("{} of them waited for an answer on average", loadstone_units::number(*calls));
-            found.rests_on(text, vec![series.clone()], span).at_level(series, "on average", *calls)
+        Some(awaited) => {
+            let evidence = found.rests_on(waiting(awaited), vec![awaited.series.clone()], span);
+            evidence.at_level(&awaited.series, "on average", awaited.calls)
         }
         None => found,
     };
     let in_use = match (awaited, held.in_use) {
-        (Some((calls, _)), _) => format!("{} of them waited for an answer on average", loadstone_units::number(*calls)),
+        (Some(awaited), _) => waiting(awaited),
         (None, Some(used)) => format!("{} of them had a statement or an open transaction on average", loadstone_units::number(used)),
         (None, None) => "the database's sessions were not observed".to_owned(),
     };
@@ -106,6 +107,15 @@ fn finding(facts: &Facts<'_>, held: &ConstantConnections<'_>, cpu: Alternative) 
         "Look up the size of the pool in the service's configuration (`pool`, `pool_size`, `maximumPoolSize`, `connection_limit`, the number of workers). \
          Set it above {number:.0} and run again: throughput should rise."
     ))
+}
+
+/// How many of the connections wait for an answer.
+fn waiting(awaited: &DatabaseCalls<'_>) -> String {
+    let calls = loadstone_units::number(awaited.calls);
+    match awaited.may_lead_there {
+        Some(peer) => format!("{calls} calls to {peer}, which may lead to it, waited for an answer on average"),
+        None => format!("{calls} of them waited for an answer on average"),
+    }
 }
 
 /// How many connections there were, and what shows that there are no more.

@@ -31,7 +31,7 @@
 //!
 //! **A slow path.** The kernel shows for how long the database's answers are awaited (`awaited` of `observe.process`). The claim states that the path takes
 //! the time if that is {round_trips::ON_THE_WAY_PART_MIN:%} of the requests' time or more, and the database works for {round_trips::IN_DATABASE_PART_MAX:%} of
-//! it at most.
+//! it at most. If the calls go to an address that no observer reads, the claim names it. On a full machine, the database's processes may wait for a core.
 //!
 //! If sessions wait for commits, or if requests spend half of their time in another wait of the sessions, [`database-waits`](database-waits.md) reports that
 //! instead. If nothing slowed down, the remark mentions the cost.
@@ -118,8 +118,9 @@ fn confidence(each: f64) -> Confidence {
 fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &str) -> RankedFinding {
     let time = RoundTripTime::of_commits(facts, commits);
     let on_the_way = time.as_ref().and_then(RoundTripTime::on_the_way);
-    let path = on_the_way.map_or_else(String::new, |part| {
-        format!(". The path to it is slow: answers are on their way for {} of the requests' time", loadstone_units::share(part))
+    let path = on_the_way.as_ref().map_or_else(String::new, |way| {
+        let leads = way.may_lead_there.map_or_else(String::new, |peer| format!(", if {peer} leads there"));
+        format!(". The path to it is slow{leads}: answers are on their way for {} of the requests' time", loadstone_units::share(way.part))
     });
     let claim = format!(
         "Requests need too many database round trips: the database commits {:.0} transactions per iteration, {each:.0} per request{where_to}{path}",
@@ -146,11 +147,23 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         }
         None => FEWER_ROUND_TRIPS.to_owned(),
     };
+    let found = match (on_the_way, idle_machine(facts, (commits.from, commits.to))) {
+        (Some(_), Some(false)) => {
+            found.weigh(Alternative::not_ruled_out("The database's processes, which wait for a core", "the machine had none idle"))
+        }
+        _ => found,
+    };
     weighed(facts, found, &commits.series, time).try_next(next)
 }
 
+/// Whether the machine had an idle core; `None`: it was not observed.
+fn idle_machine(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<bool> {
+    let used = facts.path.of_kind(ResourceKind::Machine).find_map(|machine| machine.used.as_ref()?.mean(from, to))?;
+    Some(used < FULL_PART_MIN * facts.path.machine_cores)
+}
+
 /// With the part of the time that the round trips take. A habit, if that part is small or something else explains the time.
-fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<RoundTripTime>) -> RankedFinding {
+fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<RoundTripTime<'_>>) -> RankedFinding {
     let is_small = time.as_ref().is_some_and(RoundTripTime::is_small);
     let found = match time {
         Some(time) => {
@@ -207,11 +220,11 @@ fn all_connections(facts: &Facts<'_>) -> Option<Alternative> {
 /// A process whose threads wait for a core while the machine has no idle one.
 fn waiting_for_cores(facts: &Facts<'_>) -> Option<Alternative> {
     let (from, to) = facts.strain.top_span();
-    let machine = facts.path.of_kind(ResourceKind::Machine).find_map(|machine| machine.used.as_ref()?.mean(from, to))?;
+    let has_idle_core = idle_machine(facts, (from, to))?;
     let processes = facts.path.of_kind(ResourceKind::Process);
     let waits = processes.filter_map(|process| Some((process.part.observer, process.waiting.as_ref()?.mean(from, to)?)));
     let (name, threads) = waits.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, threads)| *threads >= WAITING_THREADS_MIN)?;
-    (machine >= FULL_PART_MIN * facts.path.machine_cores).then(|| {
+    (!has_idle_core).then(|| {
         let because = format!("{} threads of \"{name}\" waited for one, and the machine had none idle", loadstone_units::number(threads));
         Alternative::not_ruled_out("Too few cores", because)
     })
