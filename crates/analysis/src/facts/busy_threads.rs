@@ -9,7 +9,7 @@ use loadstone_metrics::Role;
 
 use super::plateau::Plateaus;
 use super::readings::SignalReadings;
-use super::search::{LENGTH_MIN_S, READINGS_MIN};
+use super::search::{LENGTH_MIN_S, READINGS_MIN, overlap_by_half};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 use super::waiting::WaitingStretch;
@@ -59,7 +59,7 @@ pub(crate) struct BusyThreads<'a> {
 impl BusyThreads<'_> {
     /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
-        self.to.min(to) - self.from.max(from) >= 0.5 * f64::min(self.to - self.from, to - from)
+        overlap_by_half((self.from, self.to), (from, to))
     }
 }
 

@@ -9,6 +9,7 @@ use loadstone_metrics::{PoolMembers, Role, SignalKind};
 use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
+use super::search::overlap_by_half;
 use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::ResourceKind;
@@ -210,7 +211,6 @@ impl PoolShortage<'_> {
 
     /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
-        let shared = self.to.min(to) - self.from.max(from);
-        shared > 0.0 && shared >= 0.5 * f64::min(self.to - self.from, to - from)
+        overlap_by_half((self.from, self.to), (from, to))
     }
 }

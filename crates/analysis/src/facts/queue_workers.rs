@@ -7,6 +7,7 @@ use loadstone_metrics::Role;
 
 use super::called::CalledEndpoint;
 use super::readings::{SignalReadings, most_frequent};
+use super::search::overlap_by_half;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 
@@ -52,8 +53,7 @@ pub(crate) struct BusyQueueWorkers<'a> {
 impl BusyQueueWorkers<'_> {
     /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
-        let shared = self.to.min(to) - self.from.max(from);
-        shared > 0.0 && shared >= 0.5 * f64::min(self.to - self.from, to - from)
+        overlap_by_half((self.from, self.to), (from, to))
     }
 }
 

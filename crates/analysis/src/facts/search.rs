@@ -32,3 +32,20 @@ pub(super) struct AtLimit<T> {
     pub(super) places: f64,
     pub(super) series: Vec<String>,
 }
+
+/// Whether two stretches overlap by at least half of either. Seconds since the run began.
+pub(crate) fn overlap_by_half((from, to): (f64, f64), (other_from, other_to): (f64, f64)) -> bool {
+    let shared = to.min(other_to) - from.max(other_from);
+    shared > 0.0 && shared >= 0.5 * f64::min(to - from, other_to - other_from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap_by_half;
+
+    #[test]
+    fn half_of_the_shorter_stretch_is_enough() {
+        assert!(overlap_by_half((0.0, 10.0), (8.0, 12.0)) && overlap_by_half((8.0, 12.0), (0.0, 10.0)));
+        assert!(!overlap_by_half((0.0, 10.0), (9.0, 12.0)) && !overlap_by_half((0.0, 10.0), (10.0, 12.0)));
+    }
+}

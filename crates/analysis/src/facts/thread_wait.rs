@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
-use super::search::{LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN};
+use super::search::{LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN, overlap_by_half};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 use crate::statistics::mean;
@@ -85,7 +85,7 @@ impl<'a> ThreadWait<'a> {
 
     /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
-        self.to.min(to) - self.from.max(from) >= 0.5 * f64::min(self.to - self.from, to - from)
+        overlap_by_half((self.from, self.to), (from, to))
     }
 
     /// Whether it certainly is a lock, which passes one thread at a time.

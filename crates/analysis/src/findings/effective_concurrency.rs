@@ -38,6 +38,7 @@ use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::path::PathResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
+use crate::facts::search::overlap_by_half;
 use crate::facts::thread_wait::ThreadWait;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
@@ -135,7 +136,7 @@ fn computing(facts: &Facts<'_>, (from, to): (f64, f64), concurrency: SlotEstimat
 /// Whether an exhausted resource or a wait explains the plateau better than a number. A core that only seems exhausted does not, where other requests show
 /// that it is free.
 fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64), is_processor_free: bool) -> bool {
-    let overlaps = |a: f64, b: f64| b.min(to) - a.max(from) >= 0.5 * f64::min(to - from, b - a);
+    let overlaps = |a: f64, b: f64| overlap_by_half((a, b), (from, to));
     let is_sure = |resource: &ExhaustedResource<'_>| match resource {
         ExhaustedResource::ProcessCpu(cpu) => cpu.confidence == Confidence::High || !is_processor_free,
         _ => true,
