@@ -61,7 +61,10 @@ impl DistOptions {
         let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
         let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
         let mut binaries = self.binary.iter().map(|binary| given(binary)).collect::<Result<Vec<_>>>()?;
-        for target in self.targets()? {
+        let targets = self.targets()?;
+        let mut all = binaries.iter().map(|(target, _)| *target).chain(targets.iter().copied());
+        ensure!(all.any(ReleaseTarget::is_runnable), "{NONE_RUNS}: name this one, too, with --system, --processor or --binary");
+        for target in targets {
             binaries.push((target, build::build(workspace, target, &format!("{version} ({commit}{dirty})"))?));
         }
         let folder = workspace.target.join("packages");
@@ -95,6 +98,9 @@ impl DistOptions {
     }
 }
 
+/// Manual pages and completions are written by the binary.
+const NONE_RUNS: &str = "one of the binaries must run on this machine";
+
 /// All files of a release.
 fn write(
     workspace: &Workspace,
@@ -103,7 +109,7 @@ fn write(
     nfpm: &Path,
     releases: Option<&str>,
 ) -> Result<()> {
-    let documents = binaries.iter().find(|(target, _)| target.is_runnable()).context("one of the binaries must run on this machine")?;
+    let documents = binaries.iter().find(|(target, _)| target.is_runnable()).context(NONE_RUNS)?;
     let targets: Vec<ReleaseTarget> = binaries.iter().map(|(target, _)| *target).collect();
     let metadata = linked::metadata(workspace, &targets)?;
     fs::create_dir_all(&release.folder)?;

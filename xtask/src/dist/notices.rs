@@ -13,6 +13,8 @@ use super::release::{NOTICES, Release};
 
 /// How the names of files with a licence begin, in capitals.
 const BEGINS: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+/// Folders below that of a crate, since crates of C libraries have the sources of these inside.
+const DEPTH: usize = 3;
 const RULE: &str = "\n--------------------------------------------------------------------------------\n";
 
 /// One file for all packages of a release.
@@ -29,11 +31,16 @@ fn notices(packages: &[&Value]) -> Result<String> {
         let text = |field: &str| package[field].as_str().unwrap_or_default();
         let name = format!("{} {}", text("name"), text("version"));
         let folder = Path::new(text("manifest_path")).parent().with_context(|| format!("{name} has no folder"))?;
-        let found = licences(folder)?;
+        let found = licences(folder, DEPTH)?;
         if found.is_empty() {
             without.push(format!("{name}: {}", text("license")));
         }
-        found.into_iter().for_each(|licence| texts.entry(licence).or_default().push(name.clone()));
+        for licence in found {
+            let names = texts.entry(licence).or_default();
+            if names.last() != Some(&name) {
+                names.push(name.clone());
+            }
+        }
     }
     let mut all = "Loadstone contains these libraries, under these licences.\n".to_owned();
     for (licence, names) in &texts {
@@ -45,18 +52,23 @@ fn notices(packages: &[&Value]) -> Result<String> {
     Ok(all)
 }
 
-/// The texts in a crate's folder, without white space at their ends.
-fn licences(folder: &Path) -> Result<Vec<String>> {
+/// The texts in a crate's folder and those below, without white space at their ends.
+fn licences(folder: &Path, depth: usize) -> Result<Vec<String>> {
+    let mut entries = fs::read_dir(folder)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| format!("cannot read {}", folder.display()))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().to_uppercase();
-        if BEGINS.iter().any(|begin| name.starts_with(begin)) && entry.file_type()?.is_file() {
-            found.push((name, String::from_utf8_lossy(&fs::read(entry.path())?).trim().to_owned()));
+    for entry in entries {
+        let (name, kind) = (entry.file_name().to_string_lossy().to_uppercase(), entry.file_type()?);
+        if kind.is_dir() && depth > 0 {
+            found.extend(licences(&entry.path(), depth - 1)?);
+        } else if kind.is_file() && BEGINS.iter().any(|begin| name.starts_with(begin)) {
+            found.push(String::from_utf8_lossy(&fs::read(entry.path())?).trim().to_owned());
         }
     }
-    found.sort();
-    Ok(found.into_iter().map(|(_, text)| text).filter(|text| !text.is_empty()).collect())
+    found.retain(|text| !text.is_empty());
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -70,13 +82,13 @@ mod tests {
         let scratch = std::env::temp_dir().join(format!("loadstone-notices-{}", std::process::id()));
         let package = |name: &str, files: &[(&str, &str)]| {
             let folder = scratch.join(name);
-            fs::create_dir_all(&folder).unwrap();
+            fs::create_dir_all(folder.join("library")).unwrap();
             files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
             json!({ "name": name, "version": "1.0.0", "license": "MIT", "manifest_path": folder.join("Cargo.toml") })
         };
         let packages = [
             package("one", &[("LICENSE-MIT", "Permission is granted.\n"), ("license-apache.txt", "Terms"), ("lib.rs", "")]),
-            package("two", &[("COPYING", "Permission is granted.")]),
+            package("two", &[("COPYING", "Permission is granted."), ("library/LICENSE", "Of the library.")]),
             package("three", &[("README.md", "three")]),
         ];
         let all = notices(&packages.iter().collect::<Vec<_>>()).unwrap();
@@ -85,6 +97,8 @@ mod tests {
         assert_eq!(
             parts[1..],
             [
+                "two 1.0.0",
+                "Of the library.",
                 "one 1.0.0\ntwo 1.0.0",
                 "Permission is granted.",
                 "one 1.0.0",
