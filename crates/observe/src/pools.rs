@@ -22,10 +22,42 @@ struct PoolMeaning {
 /// A signal with its role, its pool and what that hands out, where its name is that of a pool's metric.
 pub(crate) fn with_meaning(signal: Signal) -> Signal {
     let labels: Vec<(&str, &str)> = signal.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    match meaning(signal.metric(), &labels, signal.kind, &signal.unit) {
+    let found = meaning(signal.metric(), &labels, signal.kind, &signal.unit);
+    described(signal, found)
+}
+
+/// The same for a field of a server's status. Its metric has the name that exporters give it.
+pub(crate) fn with_meaning_of_status(signal: Signal, status: StatusDocument, field: &str) -> Signal {
+    let metric = format!("{}{}", status.prefix, field.replace(' ', "_"));
+    let found = meaning(&metric, &[], signal.kind, &signal.unit);
+    described(signal, found)
+}
+
+fn described(signal: Signal, found: Option<PoolMeaning>) -> Signal {
+    match found {
         Some(PoolMeaning { role, part, members }) => signal.role(role).part(&part).members(members),
         None => signal,
     }
+}
+
+/// A JSON object by which a server reports its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StatusDocument {
+    /// Fields that together occur in no other server's status.
+    fields: &'static [&'static str],
+    /// That of the metrics that exporters make of it.
+    prefix: &'static str,
+}
+
+/// PHP-FPM's status (`?json`), and that of Puma's control server for one process.
+const STATUS_DOCUMENTS: [StatusDocument; 2] = [
+    StatusDocument { fields: &["process manager", "accepted conn", "active processes"], prefix: "phpfpm_" },
+    StatusDocument { fields: &["backlog", "running", "pool_capacity", "max_threads"], prefix: "puma_" },
+];
+
+/// The server whose status an object with these fields is.
+pub(crate) fn status_document(has_field: impl Fn(&str) -> bool) -> Option<StatusDocument> {
+    STATUS_DOCUMENTS.into_iter().find(|status| status.fields.iter().all(|field| has_field(field)))
 }
 
 /// Prefixes of metrics whose words are a pool's, though they describe none. nginx's waiting connections are open and idle. The threads of a runtime mostly wait

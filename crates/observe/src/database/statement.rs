@@ -64,12 +64,20 @@ fn shortened(statement: &str) -> String {
     format!("{} … {}", head.trim_end(), tail.trim_start())
 }
 
-/// `select a, b, c from …` as `select … from …`.
+/// `select a, b, c from …` as `select … from …`, also in subqueries, so that the tables remain.
 fn without_columns(statement: &str) -> Option<String> {
+    const SELECT: &str = "select ";
     let lower = statement.to_ascii_lowercase();
-    let rest = lower.strip_prefix("select ")?;
-    let from = "select ".len() + rest.find(" from ")?;
-    Some(format!("{} …{}", &statement[.."select".len()], &statement[from..]))
+    let mut out = String::new();
+    let mut copied = 0;
+    while let Some(found) = lower[copied..].find(SELECT) {
+        let columns = copied + found + SELECT.len();
+        let Some(from) = lower[columns..].find(" from ") else { break };
+        out.push_str(&statement[copied..columns]);
+        out.push('…');
+        copied = columns + from;
+    }
+    (copied > 0).then(|| out + &statement[copied..])
 }
 
 /// A minus after an operator, a bracket or a comma belongs to the number; after a name it subtracts.
@@ -124,6 +132,13 @@ mod tests {
             plain != locking && locking.ends_with("limit ? for update") && locking.starts_with("SELECT … FROM orders join"),
             "{locking}"
         );
+    }
+
+    #[test]
+    fn long_statements_name_the_tables_of_their_subqueries() {
+        let sql = "WITH existing AS (SELECT last_modified, as_epoch(last_modified) AS last_epoch FROM timestamps WHERE parent_id = 1 AND name = 'a') \
+                   SELECT existing.last_modified, existing.last_epoch FROM existing";
+        assert_eq!(normalise(sql), "WITH existing AS (SELECT … FROM timestamps WHERE parent_id = ? AND name = ?) SELECT … FROM existing");
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Metrics as JSON over HTTP: every number of a document, by its path. Designed for Dropwizard, which groups metrics by type, and usable for any other.
 
-use loadstone_metrics::{SignalKind, unit};
+use loadstone_metrics::{Signal, SignalKind, unit};
 use serde_json::Value;
 
 use super::prometheus::matches;
@@ -97,7 +97,7 @@ impl Json {
                         let is_only = matches!((kind.as_str(), field.as_str()), ("gauges", "value") | ("counters", "count"));
                         let path = if is_only { name.clone() } else { format!("{name}.{field}") };
                         let grows = field == "count" && kind != "counters";
-                        any |= self.number(&path, value, grows, out);
+                        any |= self.number(&path, value, grows, out, pools::with_meaning);
                     }
                 }
             }
@@ -109,22 +109,28 @@ impl Json {
 
     fn walk(&self, path: &str, value: &Value, depth: usize, any: &mut bool, out: &mut SignalCollector) {
         let Value::Object(fields) = value else {
-            *any |= self.number(path, value, false, out);
+            *any |= self.number(path, value, false, out, pools::with_meaning);
             return;
         };
+        let status = pools::status_document(|field| fields.contains_key(field));
         for (name, value) in fields.iter().filter(|_| depth > 0) {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            self.walk(&path, value, depth - 1, any, out);
+            match status {
+                Some(status) if !value.is_object() => {
+                    *any |= self.number(&path, value, false, out, |signal| pools::with_meaning_of_status(signal, status, name));
+                }
+                _ => self.walk(&path, value, depth - 1, any, out),
+            }
         }
     }
 
     /// Returns whether the value was a selected number.
-    fn number(&self, path: &str, value: &Value, grows: bool, out: &mut SignalCollector) -> bool {
+    fn number(&self, path: &str, value: &Value, grows: bool, out: &mut SignalCollector, describe: impl FnOnce(Signal) -> Signal) -> bool {
         let is_listed = |list: &[String]| list.iter().any(|pattern| matches(pattern, path));
         let Some(number) = value.as_f64().filter(|_| self.only.is_empty() || is_listed(&self.only)) else { return false };
         let kind = if grows || is_listed(&self.totals) { SignalKind::Counter } else { SignalKind::Gauge };
         let name = label(path);
-        out.put_described(MetricSpec::new(kind, &name, unit::COUNT, ""), &[], number, pools::with_meaning);
+        out.put_described(MetricSpec::new(kind, &name, unit::COUNT, ""), &[], number, describe);
         true
     }
 }
@@ -160,6 +166,38 @@ mod tests {
                 ("app/sent.m1_rate".to_owned(), SignalKind::Gauge, None, 1.5),
             ]
         );
+    }
+
+    /// The first with the fields of PHP-FPM 8.2, the second with those of Puma 6.
+    #[test]
+    fn a_status_of_php_fpm_or_puma_describes_its_workers() {
+        let roles = |text: &str| -> Vec<(String, Role)> {
+            let mut found: Vec<_> = read(text, &[], &[]).into_iter().filter_map(|(name, _, role, _)| Some((name, role?))).collect();
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            found
+        };
+        let fpm = r#"{"pool":"www","process manager":"static","start time":1796044696,"start since":12,"accepted conn":97,"listen queue":2,
+            "max listen queue":2,"listen queue len":4096,"idle processes":0,"active processes":8,"total processes":8,"max active processes":8,
+            "max children reached":0,"slow requests":0}"#;
+        let expected = [
+            ("app/active processes", Role::PoolInUse),
+            ("app/idle processes", Role::PoolIdle),
+            ("app/listen queue", Role::PoolWaiting),
+            ("app/total processes", Role::PoolSize),
+        ];
+        assert_eq!(roles(fpm), expected.map(|(name, role)| (name.to_owned(), role)));
+        let puma = r#"{"started_at":"2026-11-30T12:00:00Z","backlog":1,"running":5,"pool_capacity":0,"busy_threads":5,"backlog_max":3,
+            "max_threads":5,"requests_count":120,"versions":{"puma":"6.6.0"}}"#;
+        let expected = [
+            ("app/backlog", Role::PoolWaiting),
+            ("app/busy_threads", Role::PoolInUse),
+            ("app/max_threads", Role::PoolSizeMax),
+            ("app/pool_capacity", Role::PoolIdle),
+            ("app/running", Role::PoolSize),
+        ];
+        assert_eq!(roles(puma), expected.map(|(name, role)| (name.to_owned(), role)));
+        // Other servers have a backlog, too.
+        assert_eq!(roles(r#"{"backlog": 1, "running": 5}"#), []);
     }
 
     #[test]
