@@ -8,6 +8,7 @@ test("numbers keep their units", () => {
 
 test("a sentence begins with a capital, a name does not change", () => {
   expect(["every one held", "p99 was high", "`a` rests", "Fine"].map(sentence)).toEqual(["Every one held", "p99 was high", "`a` rests", "Fine"]);
+  expect(["node:80/busy grew", "here: a sign"].map(sentence)).toEqual(["node:80/busy grew", "Here: a sign"]);
 });
 
 test("names in backticks are set as code", () => {

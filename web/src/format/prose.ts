@@ -13,9 +13,9 @@ export function tied(text: string): string {
   return text.replace(NUMBER_AND_UNIT, "$1\u00a0").replace(/× (?=\d)/g, "×\u00a0");
 }
 
-/** `p99 was …` begins with a name and is unchanged. */
+/** `p99 was …` and `node:80/busy grew …` begin with a name and are unchanged. */
 export function sentence(text: string): string {
-  return /^[a-z]+(?=[\s,;:.]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /^[a-z]+(?=[,;:.]?(?:\s|$))/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 export function pieces(text: string): ProsePiece[] {

@@ -246,7 +246,8 @@ strict(Profile, OpenShape, ClosedShape, Scenario, Part);
 export const scenarios: Scenario[] = [];
 
 export function scenario(name: string, iterate: (user: any) => unknown, options: Record<string, any> = {}): Scenario {
-  nameOf(name, "scenario(…)");
+  if (typeof name === "function") throw new TypeError("scenario(…): the first argument is its name, as in scenario(\"Buy\", async (user) => { … })");
+  nameOf(name, "scenario(…) name");
   if (typeof iterate !== "function") throw new TypeError(`scenario "${name}": the second argument is the function that one user runs, not ${show(iterate)}`);
   if (scenarios.some((other) => other.name === name)) throw new Error(`two scenarios are both named "${name}": results are stored by name, so rename one`);
   known(options, SCENARIO_OPTIONS, `scenario "${name}"`);

@@ -72,7 +72,7 @@ export function tags(value: any, what: string): Record<string, string> {
 
 /** A string that is not empty. */
 export function name(value: unknown, what: string): string {
-  if (typeof value !== "string" || value.trim() === "") throw new TypeError(`${what}: ${show(value)} is not a name`);
+  if (typeof value !== "string" || value.trim() === "") throw new TypeError(`${what}: expected a text that is not empty, got ${show(value)}`);
   return value;
 }
 

@@ -154,6 +154,8 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         ("stub.http({ limit: { rat: 5 } });", "t.load.ts:3", "stub.http(…) limit has no option `rat` (did you mean `rate`?)"),
         ("stub.http({ faults: [{ shrae: 1, fault: 500 }] });", "t.load.ts:3", "stub.http(…) faults has no option `shrae`"),
         ("scenario(\"s\", () => {});", "t.load.ts:3", "both named \"s\""),
+        ("scenario(async () => {});", "t.load.ts:3", "the first argument is its name, as in scenario(\"Buy\""),
+        ("scenario(\"\", () => {});", "t.load.ts:3", "expected a text that is not empty, got "),
         ("responseTime().percentile(100);", "t.load.ts:3", "between 0 and 100"),
         ("observe.host(5, 6);", "t.load.ts:3", "observe.host(…): expected an object of options, got 6"),
         ("observe.sql({ stage: [flow('f'), 'b'] });", "t.load.ts:3", "observe.sql(…) stage: flow \"f\" has no stage \"b\""),
