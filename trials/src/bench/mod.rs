@@ -38,15 +38,8 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     let contenders = contender::installed(workspace, &binary, &options.only)?;
     let server = Nginx::start(SERVER_CORE)?;
     let rounds = measure(&contenders, &server, options)?;
-    let mut report = report(&contenders, &rounds, &binary, options)?;
-    report += &format!("\n{}\n{}\n", open::measure(&binary, &server, options)?, lag::measure(&binary, &server)?);
-    if let Some(minutes) = options.flat {
-        report += &format!("\n{}\n", flat::measure(&binary, &workspace.root.join("bench/status.load.ts"), &server, minutes)?);
-    }
-    if options.idle {
-        let idle = idle::measure(&binary, &workspace.root.join("bench/idle.load.ts"), &server)?;
-        report += &format!("\n{}\n", idle.sentence());
-    }
+    let mut report = report(&contenders, &rounds, options)?;
+    let missing = further_parts(workspace, &binary, &server, options, &mut report);
     println!("\n{report}");
     if !options.dry {
         let path = workspace.root.join(format!("bench/results/{}.md", machine::today()?));
@@ -54,7 +47,42 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
         fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
         println!("wrote {}", path.display());
     }
+    if !missing.is_empty() {
+        bail!("not measured, as the report says: {}", missing.join(", "));
+    }
     Ok(())
+}
+
+/// Adds what is measured after the rounds, each with its error where it failed: the rounds took many minutes, and must
+/// not be lost. Returns the names of the failed parts.
+fn further_parts(workspace: &Workspace, binary: &Path, server: &Nginx, options: &BenchOptions, report: &mut String) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    let mut add = |name: &'static str, part: Result<String>| match part {
+        Ok(text) => *report += &format!("\n{text}\n"),
+        Err(error) => {
+            *report += &format!("\n{name}: not measured. {error:#}\n");
+            missing.push(name);
+        }
+    };
+    add("start and size", start_and_size(binary));
+    add("open load", open::measure(binary, server, options));
+    add("schedule lag", lag::measure(binary, server));
+    if let Some(minutes) = options.flat {
+        add("memory at full rate", flat::measure(binary, &workspace.root.join("bench/status.load.ts"), server, minutes));
+    }
+    if options.idle {
+        let idle = idle::measure(binary, &workspace.root.join("bench/idle.load.ts"), server);
+        add("memory of idle users", idle.map(|idle| idle.sentence()));
+    }
+    missing
+}
+
+fn start_and_size(binary: &Path) -> Result<String> {
+    let start_up_ms = start_up::first_request_ms(binary)?;
+    let size = fs::metadata(binary)?.len() as f64 / 1e6;
+    Ok(format!(
+        "First request after the start of `loadstone run URL`: {start_up_ms:.0} ms (median of several). Size of the binary: {size:.1} MB."
+    ))
 }
 
 /// Every generator once in each round, one after another, so that a slow minute of the machine touches all of them.
@@ -82,7 +110,7 @@ fn measure(contenders: &[Contender], server: &Nginx, options: &BenchOptions) -> 
     Ok(all)
 }
 
-fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &BenchOptions) -> Result<String> {
+fn report(contenders: &[Contender], rounds: &[Rounds], options: &BenchOptions) -> Result<String> {
     let mut text = format!(
         "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, a JSON response of {} bytes; \
          {} rounds of {} s, taken in turns. CPU: the generator's own user and system time over the requests that nginx counted. \
@@ -109,11 +137,6 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &
     for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.objected() > 0) {
         text += &format!("\n{} called its own measurement invalid in {} of {} rounds.\n", contender.name, own.objected(), options.rounds);
     }
-    let start_up_ms = start_up::first_request_ms(binary)?;
-    let size = fs::metadata(binary)?.len() as f64 / 1e6;
-    text += &format!(
-        "\nFirst request after the start of `loadstone run URL`: {start_up_ms:.0} ms (median of several). Size of the binary: {size:.1} MB.\n"
-    );
     text += "\nCommands, with URL the address of nginx, and HTTP2_URL where it speaks HTTP/2 without TLS:\n\n```text\n";
     for contender in contenders {
         text += &format!("{}\n", contender.shown(options));
