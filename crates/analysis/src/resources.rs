@@ -12,6 +12,8 @@ const ROWS_OF_KIND_MAX: usize = 8;
 const ROWS_MAX: usize = 40;
 /// Utilisation below which a disk is omitted.
 const DISK_UTILISATION_MIN: f64 = 0.01;
+/// Observers of the metrics that a service names itself, in which pools are found by their names.
+const OBSERVERS_OF_METRICS: [&str; 3] = ["prometheus", "json", "statsd"];
 
 /// In the order of the request path, as far as it is known.
 pub(crate) fn rows(facts: &Facts<'_>) -> Vec<ResourceRow> {
@@ -104,11 +106,14 @@ impl UseTable<'_, '_> {
 
     /// The resources that a system usually has and that were not observed.
     fn not_observed(&self) -> Vec<ResourceRow> {
+        let kinds = self.facts.run.plan.observers.iter().filter_map(|observer| observer.get("kind")?.as_str());
+        let has_metrics = kinds.into_iter().any(|kind| OBSERVERS_OF_METRICS.contains(&kind));
+        let pools = if has_metrics { "its pools (no observed metric is known to be of one)" } else { "its pools" };
         let usual = [
             (ResourceKind::Process, "the system's processes"),
             (ResourceKind::Machine, "the machine"),
             (ResourceKind::Sessions, "its database"),
-            (ResourceKind::Pool, "its pools"),
+            (ResourceKind::Pool, pools),
         ];
         let missing = usual.into_iter().filter(|(kind, _)| self.facts.path.of_kind(*kind).next().is_none());
         let row = |(kind, name): (ResourceKind, &str)| ResourceRow {

@@ -6,6 +6,7 @@ pub(crate) mod acquiring;
 pub(crate) mod added_time;
 pub(crate) mod changed_series;
 pub(crate) mod common_wait;
+pub(crate) mod cpu_demand;
 pub(crate) mod examined;
 pub(crate) mod failed_calls;
 pub(crate) mod failed_objective;

@@ -129,6 +129,11 @@ impl<'a> RoundTripTime<'a> {
         most_s < SMALL_SHARE_MAX * self.shortest_s
     }
 
+    /// The same if each round trip takes as long as the observer's.
+    pub(crate) fn is_small_as_observed(&self) -> bool {
+        self.round_trip_s.is_some() && self.share() < SMALL_SHARE_MAX
+    }
+
     fn phrase(&self) -> String {
         let seconds = loadstone_units::seconds;
         let (about, path) = match (&self.awaited, self.round_trip_s) {

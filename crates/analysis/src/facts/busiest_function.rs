@@ -6,6 +6,7 @@ use loadstone_metrics::Role;
 use loadstone_metrics::function_labels::{callers, is_named};
 
 use super::profiles;
+use super::search::READINGS_MIN;
 use super::signals::{ObservedPart, ObservedSignals};
 
 /// Share of its caller's CPU time from which the innermost function is named with it.
@@ -27,12 +28,15 @@ pub(crate) struct BusiestFunction<'a> {
 }
 
 impl<'a> BusiestFunction<'a> {
-    /// In a stretch, seconds since the run began. `None` where nothing was sampled, or no function has a name.
+    /// In a stretch, seconds since the run began. `None` where hardly anything was sampled, or no function has a name.
     pub(crate) fn of(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Self> {
         let functions = signals.read_each(part, Role::FunctionCpu);
+        // A function has readings from its first sample on.
+        let sampled = functions.iter().map(|readings| readings.count(from, to)).max().filter(|count| *count >= READINGS_MIN)?;
         let mut owners = BTreeMap::<&str, Vec<(&str, f64, String)>>::new();
         for readings in &functions {
-            let (Some(function), Some(cores)) = (readings.label("function"), readings.mean(from, to)) else { continue };
+            let (Some(function), Some(mean)) = (readings.label("function"), readings.mean(from, to)) else { continue };
+            let cores = mean * readings.count(from, to) as f64 / sampled as f64;
             let under = readings.label("under").and_then(|under| callers(under).next());
             owners.entry(under.unwrap_or(function)).or_default().push((function, cores, readings.name()));
         }
@@ -44,6 +48,12 @@ impl<'a> BusiestFunction<'a> {
         let is_inner = *inner != owner && *cores >= INNERMOST_SHARE_MIN * sum(&list);
         let digits = loadstone_units::digits_of(profiles::samples_per_second(signals, part) * sum(&list) * (to - from));
         Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone(), digits })
+    }
+
+    /// Advice where no function takes much of the time. Without a full stop.
+    pub(crate) fn reading_advice(&self) -> String {
+        let share = loadstone_units::share_to((self.cores / self.all).min(1.0), self.digits);
+        format!("Read the profile in the report ({} takes {share} of the time, and the rest is spread)", self.place())
     }
 
     /// As in a sentence: `hash` below `login`.

@@ -23,7 +23,7 @@ pub(crate) struct CpuDemand {
 
 impl CpuDemand {
     /// `None` where no request ended in the stretch.
-    pub(super) fn of(strain: &Strain, responses: &[LoadResponse], cores_used: f64, (from, to): (f64, f64)) -> Option<Self> {
+    pub(crate) fn of(strain: &Strain, responses: &[LoadResponse], cores_used: f64, (from, to): (f64, f64)) -> Option<Self> {
         let throughput = strain.throughput(from, to);
         if throughput <= 0.0 {
             return None;

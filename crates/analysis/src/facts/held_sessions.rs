@@ -4,17 +4,22 @@
 //! Little's law, X = N / T sessions end per second, where T is the time for which each holds its place. How much of an iteration that is, the run does not
 //! show: a script may pause after its session has ended. With the whole iteration, X · T is the most places that there may be.
 //!
-//! A limiter that delays lets requests through at an even pace. The pace at which sessions end varies with the time of each.
+//! A limiter that delays lets requests through at an even pace. The pace at which sessions end varies with the time of each: the variance of their number over
+//! its mean is the squared coefficient of variation of the time for which each holds its place (renewal theory; Cox, "Renewal Theory", 1962). Of that time only
+//! the iteration's is known, so a pace is that of a limiter only if it is clearly more even than that.
 
 use loadstone_metrics::SeriesKind;
 use loadstone_run_directory::Run;
 
+use super::pace::Evenness;
 use super::plateau::Plateaus;
 
 /// Connections for each iteration from which an iteration is a session.
 const CONNECTIONS_PER_ITERATION_MIN: f64 = 0.9;
 /// Iterations that show how long one takes without a wait.
 const ITERATIONS_MIN: u64 = 5;
+/// Variance over mean of the pace, as a part of the squared coefficient of variation of an iteration, below which sessions would pass less evenly.
+const DISPERSION_PART_MIN: f64 = 0.5;
 /// Sessions at a time below which there is no place that each of them holds.
 const SESSIONS_MIN: f64 = 1.0;
 
@@ -44,13 +49,15 @@ pub(super) fn find(run: &Run, plateaus: &Plateaus) -> Option<HeldSessions> {
     let (from, to) = plateaus.span()?;
     let first = plateaus.limited.first()?;
     // A later request that does not wait belongs to a session that has its place.
-    if plateaus.unaffected.is_empty() || plateaus.paced().is_some() {
+    if plateaus.unaffected.is_empty() {
         return None;
     }
     let during = SessionCounts::between(run, (from, to));
     let low = SessionCounts::between(run, (first.low.from, first.low.to));
     let are_sessions = during.connections as f64 >= CONNECTIONS_PER_ITERATION_MIN * during.iterations as f64;
-    if !are_sessions || low.iterations < ITERATIONS_MIN || during.iterations < ITERATIONS_MIN {
+    let are_seen = low.iterations >= ITERATIONS_MIN && during.iterations >= ITERATIONS_MIN;
+    let is_limiter = |pace: Evenness| pace.dispersion() < DISPERSION_PART_MIN * low.squared_variation();
+    if !are_sessions || !are_seen || plateaus.paced().is_some_and(is_limiter) {
         return None;
     }
     let found = HeldSessions {
@@ -64,10 +71,12 @@ pub(super) fn find(run: &Run, plateaus: &Plateaus) -> Option<HeldSessions> {
     (found.most() >= SESSIONS_MIN).then_some(found)
 }
 
-/// Of a stretch: iterations that ended, their times together, and connections that were opened.
+/// Of a stretch: iterations that ended, the sums of their times and of the squares of these, and connections that were opened.
+#[derive(Default)]
 struct SessionCounts {
     iterations: u64,
     seconds: f64,
+    squares: f64,
     connections: u64,
 }
 
@@ -75,15 +84,22 @@ impl SessionCounts {
     fn between(run: &Run, (from, to): (f64, f64)) -> Self {
         let is_inside = |start: u64, end: u64| start as f64 / 1e9 >= from - 1e-6 && end as f64 / 1e9 <= to + 1e-6;
         let inside = run.slices.iter().filter(|slice| is_inside(slice.start, slice.end));
-        inside.fold(Self { iterations: 0, seconds: 0.0, connections: 0 }, |sum, slice| {
-            let iterations = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Iteration);
-            let (count, seconds) =
-                iterations.fold((0, 0.0), |sum, series| (sum.0 + series.service.count(), sum.1 + series.service.sum() as f64 / 1e9));
-            Self {
-                iterations: sum.iterations + count,
-                seconds: sum.seconds + seconds,
-                connections: sum.connections + slice.generator.iter().map(|worker| worker.connections_opened).sum::<u64>(),
+        inside.fold(Self::default(), |mut sum, slice| {
+            for series in slice.series.iter().filter(|series| series.key.kind == SeriesKind::Iteration) {
+                sum.iterations += series.service.count();
+                sum.seconds += series.service.sum() as f64 / 1e9;
+                sum.squares +=
+                    series.service.bars().map(|(low, high, count)| count as f64 * ((low + high) as f64 / 2e9).powi(2)).sum::<f64>();
             }
+            sum.connections += slice.generator.iter().map(|worker| worker.connections_opened).sum::<u64>();
+            sum
         })
+    }
+
+    /// Squared coefficient of variation of an iteration's time.
+    fn squared_variation(&self) -> f64 {
+        let mean = self.seconds / (self.iterations as f64).max(1.0);
+        let squares = self.squares / (self.iterations as f64).max(1.0);
+        if mean > 0.0 { (squares / mean.powi(2) - 1.0).max(0.0) } else { 0.0 }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) mod constant_connections;
 pub(crate) mod constant_load;
 mod core_queue;
 pub(crate) mod cpu_growth;
-mod demand;
+pub(crate) mod demand;
 pub(crate) mod dependency_path;
 pub(crate) mod exhausted;
 pub(crate) mod failed_calls;

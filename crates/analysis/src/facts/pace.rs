@@ -49,7 +49,12 @@ impl Evenness {
     }
 
     pub(crate) fn is_even(&self) -> bool {
-        self.deviation.powi(2) <= EVEN_DISPERSION_MAX * self.mean
+        self.dispersion() <= EVEN_DISPERSION_MAX
+    }
+
+    /// Variance over mean of the counts.
+    pub(crate) fn dispersion(&self) -> f64 {
+        self.deviation.powi(2) / self.mean
     }
 }
 

@@ -10,6 +10,7 @@ use super::path::PathResource;
 use super::plateau::{ONE_SLOT_MIN, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN, Search};
+use super::signals::ObservedSignals;
 use super::timeline::TimelineOf;
 use crate::statistics::{mean, median, population_variance, quantile};
 use crate::{Confidence, ResourceKind};
@@ -192,6 +193,10 @@ fn of_process<'a>(
     let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT_MIN;
     let queued = || if are_places { None } else { queue(responses, cpu, thread.as_ref(), cores) };
     let (limit, confidence, span) = found.or_else(queued)?;
+    let name = busiest_thread(search.signals, process.part.observer, span);
+    if matches!(limit, CpuLimit::OneThread(_)) && name.is_some_and(is_compiler) {
+        return None;
+    }
     let limit = one_at_a_time(search, process, (cpu, thread.as_ref(), delay), (limit, span)).unwrap_or(limit);
     let resource = ProcessCpu {
         process: process.part.observer,
@@ -204,6 +209,20 @@ fn of_process<'a>(
     };
     let shown = [Some(cpu), thread.as_ref(), own_wait.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
+}
+
+/// The name of the thread that was the busiest for most of a stretch, if it is known.
+pub(crate) fn busiest_thread<'a>(signals: &ObservedSignals<'a>, process: &str, (from, to): (f64, f64)) -> Option<&'a str> {
+    let part = signals.parts_with(Role::ProcessBusiestThread).find(|part| part.observer == process)?;
+    let named = signals.read_each(part, Role::ProcessBusiestThread).into_iter();
+    let seen = named.filter_map(|readings| Some((readings.count(from, to), readings.label("thread")?)));
+    seen.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, name)| name)
+}
+
+/// Whether a thread of this name compiles code while the program runs, so that no request waits for it: of the JVM and of .NET. The kernel cuts names at 15
+/// characters.
+fn is_compiler(name: &str) -> bool {
+    ["C1 CompilerThre", "C2 CompilerThre", "JVMCI", ".NET Tiered"].iter().any(|compiler| name.starts_with(compiler))
 }
 
 /// A thread that uses most of a core, if more than that shows that it is at its limit: threads wait for the rest of the core, which others use, or its use no

@@ -13,8 +13,8 @@
 //! By the utilisation law, k places that are held for a share *s* of the time let k/s requests through.
 //!
 //! An iteration is a session if it opens a connection, and if requests other than those that wait remain fast. A server with a process, worker or connection
-//! for each session then delays only its first requests, and holds that place over the pauses of the script, too. An even pace excludes that, and so does less
-//! than one iteration in progress at a time.
+//! for each session then delays only its first requests, and holds that place over the pauses of the script, too. A pace excludes that if it is clearly more
+//! even than the times of iterations, and so does less than one iteration in progress at a time.
 //!
 //! If the system has a constant number of connections that explains the rate, this becomes evidence of [`held-connections`](held-connections.md).
 //!

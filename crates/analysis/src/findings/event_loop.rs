@@ -14,16 +14,19 @@
 //! than {STARVED_PART_MAX:%} of its busy time, and a thread of the same process ([`observe.process`](../observers.md)) waited for a core for most of the rest,
 //! the claim states that instead of a function.
 //!
-//! The evidence gives the stack samples of the function, and how late due work starts.
+//! The evidence gives the stack samples of the function, how late due work starts, the CPU time per request, and large responses (100 kB or more on average
+//! that are 80 % of all bytes received): to serialise and send them takes CPU time.
 //!
 //! [`runtime-work`](runtime-work.md) reports work that a runtime does outside of its loop, and [`thread-waits`](thread-waits.md) reports threads that wait.
 
-use loadstone_metrics::function_labels::COLLECTOR;
 use loadstone_metrics::Role;
+use loadstone_metrics::function_labels::COLLECTOR;
 
 use crate::Confidence;
+use crate::evidence::cpu_demand::{self, LargeResponses};
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
+use crate::facts::demand::CpuDemand;
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
@@ -49,7 +52,7 @@ pub(super) const RULE: Rule = Rule {
     example: Example {
         run: "examples/event-loop",
         claim: "The event loop of \"node:80\" has no time left: it has work 99.0 % of the time, and spends 80 % of it in `hash shop.mjs:3` below \
-                `login shop.mjs:9`",
+                `login shop.mjs:9`; each \"Register\" takes 38.8 ms of CPU time",
     },
     needs: &["node"],
     settings: &["worker", "thread"],
@@ -67,10 +70,15 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let stretch = facts.strain.held_part(span, 1.0)?;
     let share = busy.mean(stretch.0, stretch.1)?;
     let name = part.observer;
-    let top = BusiestFunction::of(&facts.signals, part, stretch).filter(|top| top.cores >= FUNCTION_SHARE_MIN * share);
+    let sampled = BusiestFunction::of(&facts.signals, part, stretch);
+    let read_profile = sampled.as_ref().map(BusiestFunction::reading_advice);
+    let top = sampled.filter(|top| top.cores >= FUNCTION_SHARE_MIN * share);
     if let Some(starved) = Starved::of(facts, part, share, stretch) {
         return Some(starved.finding(facts, &busy, share, stretch));
     }
+    let cores = facts.signals.mean(part, Role::EventLoopCpu, stretch.0, stretch.1).unwrap_or(share);
+    let demand = CpuDemand::of(&facts.strain, &facts.responses, cores.min(share), stretch);
+    let large = LargeResponses::of(facts, demand.as_ref());
     let utilisation = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", loadstone_units::share(share));
     let claim = match &top {
         Some(top) => {
@@ -81,7 +89,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
             )
         }
         None => utilisation,
-    };
+    } + &cpu_demand::each(demand.as_ref());
     let text = format!(
         "{} was {} on average, and never below {}",
         busy.name(),
@@ -103,6 +111,8 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         let text = format!("due work starts {} late on average", loadstone_units::seconds(mean));
         found = found.rests_on(text, vec![late.name()], stretch).at_level(&late.name(), "on average", mean);
     }
+    let found = demand.iter().fold(found, |found, demand| cpu_demand::add_to(found, demand, stretch));
+    let found = large.iter().fold(found, |found, large| large.add_to(found, stretch));
     let next = match &top {
         Some(top) if top.owner == COLLECTOR => {
             "Find out what allocates so much (a heap profile), or give the process more heap.".to_owned()
@@ -111,7 +121,11 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
             "Make {} cheaper, call it less often, or move it off the loop (a worker thread, a separate process). Run more processes only after that.",
             top.place()
         ),
-        None => "Take a CPU profile of this stretch, or run more processes.".to_owned(),
+        None => {
+            let large = large.map(|large| large.advice());
+            let advice = large.or(read_profile).unwrap_or_else(|| "Take a CPU profile of this stretch".to_owned());
+            format!("{advice}, or run more processes.")
+        }
     };
     Some(found.weigh(waits_for_a_core(facts, part, share, stretch)).beyond_the_generator(facts, stretch).try_next(next))
 }

@@ -40,12 +40,13 @@ use loadstone_metrics::Role;
 
 use crate::Confidence;
 use crate::Evidence;
+use crate::evidence::cpu_demand::{self, LargeResponses};
 use crate::evidence::next_limit;
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{COLLECTING_NAMED_SHARE_MIN, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
-use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
+use crate::facts::process_cpu::{CpuLimit, ProcessCpu, busiest_thread};
 use crate::facts::profiles;
 use crate::facts::readings::SignalReadings;
 use crate::facts::search::FULL_PART_MIN;
@@ -266,19 +267,7 @@ fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, 
         }
     }));
     match &exhausted.demand {
-        Some(demand) => {
-            let most = demand.most.as_ref().map_or_else(String::new, |(name, each)| {
-                format!("; \"{name}\" takes most of it, {} each", loadstone_units::seconds(*each))
-            });
-            let text = format!(
-                "requests ended at {} in that time: {} of CPU time per request (utilisation over throughput){most}",
-                loadstone_units::rate(demand.throughput),
-                loadstone_units::seconds(demand.each_s)
-            );
-            let found = found.with(Quantity::seconds("cpu_per_request", demand.each_s));
-            let evidence = Evidence::new(text, vec!["rate/requests".to_owned()], span);
-            found.rests_on_drawn(evidence.level("rate/requests", "on average", demand.throughput, span))
-        }
+        Some(demand) => cpu_demand::add_to(found, demand, span),
         None => found,
     }
 }
@@ -409,13 +398,24 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
 /// The function that takes most of a process's CPU time, if its runtime was observed. Observers do not name each other's process, so the profile is that
 /// of the process that uses as many cores.
 fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores_used: f64) -> Option<BusiestFunction<'a>> {
+    let takes_much = |top: &BusiestFunction<'_>| {
+        top.cores >= FUNCTION_SHARE_MIN * top.all && top.cores * (exhausted.to - exhausted.from) >= FUNCTION_CPU_MIN_S
+    };
+    profiled(facts, exhausted, cores_used).find(takes_much)
+}
+
+/// The first function of each profile that may be of the process.
+fn profiled<'f, 'a>(
+    facts: &'f Facts<'a>,
+    exhausted: &Exhausted<'_>,
+    cores_used: f64,
+) -> impl Iterator<Item = BusiestFunction<'a>> + use<'f, 'a> {
     let span = (exhausted.from, exhausted.to);
-    let of = facts.signals.parts_with(Role::FunctionCpu).filter_map(|part| {
+    let of = facts.signals.parts_with(Role::FunctionCpu).filter_map(move |part| {
         let top = BusiestFunction::of(&facts.signals, part, span)?;
         profiles::is_cpu_time(&facts.signals, part.observer, top.all, span).then_some(top)
     });
-    let mut same = of.filter(|top| SAME_PROCESS_CORES_RATIO.contains(&(top.all / cores_used)));
-    same.find(|top| top.cores >= FUNCTION_SHARE_MIN * top.all && top.cores * (span.1 - span.0) >= FUNCTION_CPU_MIN_S)
+    of.filter(move |top| SAME_PROCESS_CORES_RATIO.contains(&(top.all / cores_used)))
 }
 
 fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
@@ -443,12 +443,11 @@ fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &E
 fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
     let top = busiest_function(facts, exhausted, cpu.cores_used);
-    let busiest_thread = busiest_thread(facts, exhausted, process);
+    let busiest_thread = busiest_thread(&facts.signals, process, (exhausted.from, exhausted.to));
     let collector = busiest_thread.filter(|name| is_collector(name));
-    let each = exhausted.demand.as_ref().and_then(|demand| demand.most.as_ref());
-    let each =
-        each.map_or_else(String::new, |(name, each)| format!("; each \"{name}\" takes {} of CPU time", loadstone_units::seconds(*each)));
-    let each = each + &most_of_it(top.as_ref());
+    let (demand, span) = (exhausted.demand.as_ref(), (exhausted.from, exhausted.to));
+    let large = LargeResponses::of(facts, demand);
+    let each = cpu_demand::each(demand) + &most_of_it(top.as_ref());
     let claim = match cpu.limit {
         CpuLimit::All(cores) if cores < 1.5 => format!("\"{process}\" uses the machine's only core while work waits{each}"),
         CpuLimit::All(cores) => format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits{each}"),
@@ -528,14 +527,18 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         _ => String::new(),
     };
     let text = format!("{:.0} threads used {:.2} cores on average{thread}{waited}", cpu.threads, cpu.cores_used);
-    let less = top.as_ref().map_or_else(
-        || "Profile the process under this load".to_owned(),
-        |top| format!("Make {} cheaper or call it less often", top.place()),
-    );
+    let less = match (&top, &large) {
+        (Some(top), _) => format!("Make {} cheaper or call it less often", top.place()),
+        (None, Some(large)) => large.advice(),
+        (None, None) => profiled(facts, exhausted, cpu.cores_used)
+            .next()
+            .map_or_else(|| "Profile the process under this load".to_owned(), |top| top.reading_advice()),
+    };
     let found = begun(exhausted, "cpu", cpu.confidence, claim, text)
         .with(Quantity::new("cores_used", cpu.cores_used, QuantityUnit::Cores))
         .with(Quantity::new("cores", cpu.limit.places(), QuantityUnit::Cores));
-    let found = collecting(facts, sampled(found, top, exhausted), exhausted);
+    let found = large.iter().fold(sampled(found, top, exhausted), |found, large| large.add_to(found, span));
+    let found = collecting(facts, found, exhausted);
     let found = match cpu.limit {
         CpuLimit::OneThread(_) if collector.is_some() => found.weigh(Alternative::not_ruled_out(
             "A heap that is full or too small, so that the collector runs all the time",
@@ -557,14 +560,6 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         _ => Alternative::ruled_out(ELSE, not_only_waiting(cpu)),
     };
     found.weigh(other).try_next(less_or_more(facts, cpu.limit, &less))
-}
-
-/// The name of the thread that was the busiest most of the time, if it is known.
-fn busiest_thread<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, process: &str) -> Option<&'a str> {
-    let part = facts.signals.parts_with(Role::ProcessBusiestThread).find(|part| part.observer == process)?;
-    let named = facts.signals.read_each(part, Role::ProcessBusiestThread).into_iter();
-    let seen = named.filter_map(|readings| Some((readings.count(exhausted.from, exhausted.to), readings.label("thread")?)));
-    seen.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, name)| name)
 }
 
 /// Whether a thread of this name collects garbage: of the JVM (`GC Thread#0`, `G1 Conc#0`, `ZDriver`, `Shenandoah GC`), of .NET (`.NET Server GC`), of Ruby or

@@ -10,8 +10,9 @@
 //! An insert reads nothing and its rows are known in advance, so it is the easiest repeated statement to combine. Possibly no request waits for it. It is a
 //! fault, not a limit, and ranks after causes. The confidence is medium.
 //!
-//! The evidence states the part of the requests' time that the inserts take. If requests became slower, and that part is small (as in
-//! [`many-transactions`](many-transactions.md)), the finding ranks last, and is left to the remark if nothing else is found.
+//! The evidence states the part of the requests' time that the inserts take. If that part is small, the finding ranks last, and is left to the remark if
+//! nothing else is found. It is small if requests became slower, and it is small as in [`many-transactions`](many-transactions.md). It is also small if
+//! nothing became slower, and it is less than {round_trips::SMALL_SHARE_MAX:%} with round trips as long as the observer's.
 //!
 //! In a test with a flow, the rows may belong to many jobs. The rule cannot distinguish that, and lists it as an alternative.
 
@@ -77,7 +78,8 @@ fn finding(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
     });
     let fewer = 1.0 - 1.0 / each;
     let part = RoundTripTime::of_statement(facts, found);
-    let explains_little = facts.slows_down() && part.as_ref().is_some_and(RoundTripTime::is_small);
+    let is_small = if facts.slows_down() { RoundTripTime::is_small } else { RoundTripTime::is_small_as_observed };
+    let explains_little = part.as_ref().is_some_and(is_small);
     let standing = if explains_little { Standing::Habit } else { Standing::Fault };
     let mut finding = RankedFinding::new(standing, "statements", Subject::observed(found.observer), Confidence::Medium, claim)
         .with(Quantity::count("executions_per_operation", *each))

@@ -79,16 +79,20 @@ pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let further = [warmed_up, receiving(facts), full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the")];
-    // If requests became slower, a habit states its part of the time.
     let passing = transactions::in_passing(facts).filter(|_| habits.is_empty() && facts.hardly_answered.is_none());
-    remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(habit)))
+    remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(|found| habit(facts, found))))
 }
 
 /// The claim of a habit, and the part of the time that it takes.
-fn habit(found: &RankedFinding) -> String {
+fn habit(facts: &Facts<'_>, found: &RankedFinding) -> String {
     let part = found.finding.quantities.iter().find(|quantity| quantity.name == TIME_SHARE);
     let part = part.map_or_else(String::new, |part| format!(", for {} of the time", loadstone_units::share(part.value)));
-    format!("{}{part}. This does not explain why requests became slower.", found.finding.claim)
+    let use_of_it = if facts.slows_down() {
+        "This does not explain why requests became slower."
+    } else {
+        "Requests would hardly be faster without it."
+    };
+    format!("{}{part}. {use_of_it}", found.finding.claim)
 }
 
 /// Observations that no finding reports, and that may become a limit.

@@ -49,13 +49,19 @@ pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -
     }
     let served = if unlimited.is_open { all_served(totals)? } else { users_served(facts)? };
     let over = if growth.is_by_load { "as the load rose" } else { "over the run" };
-    let times = format!(
-        "times did not measurably grow {over} ({} times as long, 95 % interval {} to {})",
+    let times = format!("times {}", grew(growth, over));
+    Some(remark(facts, unlimited, &served, &times, least_ceiling(facts, unlimited.top_rate)))
+}
+
+/// How times changed, as in `times …`.
+fn grew(growth: TimeGrowth, over: &str) -> String {
+    let change = if growth.high < 1.0 { "became shorter" } else { "did not measurably grow" };
+    format!(
+        "{change} {over} ({} times as long, 95 % interval {} to {})",
         loadstone_units::number(growth.factor),
         loadstone_units::number(growth.low),
         loadstone_units::number(growth.high)
-    );
-    Some(remark(facts, unlimited, &served, &times, least_ceiling(facts, unlimited.top_rate)))
+    )
 }
 
 /// So few requests were in progress at any time that none waited for another. Their times may vary for other reasons. `None`: there were more.
@@ -116,14 +122,7 @@ pub(super) fn carried_ramp(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Un
         return None;
     }
     let served = all_served(totals)?;
-    let varied = facts.growth.map_or_else(String::new, |growth| {
-        format!(
-            ", and times did not measurably grow ({} times as long, 95 % interval {} to {})",
-            loadstone_units::number(growth.factor),
-            loadstone_units::number(growth.low),
-            loadstone_units::number(growth.high)
-        )
-    });
+    let varied = facts.growth.map_or_else(String::new, |growth| format!(", and times {}", grew(growth, "over the ramp")));
     let times = format!(
         "no backlog grew (a limit below {} arrivals per second would have left more requests in the system than there were){varied}",
         loadstone_units::number(excluded)

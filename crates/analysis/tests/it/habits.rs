@@ -192,3 +192,29 @@ fn connections_that_take_little_of_the_time_rank_after_a_full_machine() {
     let found = crowd(70);
     assert!(position(&found, "new-connections").is_some_and(|place| found[place].confidence == Confidence::High), "{}", shown(&found));
 }
+
+/// Four users whose iterations take 0.1 s and insert ten rows one by one. The inserts take `each_s` and a round trip of 0.1 ms.
+fn inserting(each_s: f64) -> loadstone_analysis::Findings {
+    let second = |number: u32| {
+        let slice = Slice::new(number).leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.started, leaf.ended) = (4, 4, 20, 20));
+        slice.requests("Save", 20, (95 + u64::from(number * 7 % 10)) * MS).done()
+    };
+    let mut run = synthetic::run_of(plan(closed(4, 40)), (0..40).map(second).collect());
+    run.slices.iter_mut().for_each(|slice| slice.generator[0].in_flight_ns = 2 * SECOND);
+    let inserts = |metric: &str| counter("postgres", metric).label("statement", "INSERT INTO rows (id) VALUES (?)");
+    inserts("statement_calls").role(Role::StatementCalls).each_second(&mut run, |_| 200.0);
+    inserts("statement_seconds").role(Role::StatementTime).each_second(&mut run, |_| 200.0 * each_s);
+    gauge("postgres", "round_trip").role(Role::RoundTrip).each_second(&mut run, |_| 0.0001);
+    loadstone_analysis::conclude(&run).verdict.findings
+}
+
+#[test]
+fn inserts_that_hardly_take_time_are_no_finding_where_nothing_is_slow() {
+    let fast = inserting(0.00003);
+    assert!(fast.findings.is_empty(), "{}", shown(&fast.findings));
+    let text = fast.remark.text;
+    assert!(text.contains("executed 10 times per iteration"), "{text}");
+    assert!(text.contains("1.31 % of the time. Requests would hardly be faster without it."), "{text}");
+    let slow = inserting(0.003);
+    assert_eq!(slow.findings[0].rule, "statements", "{}", shown(&slow.findings));
+}

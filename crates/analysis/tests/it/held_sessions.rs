@@ -21,8 +21,9 @@ enum Limit {
     Rate(f64),
 }
 
-/// Users who begin one after another. Each iteration connects, logs in, pauses, fetches, and pauses again after its session.
-fn run(limit: Limit, keeps_connections: bool) -> Run {
+/// Users who begin one after another. Each iteration connects, logs in, pauses, fetches, and pauses again after its session. A pause takes 0.05 s, and up to
+/// `spread` seconds more.
+fn run_with(limit: Limit, keeps_connections: bool, spread: f64) -> Run {
     let mut draws = Draws::new(3);
     let mut users: Vec<f64> = (0..USERS).map(|user| f64::from(user) * f64::from(SECONDS - 5) / f64::from(USERS)).collect();
     let (mut free, mut next_pass) = (vec![0.0_f64; 24], 0.0_f64);
@@ -32,7 +33,7 @@ fn run(limit: Limit, keeps_connections: bool) -> Run {
             Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (active, active))
         })
         .collect();
-    let mut pause = || 0.05 + 0.2 * draws.uniform();
+    let mut pause = || 0.05 + spread * draws.uniform();
     loop {
         let (user, began) = users.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         if began >= f64::from(SECONDS - 1) {
@@ -76,6 +77,10 @@ fn run(limit: Limit, keeps_connections: bool) -> Run {
     synthetic::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices)
 }
 
+fn run(limit: Limit, keeps_connections: bool) -> Run {
+    run_with(limit, keeps_connections, 0.2)
+}
+
 fn limit_of(run: &Run) -> (Finding, String) {
     let found = findings(run);
     let text = shown(&found);
@@ -90,6 +95,16 @@ fn places_that_a_session_holds_are_not_called_a_rate_limit_alone() {
     assert!(found.claim.contains("a rate limit that delays, or places that each session holds to its end (at most 6 at a time)"), "{text}");
     assert!(found.evidence.iter().any(|evidence| evidence.text.contains("did not wait: sessions")), "{text}");
     assert!(found.next.contains("for a limit of sessions: processes, workers or connections"), "{}", found.next);
+}
+
+/// Pauses that hardly vary let sessions pass as evenly as a limiter might.
+#[test]
+fn sessions_of_similar_length_pass_at_an_even_pace_and_may_hold_places() {
+    let (found, text) = limit_of(&run_with(Limit::Sessions(2), false, 0.1));
+    assert!(
+        found.claim.contains("at an even pace") && found.claim.contains("or places that each session holds to its end (at most"),
+        "{text}"
+    );
 }
 
 /// A limiter lets them through at an even pace.

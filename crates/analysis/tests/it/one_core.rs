@@ -86,6 +86,9 @@ fn a_busy_collector_is_named_and_lowers_the_confidence() {
         "{}",
         shown(&found)
     );
+    // A compiler serves no request.
+    let found = observed("C2 CompilerThre");
+    assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
     let found = observed("http-nio-8080-e");
     assert!(found[0].claim.contains("a single thread does the work") && found[0].confidence == Confidence::High, "{}", shown(&found));
     assert!(

@@ -77,6 +77,19 @@ fn a_quota_limits_the_cores_of_a_process() {
     assert!((row.high.unwrap().utilisation.unwrap() - 0.87).abs() < 0.02, "{row:?}");
 }
 
+#[test]
+fn metrics_that_are_no_pools_are_stated_where_pools_are_missing() {
+    let unobserved = |observers: Vec<serde_json::Value>| {
+        let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
+        let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+        run.plan.observers = observers;
+        conclude(&run).resources.into_iter().find(|row| row.kind == ResourceKind::Pool).unwrap().name
+    };
+    assert_eq!(unobserved(Vec::new()), "its pools");
+    let metrics = serde_json::json!({ "kind": "json", "url": "http://127.0.0.1/status" });
+    assert_eq!(unobserved(vec![metrics]), "its pools (no observed metric is known to be of one)");
+}
+
 /// Some pools only report the number of waiters.
 #[test]
 fn a_pool_with_only_the_number_of_waiters_counts_as_observed() {
