@@ -70,7 +70,7 @@ impl LargeResponses {
             loadstone_units::bytes(self.bytes),
             loadstone_units::share(self.share)
         );
-        found.rests_on(text, vec!["rate/requests".to_owned()], span)
+        found.rests_on(text, vec!["bytes/received".to_owned()], span)
     }
 
     /// Without a full stop.
