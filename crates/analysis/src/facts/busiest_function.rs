@@ -41,7 +41,10 @@ impl<'a> BusiestFunction<'a> {
             owners.entry(under.unwrap_or(function)).or_default().push((function, cores, readings.name()));
         }
         let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
-        let all = owners.values().map(|list| sum(list)).sum();
+        let all = owners.values().map(|list| sum(list)).sum::<f64>();
+        if all <= 0.0 {
+            return None;
+        }
         let named = owners.into_iter().filter(|(owner, _)| is_named(owner));
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -46,18 +46,25 @@ fn the_function_that_uses_the_loops_time_is_named() {
     }
 }
 
+/// The finding about a full loop whose functions were not sampled, unless `change` adds some.
+fn of_full_loop(change: impl FnOnce(&mut Run, &dyn Fn(u64) -> f64)) -> Finding {
+    let fluid = LOOP.under(RAMP);
+    let mut run = fluid.run.clone();
+    let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
+    counter("node:80", "busy").unit(unit::SECONDS).role(Role::EventLoopBusy).each_second(&mut run, busy);
+    change(&mut run, &busy);
+    findings(&run).into_iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop")
+}
+
 /// 500 kB for each "Register", and 100 B for each of the others, whose time is short.
 #[test]
 fn large_responses_of_the_request_that_uses_the_loop_are_named() {
-    let fluid = LOOP.under(RAMP);
     let advised = |bytes: u64| {
-        let mut run = fluid.run.clone();
-        for series in run.slices.iter_mut().flat_map(|slice| &mut slice.series) {
-            series.bytes_received = series.count * if *series.key.name == *"Register" { bytes } else { 100 };
-        }
-        let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
-        counter("node:80", "busy").unit(unit::SECONDS).role(Role::EventLoopBusy).each_second(&mut run, busy);
-        findings(&run).into_iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop")
+        of_full_loop(|run, _| {
+            for series in run.slices.iter_mut().flat_map(|slice| &mut slice.series) {
+                series.bytes_received = series.count * if *series.key.name == *"Register" { bytes } else { 100 };
+            }
+        })
     };
     let large = advised(500_000);
     assert!(large.claim.contains("it has work 99.0 % of the time; each \"Register\" takes 3"), "{}", large.claim);
@@ -68,33 +75,30 @@ fn large_responses_of_the_request_that_uses_the_loop_are_named() {
     assert!(!small.evidence.iter().any(named) && small.next.starts_with("Take a CPU profile"), "{small:?}");
 }
 
-/// The only stack that was ever seen is no profile.
+/// The only stack that was ever seen is no profile, and neither are functions without CPU time.
 #[test]
-fn a_function_with_one_reading_is_not_named() {
-    let fluid = LOOP.under(RAMP);
-    let mut run = fluid.run.clone();
-    let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
-    counter("node:80", "busy").unit(unit::SECONDS).role(Role::EventLoopBusy).each_second(&mut run, busy);
-    gauge("node:80", "f").unit("cores").role(Role::FunctionCpu).label("function", "unpark").each_second(&mut run, |_| 0.9);
-    run.signals.last_mut().unwrap().points.drain(..40);
-    run.signals.last_mut().unwrap().points.truncate(1);
-    let found = findings(&run).into_iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop");
-    assert!(!found.claim.contains("unpark") && found.next.starts_with("Take a CPU profile"), "{found:?}");
+fn a_function_with_one_reading_or_no_time_is_not_named() {
+    let function = || gauge("node:80", "f").unit("cores").role(Role::FunctionCpu).label("function", "unpark");
+    let once = of_full_loop(|run, _| {
+        function().each_second(run, |_| 0.9);
+        run.signals.last_mut().unwrap().points.drain(..40);
+        run.signals.last_mut().unwrap().points.truncate(1);
+    });
+    let never = of_full_loop(|run, _| function().each_second(run, |_| 0.0));
+    for found in [once, never] {
+        assert!(!found.claim.contains("unpark") && found.next.starts_with("Take a CPU profile"), "{found:?}");
+    }
 }
 
 #[test]
 fn a_profile_without_a_function_that_takes_much_is_to_be_read() {
-    let fluid = LOOP.under(RAMP);
-    let mut run = fluid.run.clone();
-    let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
-    counter("node:80", "busy").unit(unit::SECONDS).role(Role::EventLoopBusy).each_second(&mut run, busy);
-    for (name, part) in
-        [("parse a.mjs:1", 0.21), ("check a.mjs:2", 0.2), ("store a.mjs:3", 0.2), ("render a.mjs:4", 0.19), ("log a.mjs:5", 0.2)]
-    {
-        let function = gauge("node:80", "f").unit("cores").role(Role::FunctionCpu).label("function", name);
-        function.each_second(&mut run, move |second| part * busy(second));
-    }
-    let found = findings(&run).into_iter().find(|finding| finding.rule == "event-loop").expect("a finding about the event loop");
+    let parts = [("parse a.mjs:1", 0.21), ("check a.mjs:2", 0.2), ("store a.mjs:3", 0.2), ("render a.mjs:4", 0.19), ("log a.mjs:5", 0.2)];
+    let found = of_full_loop(|run, busy| {
+        for (name, part) in parts {
+            let function = gauge("node:80", "f").unit("cores").role(Role::FunctionCpu).label("function", name);
+            function.each_second(run, |second| part * busy(second));
+        }
+    });
     let advice = "Read the profile in the report (`parse a.mjs:1` takes 21 % of the time, and the rest is spread), or run more processes.";
     assert_eq!(found.next, advice);
 }
