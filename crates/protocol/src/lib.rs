@@ -11,7 +11,7 @@
 //!    sockets; proxies use them, too.
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
 //! 3. [`Network`] holds those for one worker, and `extensions` stores the state of protocols.
-//! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).
+//! 4. Connections: `connect` (by a `route`, through a `tunnel`), `connection` (open and counted), and `http2` (the streams of one).
 //! 5. Protocols, one folder each: `http`, and over it `ws`, `sse` and `grpc`; `raw`, and over it `redis`, `sql` and `kafka`; `udp`.
 //!
 //! To add a protocol, add a folder to layer 5 and its `mod` line here. Its settings are passed in [`NetworkOptions::protocols`], its shared state is
@@ -35,6 +35,7 @@ pub mod fuzzing;
 pub mod grpc;
 pub mod http;
 mod http1;
+mod http2;
 mod identity;
 mod io_failure;
 pub mod kafka;

@@ -1,12 +1,12 @@
 //! What HTTP messages contain beyond their framing: header fields, cookies, redirects, content codings, and the heads of HTTP/2.
 
-use bytes::Bytes;
-use h2::client;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-use tokio::runtime::Builder;
-use tokio::time::{Duration, timeout};
+use std::iter;
 
+use bytes::Bytes;
+
+use super::pieces;
 use crate::http::fuzzing::{Headers, decode, resolved_location, stored_cookies};
+use crate::http2::fuzzing::responses;
 
 /// Output of a decoded body. Bytes.
 const DECODED_BYTES_MAX: u64 = 1 << 20;
@@ -37,44 +37,17 @@ pub fn codings(input: &[u8]) {
     }
 }
 
-/// What a server sends on a connection of HTTP/2: it ends, whatever the frames are.
+/// What a server sends on a connection of HTTP/2.
 pub fn http2(input: &[u8]) {
-    // An input is not worth more than this.
-    const LIMIT: Duration = Duration::from_secs(10);
-    let Ok(runtime) = Builder::new_current_thread().enable_time().build() else { return };
-    let exchange = async {
-        let (near, mut far) = duplex(1 << 16);
-        let server = async {
-            // The client may have closed the connection.
-            let _ = far.write_all(input).await;
-            let _ = far.shutdown().await;
-            let mut rest = Vec::new();
-            let _ = far.read_to_end(&mut rest).await;
-            assert!(rest.len() < 1 << 20, "the client answers {} bytes with {}", input.len(), rest.len());
-        };
-        let client = async {
-            let builder = client::Builder::new().max_header_list_size(1 << 16).handshake::<_, Bytes>(near).await;
-            let Ok((mut sender, connection)) = builder else { return };
-            let request = http::Request::get("http://127.0.0.1/").body(());
-            let asked = request.ok().and_then(|request| sender.send_request(request, true).ok());
-            let answered = async {
-                let Some((response, _)) = asked else { return };
-                let Ok(response) = response.await else { return };
-                let (head, mut body) = response.into_parts();
-                let _ = Headers::from_map(head.headers).iter().count();
-                while let Some(Ok(piece)) = body.data().await {
-                    let _ = body.flow_control().release_capacity(piece.len());
-                }
-                if let Ok(Some(trailers)) = body.trailers().await {
-                    let _ = Headers::from_map(trailers).iter().count();
-                }
-            };
-            tokio::select! {
-                () = answered => {}
-                _ = connection => {}
-            }
-        };
-        tokio::join!(client, server)
-    };
-    assert!(runtime.block_on(async { timeout(LIMIT, exchange).await }).is_ok(), "the connection does not end");
+    let (cuts, bytes) = pieces(input);
+    let (whole, answered) = responses(iter::once(bytes));
+    let mut rest = bytes;
+    let cut = cuts.map_while(|cut| {
+        let (piece, after) = rest.split_at(cut.min(rest.len()));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    });
+    assert_eq!(whole, responses(cut).0);
+    // The answer to a frame is not longer than the frame, apart from the end of the connection.
+    assert!(answered <= bytes.len() + 64, "the client answers {} bytes with {answered}", bytes.len());
 }

@@ -3,8 +3,6 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 
-use ::h2::client::ResponseFuture;
-use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use loadstone_metrics::{Nanos, Outcome};
 
@@ -13,7 +11,8 @@ use super::request::PreparedGrpcCall;
 use super::status::{GrpcStatus, check_content_type, of_response, trailers_of};
 use crate::connect::within;
 use crate::failure::Failure;
-use crate::http::{Client, Exchange, Headers, OpenStream, PeerWatch, StreamPermit, fields_bytes};
+use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit};
+use crate::http2::{Http2Stream, ResponseEnd};
 use crate::network::Network;
 
 /// The result of opening a stream.
@@ -28,8 +27,7 @@ pub struct GrpcStreamOpening {
 /// The sending half, for the script's messages.
 #[derive(Debug)]
 pub struct GrpcSender {
-    stream: SendStream<Bytes>,
-    peer: PeerWatch,
+    stream: Rc<Http2Stream>,
     gzip: bool,
     ended: bool,
     /// Bytes passed to the connection so far.
@@ -48,13 +46,16 @@ pub struct GrpcReceiver {
     message_bytes_max: u64,
     /// Bytes received so far, with header fields counted before compression.
     pub bytes: u64,
-    permit: StreamPermit,
+    /// Messages that had arrived before the end are delivered first.
+    end: Option<ResponseEnd>,
+    stream: Rc<Http2Stream>,
+    _permit: StreamPermit,
 }
 
 #[derive(Debug)]
 enum Receiving {
-    Head(ResponseFuture),
-    Messages { body: RecvStream, frames: FrameReader },
+    Head,
+    Messages(FrameReader),
 }
 
 /// An item from a stream.
@@ -67,22 +68,25 @@ pub enum ReceivedGrpc {
 pub(super) async fn open(http: &Client, call: &PreparedGrpcCall) -> GrpcStreamOpening {
     let (network, request) = (http.network(), call.request());
     let (exchange, stream) = http.open_stream(call.with(&Bytes::new())).await;
-    let Some(OpenStream { response, upload, permit }) = stream else {
+    let Some(OpenStream { stream, permit }) = stream else {
         let failure = exchange.result.clone().err().unwrap_or_else(|| Failure::new(Outcome::Interrupted, String::new()));
         return GrpcStreamOpening { exchange, opened: Err(failure) };
     };
     let limit = network.clock().timer();
     limit.reset(request.timeout_ns.map_or(Nanos::MAX, |ns| exchange.started.saturating_add(ns)));
-    let sender = GrpcSender { stream: upload, peer: permit.peer().clone(), gzip: request.gzip, ended: false, bytes: exchange.bytes_sent };
+    let stream = Rc::new(stream);
+    let sender = GrpcSender { stream: Rc::clone(&stream), gzip: request.gzip, ended: false, bytes: exchange.bytes_sent };
     let receiver = GrpcReceiver {
         network: Rc::clone(network),
         limit,
-        state: Receiving::Head(response),
+        state: Receiving::Head,
         headers: Headers::default(),
         http_status: 0,
         message_bytes_max: request.message_bytes_max,
         bytes: 0,
-        permit,
+        end: None,
+        stream,
+        _permit: permit,
     };
     GrpcStreamOpening { exchange, opened: Ok((sender, receiver)) }
 }
@@ -93,16 +97,17 @@ impl GrpcSender {
         if self.ended {
             return Err(Failure::new(Outcome::Closed, "the script has ended its messages"));
         }
-        let mut frame = framed(message, self.gzip);
-        while !frame.is_empty() {
-            self.stream.reserve_capacity(frame.len());
-            let granted = match poll_fn(|context| self.stream.poll_capacity(context)).await {
-                Some(granted) => granted.map_err(|error| self.peer.failure(&error))?,
-                None => return Err(Failure::new(Outcome::Closed, "the server has ended the call")),
-            };
-            let piece = frame.split_to(granted.min(frame.len()));
-            self.bytes += piece.len() as u64;
-            self.stream.send_data(piece, false).map_err(|error| self.peer.failure(&error))?;
+        let frame = framed(message, self.gzip);
+        let mut sent = 0;
+        while sent < frame.len() {
+            let written = poll_fn(|context| {
+                let written = self.stream.poll_write(context, &frame[sent..], false);
+                self.stream.pass_on(context);
+                written
+            });
+            let written = written.await.map_err(|broken| broken.failure)?;
+            sent += written;
+            self.bytes += written as u64;
         }
         Ok(())
     }
@@ -111,15 +116,14 @@ impl GrpcSender {
     pub fn end(&mut self) {
         if !self.ended {
             self.ended = true;
-            // This fails if the call is over, in which case the server need not be informed.
-            let _ = self.stream.send_data(Bytes::new(), true);
+            self.stream.end();
         }
     }
 
     /// Cancels the call and informs the server.
     pub fn cancel(&mut self) {
         self.ended = true;
-        self.stream.send_reset(Reason::CANCEL);
+        self.stream.cancel(Failure::new(Outcome::Closed, "the script has ended the call"));
     }
 }
 
@@ -139,44 +143,42 @@ impl GrpcReceiver {
     /// # Errors
     /// The call broke, or exceeded its time limit.
     pub async fn next(&mut self) -> Result<ReceivedGrpc, Failure> {
-        let peer = self.permit.peer();
         loop {
             match &mut self.state {
-                Receiving::Head(response) => {
-                    let (parts, body) = within(&self.limit, "waiting for the response", response)
-                        .await?
-                        .map_err(|error| peer.failure(&error))?
-                        .into_parts();
-                    self.http_status = parts.status.as_u16();
-                    self.bytes += fields_bytes(&parts.headers) + 3;
-                    self.headers = Headers::from_map(parts.headers);
-                    let frames = FrameReader::new(self.headers.get("grpc-encoding"), self.message_bytes_max);
-                    self.state = Receiving::Messages { body, frames };
+                Receiving::Head => {
+                    let head = within(&self.limit, "waiting for the response", poll_fn(|context| self.stream.poll_head(context))).await?;
+                    let (head, _) = head.map_err(|broken| broken.failure)?;
+                    self.http_status = head.status.unwrap_or_default();
+                    self.bytes += head.bytes + 3;
+                    self.headers = Headers::of_http2(head);
+                    self.state = Receiving::Messages(FrameReader::new(self.headers.get("grpc-encoding"), self.message_bytes_max));
                 }
-                Receiving::Messages { body, frames } => {
+                Receiving::Messages(frames) => {
                     if let Some(message) = frames.next()? {
                         return Ok(ReceivedGrpc::Message { message, at: self.network.clock().now() });
                     }
-                    let piece = within(&self.limit, "waiting for a message", body.data()).await?;
-                    let Some(piece) = piece else {
+                    if let Some(end) = self.end.take() {
                         frames.finish()?;
-                        let trailers = within(&self.limit, "waiting for the status", body.trailers()).await?;
-                        let trailers = trailers.map_err(|error| peer.failure(&error))?;
-                        self.bytes += trailers.as_ref().map_or(0, fields_bytes);
-                        let trailers = trailers.map(Headers::from_map).unwrap_or_default();
-                        let (status, details) = of_response(self.http_status, &self.headers, &trailers)?;
-                        let trailers = trailers_of(&self.headers, &trailers).clone();
-                        return Ok(ReceivedGrpc::End { status, details, trailers, at: self.network.clock().now() });
-                    };
-                    let piece = piece.map_err(|error| peer.failure(&error))?;
-                    self.bytes += piece.len() as u64;
-                    body.flow_control().release_capacity(piece.len()).map_err(|error| peer.failure(&error))?;
-                    if self.http_status == 200 {
+                        return self.status(end);
+                    }
+                    let piece = within(&self.limit, "waiting for a message", poll_fn(|context| self.stream.poll_body(context))).await?;
+                    let piece = piece.map_err(|broken| broken.failure)?;
+                    self.bytes += piece.bytes;
+                    self.end = piece.end;
+                    if self.http_status == 200 && piece.bytes > 0 {
                         check_content_type(&self.headers)?;
-                        frames.feed(&piece);
+                        frames.feed(&piece.stored);
                     }
                 }
             }
         }
+    }
+
+    fn status(&mut self, end: ResponseEnd) -> Result<ReceivedGrpc, Failure> {
+        self.bytes += end.trailers.as_ref().map_or(0, |trailers| trailers.bytes);
+        let trailers = end.trailers.map(Headers::of_http2).unwrap_or_default();
+        let (status, details) = of_response(self.http_status, &self.headers, &trailers)?;
+        let trailers = trailers_of(&self.headers, &trailers).clone();
+        Ok(ReceivedGrpc::End { status, details, trailers, at: end.at })
     }
 }

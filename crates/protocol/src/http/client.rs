@@ -9,7 +9,6 @@ use loadstone_metrics::{Nanos, Outcome};
 use super::exchange::{QUEUE, begin_at, check_proxy, conclude, fail, note, open, queue};
 use super::h2::{self, Http2Attempt, Http2Request, OpenStream, SharedConnections};
 use super::h2_head::Http2Head;
-use super::h2_peer::Http2Need;
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, FAILED_STATUS_MIN, Origin, Request};
@@ -19,6 +18,7 @@ use super::trace_choice::TraceChoice;
 use super::wire::{AddedLines, PreparedRequest, Traits, closes, expects_continue, write_head};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
+use crate::http2::Http2Need;
 use crate::network::Network;
 
 /// The behaviour of one user's connections.

@@ -1,39 +1,35 @@
-//! HTTP/2 with the h2 crate: one connection per user and origin, whose requests run in parallel.
+//! HTTP/2: one connection per user and origin, whose requests run in parallel.
 //!
-//! h2 decides when bytes go to the kernel. `started` is therefore when a request was passed to h2, and byte counts are those of header fields before
-//! compression and of bodies. Requests wait in order while the server allows no more streams, and all but the first wait for the server's SETTINGS.
+//! Requests that run at the same time are written together, so a request is sent when it was passed to its connection. Byte counts are those of header
+//! fields before compression and of bodies. Requests wait in order while the server allows no more streams, and all but the first wait for the
+//! server's SETTINGS.
 
 use std::cell::OnceCell;
 use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 
-use ::h2::client::{Builder, ResponseFuture, SendRequest};
-use ::h2::{Reason, RecvStream, SendStream};
-use ::http::{HeaderMap, StatusCode};
+use ::http::HeaderMap;
 use bytes::Bytes;
-use futures_util::FutureExt;
-use futures_util::future::{Either, select};
+use loadstone_metrics::Nanos;
 use loadstone_metrics::clock::Timer;
-use tokio::sync::watch;
 
 use super::exchange::{QUEUE, decoded, fail, open_to, queue};
 use super::h2_head::{Http2Head, fields_bytes};
-use super::h2_peer::{Http2Need, PeerWatch, WatchedStream};
 use super::headers::Headers;
 use super::message::{Exchange, Request, Response};
-use super::multiplex::{Multiplex, STREAMS_UNKNOWN, StreamPermit};
+use super::multiplex::{Multiplex, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
-use super::trace::TraceParent;
+use super::trace::{self, TraceParent};
 use super::trace_choice::TraceChoice;
 use super::wire::{Traits, check};
 use crate::connect::within;
-use crate::connection::{Connection, Counted};
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::too_large;
+use crate::http2::{BrokenStream, DecodedBlock, Http2Need, Http2Stream, ResponsePlan};
 use crate::network::Network;
 use crate::proxies::ProxiedScheme;
-use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 use crate::tls_failure::NO_COMMON_PROTOCOL;
@@ -43,14 +39,8 @@ const ALPN: Alpn = &["h2", "http/1.1"];
 /// Offered if nothing else is sent: a server that prefers HTTP/1.1 would choose it.
 const ALPN_ALONE: Alpn = &["h2"];
 
-/// Windows in bytes that let a body flow at the speed of a fast network.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// A body up to this length is passed to h2 at once, which holds it until the server's windows have room for it. Head and body are then one write. The
-/// wait for room begins only when the head has been written, and each of its ends would be another write. The smallest frame size that a server may set.
-const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
-/// Longest header list in bytes, counted as in RFC 9113, section 6.5.2.
-const HEADERS_BYTES_MAX: u32 = 256 * 1024;
+/// Size of `:status` before compression. Bytes.
+const STATUS_BYTES: u64 = 3;
 
 const FREE_STREAM: &str = "waiting for a free stream";
 
@@ -106,20 +96,21 @@ pub(crate) async fn send(
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let (multiplex, sender) = match join(over, request, &traits, always, &mut exchange).await {
-            Joined::Connection(multiplex, sender) => (multiplex, sender),
+        let multiplex = match join(over, request, &traits, always, &mut exchange).await {
+            Joined::Connection(multiplex) => multiplex,
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
         exchange.peer = Some(multiplex.counted.peer());
-        let streamed = stream((&multiplex, sender), outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
-        exchange.ended = network.clock().now();
+        let streamed = stream(&multiplex, outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
         if unprocessed && retry_idle_close && exchange.retried == 0 {
             exchange.retried = 1;
             continue;
         }
-        exchange.result = streamed.map_err(|broken| broken.failure);
+        // A complete response ended when its last byte was read.
+        exchange.ended = streamed.as_ref().map_or_else(|_| network.clock().now(), |(_, at)| *at);
+        exchange.result = streamed.map_err(|broken| broken.failure).and_then(|(response, _)| decoded(response, &traits, &mut exchange));
         return Http2Attempt::Http2(exchange);
     }
 }
@@ -130,8 +121,7 @@ pub(crate) async fn connect(over: &SharedConnections<'_>, request: &Request, exc
 }
 
 enum Joined {
-    /// With a handle that was ready for a request, if one was needed to choose the connection.
-    Connection(Rc<Multiplex>, Option<SendRequest<Bytes>>),
+    Connection(Rc<Multiplex>),
     /// The exchange contains the reason.
     Failed,
     Http1,
@@ -153,16 +143,9 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     match &mut *shared {
         SharedConnection::Http1 => return Joined::Http1,
         SharedConnection::Http2(open) => {
-            let mut ready = None;
-            open.retain(|multiplex| {
-                let sender = multiplex.ready_sender();
-                let is_usable = sender.is_some();
-                ready = sender.map(|sender| (Rc::as_ptr(multiplex), sender)).or(ready.take());
-                is_usable
-            });
+            open.retain(|multiplex| multiplex.is_open());
             if let Some(multiplex) = Multiplex::least_used(open, most) {
-                let sender = ready.filter(|(of, _)| std::ptr::eq(*of, Rc::as_ptr(multiplex))).map(|(_, sender)| sender);
-                return Joined::Connection(Rc::clone(multiplex), sender);
+                return Joined::Connection(Rc::clone(multiplex));
             }
         }
         SharedConnection::Unknown => {}
@@ -191,120 +174,67 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
         pool.keep(connection);
         return Joined::Http1;
     }
-    let Connection { stream, timer, counted, .. } = *connection;
-    match shake_hands(stream, counted, &timer, need).await {
-        Ok(multiplex) => {
-            match &mut *shared {
-                SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
-                other => *other = SharedConnection::Http2(vec![Rc::clone(&multiplex)]),
-            }
-            Joined::Connection(multiplex, None)
-        }
-        Err(failure) => {
-            fail(network, exchange, failure);
-            Joined::Failed
-        }
+    let Connection { stream, counted, .. } = *connection;
+    let multiplex = Rc::new(Multiplex::new(stream, counted, need));
+    match &mut *shared {
+        SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
+        other => *other = SharedConnection::Http2(vec![Rc::clone(&multiplex)]),
     }
+    Joined::Connection(multiplex)
 }
 
-/// Sends the connection preface, and starts the task that moves the connection's bytes.
-async fn shake_hands(stream: NetworkStream, counted: Counted, timer: &Timer, need: Http2Need) -> Result<Rc<Multiplex>, Failure> {
-    let mut builder = Builder::new();
-    builder
-        .enable_push(false)
-        .initial_max_send_streams(STREAMS_UNKNOWN)
-        .initial_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_header_list_size(HEADERS_BYTES_MAX);
-    let peer = PeerWatch::new(need);
-    let watched = WatchedStream::new(stream, peer.clone());
-    let shaken = within(timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(watched)).await?;
-    let (sender, mut connection) = shaken.map_err(|error| peer.failure(&error))?;
-    let (limit, limits) = watch::channel(STREAMS_UNKNOWN);
-    let mut known = STREAMS_UNKNOWN;
-    // Errors of the connection reach every request on it. Nobody else needs them.
-    tokio::spawn(poll_fn(move |context| {
-        let polled = connection.poll_unpin(context);
-        let most = connection.max_concurrent_send_streams();
-        if std::mem::replace(&mut known, most) != most {
-            limit.send_replace(most);
-        }
-        polled.map(drop)
-    }));
-    Ok(Rc::new(Multiplex::new(sender, counted, peer, limits)))
-}
-
-/// A request without a response.
-struct BrokenStream {
-    failure: Failure,
-    /// The server declared that it has not begun to process the request, or never received it: it refused the stream, or ended the connection
-    /// gracefully. The request may be resent with any method (RFC 9113, section 8.7).
-    unprocessed: bool,
-}
-
-impl From<Failure> for BrokenStream {
-    fn from(failure: Failure) -> Self {
-        Self { failure, unprocessed: false }
-    }
-}
-
-impl BrokenStream {
-    fn of(error: &::h2::Error, peer: &PeerWatch) -> Self {
-        // h2 reports a GOAWAY to the streams after the last one that the server processes, and to those that are not open yet.
-        let left = error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
-        let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
-        Self { failure: peer.failure(error), unprocessed: error.is_remote() && (left || refused) }
-    }
-}
-
-/// Sends one request as one stream.
+/// Sends one request as one stream. Returns its response, and when the last byte was read.
 async fn stream(
-    (multiplex, sender): (&Rc<Multiplex>, Option<SendRequest<Bytes>>),
+    multiplex: &Rc<Multiplex>,
     outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
     traits: &Traits,
     timer: &Timer,
     exchange: &mut Exchange,
-) -> Result<Response, BrokenStream> {
+) -> Result<(Response, Nanos), BrokenStream> {
     let network = multiplex.counted.network();
-    let clock = network.clock();
     let trailers = outgoing.head()?.trailers();
     let ends = trailers.is_none() && outgoing.body.iter().all(Bytes::is_empty);
-    let OpenStream { response, upload, permit: _permit } =
-        begin_stream((multiplex, sender), outgoing, added, ends, timer, exchange).await?;
-    let sending = clock.now();
-    let mut uploaded = 0;
-    let peer = &multiplex.peer;
-    let answered = {
-        let upload = pin!(send_body(upload, outgoing.body, trailers, &mut uploaded));
-        let both = async {
-            match select(response, upload).await {
-                // An early response ends the upload.
-                Either::Left((response, _)) => response,
-                Either::Right((Ok(()), response)) => response.await,
-                Either::Right((Err(error), response)) => response.await.map_err(|_| error),
-            }
-        };
-        within(timer, "waiting for the response", both).await
-    };
-    exchange.bytes_sent += uploaded;
-    exchange.phases.wait = clock.now() - sending;
-    let (parts, body) = answered?.map_err(|error| BrokenStream::of(&error, peer))?.into_parts();
-    exchange.bytes_received = fields_bytes(&parts.headers) + 3;
-    let first_byte = clock.now();
+    let plan = ResponsePlan { keep_from: traits.body_use.keep_from(), to_head: traits.to_head };
+    let OpenStream { stream, permit: _permit } = begin_stream(multiplex, outgoing, added, (ends, plan), exchange).await?;
+    let mut upload = Upload { pieces: outgoing.body, within_piece: 0, trailers, sent: 0, is_over: false };
+    let sending = network.clock().now();
+    let answered = poll_fn(|context| {
+        if !upload.is_over {
+            upload.progress(&stream, context);
+        }
+        stream.poll_head(context)
+    });
+    let answered = within(timer, "waiting for the response", answered).await;
+    exchange.bytes_sent += std::mem::take(&mut upload.sent);
+    exchange.phases.wait = network.clock().now() - sending;
+    let (head, first_byte) = answered??;
+    exchange.phases.wait = first_byte.saturating_sub(sending);
+    let status = head.status.unwrap_or_default();
+    exchange.bytes_received = head.bytes + STATUS_BYTES;
     network.count(|counts| counts.received += exchange.bytes_received);
-    let mut arrived = ArrivedBody { kept: Vec::new(), bytes: &mut exchange.bytes_received };
-    let received = within(timer, "reading the body", receive_body(network, body, (traits, parts.status), &mut arrived)).await;
-    let body = Bytes::from(arrived.kept);
-    exchange.phases.body = clock.now() - first_byte;
-    let headers = Headers::from_map(parts.headers);
-    let response = Response { status: parts.status.as_u16(), headers, body, trailers: Headers::default() };
+    let mut arrived =
+        ArrivedBody { kept: Vec::new(), total: 0, limit: if status >= plan.keep_from { traits.body_bytes_max } else { u64::MAX } };
+    let received = poll_fn(|context| {
+        if !upload.is_over {
+            upload.progress(&stream, context);
+        }
+        arrived.poll(&stream, network, context)
+    });
+    let received = within(timer, "reading the body", received).await;
+    exchange.bytes_sent += upload.sent;
+    exchange.bytes_received += arrived.total;
+    let response = Response { status, headers: Headers::of_http2(head), body: Bytes::from(arrived.kept), trailers: Headers::default() };
     let failed = match received {
-        Ok(Ok(trailers)) => return Ok(decoded(Response { trailers, ..response }, traits, exchange)?),
-        Ok(Err(BodyFailure::Stream(error))) => BrokenStream::of(&error, peer),
-        Ok(Err(BodyFailure::TooLarge)) => too_large().into(),
+        Ok(Ok((trailers, at))) => {
+            exchange.phases.body = at - first_byte;
+            exchange.bytes_received += trailers.as_ref().map_or(0, |trailers| trailers.bytes);
+            return Ok((Response { trailers: trailers.map(Headers::of_http2).unwrap_or_default(), ..response }, at));
+        }
+        Ok(Err(broken)) => broken,
         Err(failure) => failure.into(),
     };
+    exchange.phases.body = network.clock().now() - first_byte;
     exchange.answer = Some(Box::new(response));
     // Its response had begun.
     Err(BrokenStream { unprocessed: false, ..failed })
@@ -312,38 +242,29 @@ async fn stream(
 
 /// A stream whose request head has been passed to the connection.
 pub(crate) struct OpenStream {
-    pub(crate) response: ResponseFuture,
-    pub(crate) upload: SendStream<Bytes>,
+    pub(crate) stream: Http2Stream,
     /// Held as long as the stream exists.
     pub(crate) permit: StreamPermit,
 }
 
-/// Waits for a stream slot, and sends the request's head. `ends`: nothing follows the head.
+/// Waits for a stream slot, and writes the request's head. `ends`: nothing follows the head.
 async fn begin_stream(
-    (multiplex, sender): (&Rc<Multiplex>, Option<SendRequest<Bytes>>),
+    multiplex: &Rc<Multiplex>,
     outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
-    ends: bool,
-    timer: &Timer,
+    (ends, plan): (bool, ResponsePlan),
     exchange: &mut Exchange,
 ) -> Result<OpenStream, BrokenStream> {
-    let (head, head_bytes) = outgoing.head()?.to_send(added);
-    let peer = &multiplex.peer;
-    let (permit, mut sender) = match (multiplex.try_enter(), sender) {
-        (Some(permit), Some(sender)) => (permit, sender),
-        (permit, _) => {
-            let permit = match permit {
-                Some(permit) => permit,
-                None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await?,
-            };
-            // Never waits: this handle has no pending request.
-            let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
-            (permit, ready.map_err(|error| BrokenStream { failure: peer.failure(&error), unprocessed: true })?)
-        }
+    let head = outgoing.head()?;
+    let permit = match multiplex.try_enter() {
+        Some(permit) => permit,
+        None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await??,
     };
-    exchange.bytes_sent += head_bytes;
-    let (response, upload) = sender.send_request(head, ends).map_err(|error| BrokenStream::of(&error, peer))?;
-    Ok(OpenStream { response, upload, permit })
+    let added = added.map(|added| added.value());
+    let added = added.as_deref().map(|value| (trace::NAME, value));
+    exchange.bytes_sent += head.bytes() + added.map_or(0, |(name, value)| (name.len() + value.len()) as u64);
+    let stream = Http2Stream::begin(&multiplex.connection, head, added, ends, plan)?;
+    Ok(OpenStream { stream, permit })
 }
 
 /// Opens a stream whose body the caller sends and whose response the caller reads. The request's own body is not sent, and its time limit applies to
@@ -357,12 +278,18 @@ pub(crate) async fn open(
     let request = outgoing.request;
     let traits = Traits::of(request);
     exchange.trace = trace_choice.parent().map(Box::new);
-    let timer = over.network.clock().timer();
-    timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let Joined::Connection(multiplex, sender) = join(over, request, &traits, true, exchange).await else { return None };
-        match begin_stream((&multiplex, sender), outgoing, trace_choice.added(), false, &timer, exchange).await {
-            Ok(stream) => return Some(stream),
+        let Joined::Connection(multiplex) = join(over, request, &traits, true, exchange).await else { return None };
+        let plan = ResponsePlan { keep_from: 0, to_head: false };
+        match begin_stream(&multiplex, outgoing, trace_choice.added(), (false, plan), exchange).await {
+            Ok(opened) => {
+                poll_fn(|context| {
+                    opened.stream.pass_on(context);
+                    Poll::Ready(())
+                })
+                .await;
+                return Some(opened);
+            }
             // The connection had ended before: no byte of the request was sent.
             Err(broken) if broken.unprocessed && exchange.retried == 0 => exchange.retried = 1,
             Err(broken) => {
@@ -373,78 +300,80 @@ pub(crate) async fn open(
     }
 }
 
-async fn send_body(
-    mut stream: SendStream<Bytes>,
-    pieces: &[Bytes],
-    trailers: Option<&HeaderMap>,
-    sent: &mut u64,
-) -> Result<(), ::h2::Error> {
-    let is_small = pieces.iter().map(Bytes::len).sum::<usize>() <= SMALL_BODY_BYTES_MAX;
-    let mut pieces = pieces.iter().filter(|piece| !piece.is_empty()).peekable();
-    while let Some(piece) = pieces.next() {
-        let (mut rest, is_last) = (piece.clone(), pieces.peek().is_none());
-        if is_small {
-            *sent += rest.len() as u64;
-            stream.send_data(rest, trailers.is_none() && is_last)?;
-            continue;
+/// The rest of a request's body.
+struct Upload<'a> {
+    pieces: &'a [Bytes],
+    /// Length of the sent part of the first piece.
+    within_piece: usize,
+    trailers: Option<&'a HeaderMap>,
+    /// Bytes of the body and the trailers that were written.
+    sent: u64,
+    is_over: bool,
+}
+
+impl Upload<'_> {
+    /// Writes as much as the server allows, and passes it on together with the request's head. A failed stream also fails for its reader.
+    fn progress(&mut self, stream: &Http2Stream, context: &mut Context<'_>) {
+        if let Poll::Ready(written) = self.poll_pieces(stream, context) {
+            self.is_over = true;
+            if let (Ok(()), Some(trailers)) = (written, self.trailers) {
+                let fields = trailers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+                if stream.write_trailers(fields).is_ok() {
+                    self.sent += fields_bytes(trailers);
+                }
+            }
         }
-        while !rest.is_empty() {
-            stream.reserve_capacity(rest.len());
-            let granted = poll_fn(|context| stream.poll_capacity(context)).await;
-            let Some(granted) = granted.transpose()? else { return Ok(()) };
-            let frame = rest.split_to(granted.min(rest.len()));
-            *sent += frame.len() as u64;
-            stream.send_data(frame, trailers.is_none() && is_last && rest.is_empty())?;
+        stream.pass_on(context);
+    }
+
+    fn poll_pieces(&mut self, stream: &Http2Stream, context: &mut Context<'_>) -> Poll<Result<(), BrokenStream>> {
+        while let Some((piece, rest)) = self.pieces.split_first() {
+            let left = &piece[self.within_piece..];
+            if left.is_empty() {
+                (self.pieces, self.within_piece) = (rest, 0);
+                continue;
+            }
+            let ends = self.trailers.is_none() && rest.iter().all(Bytes::is_empty);
+            let written = ready!(stream.poll_write(context, left, ends))?;
+            self.within_piece += written;
+            self.sent += written as u64;
         }
+        Poll::Ready(Ok(()))
     }
-    if let Some(trailers) = trailers {
-        *sent += fields_bytes(trailers);
-        stream.send_trailers(trailers.clone())?;
-    }
-    Ok(())
 }
 
 /// The part of a body that has arrived.
-struct ArrivedBody<'a> {
+struct ArrivedBody {
     kept: Vec<u8>,
-    /// All bytes of the exchange.
-    bytes: &'a mut u64,
+    /// Bytes, also of a body that is not kept.
+    total: u64,
+    /// A longer body fails. A body that is not kept may have any length.
+    limit: u64,
 }
 
-enum BodyFailure {
-    Stream(::h2::Error),
-    TooLarge,
-}
-
-impl From<::h2::Error> for BodyFailure {
-    fn from(error: ::h2::Error) -> Self {
-        Self::Stream(error)
-    }
-}
-
-/// Returns the trailers.
-async fn receive_body(
-    network: &Network,
-    mut stream: RecvStream,
-    (traits, status): (&Traits, StatusCode),
-    arrived: &mut ArrivedBody<'_>,
-) -> Result<Headers, BodyFailure> {
-    let mut total = 0u64;
-    while let Some(piece) = stream.data().await {
-        let piece = piece?;
-        total += piece.len() as u64;
-        *arrived.bytes += piece.len() as u64;
-        network.count(|counts| counts.received += piece.len() as u64);
-        // A body that is not kept may have any length.
-        if traits.body_use.keeps(status.as_u16()) {
-            if total > traits.body_bytes_max {
-                return Err(BodyFailure::TooLarge);
+impl ArrivedBody {
+    /// Ready with the trailers, and when the last byte was read.
+    fn poll(
+        &mut self,
+        stream: &Http2Stream,
+        network: &Network,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(Option<DecodedBlock>, Nanos), BrokenStream>> {
+        loop {
+            let piece = ready!(stream.poll_body(context))?;
+            self.total += piece.bytes;
+            network.count(|counts| counts.received += piece.bytes);
+            if self.total > self.limit {
+                return Poll::Ready(Err(too_large().into()));
             }
-            arrived.kept.extend_from_slice(&piece);
+            if self.kept.is_empty() {
+                self.kept = piece.stored;
+            } else {
+                self.kept.extend_from_slice(&piece.stored);
+            }
+            if let Some(end) = piece.end {
+                return Poll::Ready(Ok((end.trailers, end.at)));
+            }
         }
-        stream.flow_control().release_capacity(piece.len())?;
     }
-    let trailers = stream.trailers().await?;
-    *arrived.bytes += trailers.as_ref().map_or(0, fields_bytes);
-    Ok(trailers.map(Headers::from_map).unwrap_or_default())
 }

@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::SET_COOKIE;
+use memchr::memchr_iter;
 
 use super::raw_bytes;
+use crate::http2::DecodedBlock;
 
 /// Response header lines in order, with lower-case names.
 ///
@@ -17,47 +17,33 @@ use super::raw_bytes;
 /// stores the bytes: see `raw_bytes`.
 #[derive(Clone, Default)]
 pub struct Headers {
-    came: Head,
+    /// The head as received, from its status line. That of HTTP/2 has an empty one, and lower-case names.
+    came: Bytes,
     /// `name:value` lines.
     lines: OnceCell<String>,
     sets_cookies: bool,
-}
-
-/// The head as received.
-#[derive(Clone)]
-enum Head {
-    /// Of HTTP/1.1, with its status line.
-    Text(Bytes),
-    /// Of HTTP/2.
-    Fields(Box<HeaderMap>),
-}
-
-impl Default for Head {
-    fn default() -> Self {
-        Self::Text(Bytes::new())
-    }
+    is_http2: bool,
 }
 
 impl Headers {
     pub(crate) fn from_head(head: Bytes, sets_cookies: bool) -> Self {
-        Self { came: Head::Text(head), lines: OnceCell::new(), sets_cookies }
+        Self { came: head, lines: OnceCell::new(), sets_cookies, is_http2: false }
     }
 
-    pub(crate) fn from_map(fields: HeaderMap) -> Self {
-        let sets_cookies = fields.contains_key(SET_COOKIE);
-        Self { came: Head::Fields(Box::new(fields)), lines: OnceCell::new(), sets_cookies }
+    pub(crate) fn of_http2(fields: DecodedBlock) -> Self {
+        Self { came: fields.lines, lines: OnceCell::new(), sets_cookies: fields.sets_cookies, is_http2: true }
     }
 
     /// From trailer lines, each with its line feed.
     pub(crate) fn from_trailers(lines: &[u8]) -> Self {
         // The first line of a head is its status line.
-        let came = if lines.is_empty() { Head::default() } else { Head::Text([b"\n", lines].concat().into()) };
-        Self { came, lines: OnceCell::new(), sets_cookies: false }
+        let came = if lines.is_empty() { Bytes::new() } else { [b"\n", lines].concat().into() };
+        Self { came, ..Self::default() }
     }
 
     /// Whether they arrived as fields of HTTP/2.
     pub fn is_http2(&self) -> bool {
-        matches!(self.came, Head::Fields(_))
+        self.is_http2
     }
 
     /// Whether there is a `Set-Cookie` line. Known without splitting the head.
@@ -67,10 +53,10 @@ impl Headers {
 
     /// The first value of a header. `name` must be in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
-        if let Head::Fields(fields) = &self.came
-            && let Ok(ascii) = fields.get(name)?.to_str()
+        if self.is_http2
+            && let Ok(value) = std::str::from_utf8(self.http2_value(name)?)
         {
-            return Some(ascii.trim());
+            return Some(value);
         }
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
@@ -82,21 +68,23 @@ impl Headers {
 
     /// The values of `Set-Cookie` lines, from which [`raw_bytes::to_bytes`] restores the bytes as received.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let fields = match &self.came {
-            Head::Fields(fields) => Some(fields.get_all(SET_COOKIE).iter().map(|value| raw_bytes::stored(value.as_bytes().trim_ascii()))),
-            Head::Text(_) => None,
-        };
-        let is_text = fields.is_none();
         // Lines without bytes outside UTF-8 are the same in both forms, so the head is searched only if there are some.
-        let raw = match &self.came {
-            Head::Text(text) if std::str::from_utf8(text).is_err() => Some(unfolded(text)),
-            _ => None,
-        };
-        let is_plain = is_text && raw.is_none();
+        let raw = std::str::from_utf8(&self.came).is_err().then(|| unfolded(&self.came));
+        let is_plain = raw.is_none();
         let raw = raw.into_iter().flatten().filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
         let raw = raw.map(|(_, value)| Cow::Owned(raw_bytes::stored(&value).into_owned()));
         let plain = self.all("set-cookie").filter(move |_| is_plain).map(Cow::Borrowed);
-        fields.into_iter().flatten().chain(raw).chain(plain)
+        raw.chain(plain)
+    }
+
+    /// The first value of this name in a head of HTTP/2, without splitting it.
+    fn http2_value(&self, name: &str) -> Option<&[u8]> {
+        let mut start = 1;
+        memchr_iter(b'\n', &self.came).skip(1).find_map(|end| {
+            let line = &self.came[std::mem::replace(&mut start, end + 1)..end];
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            Some(value.trim_ascii())
+        })
     }
 
     /// The `Location`. Its bytes outside ASCII are percent-encoded one by one, whatever encoding they have, as curl does.
@@ -105,10 +93,9 @@ impl Headers {
         if value.is_ascii() {
             return Some(Cow::Borrowed(value));
         }
-        let bytes = match &self.came {
-            Head::Fields(fields) => fields.get("location")?.as_bytes(),
-            Head::Text(text) if text.is_empty() => value.as_bytes(),
-            Head::Text(text) => text.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+        let bytes = match &*self.came {
+            [] => value.as_bytes(),
+            text => text.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
                 let colon = line.iter().position(|byte| *byte == b':')?;
                 line[..colon].eq_ignore_ascii_case(b"location").then(|| line[colon + 1..].trim_ascii())
             })?,
@@ -134,16 +121,8 @@ impl Headers {
 
     fn lines(&self) -> &str {
         self.lines.get_or_init(|| {
-            let mut lines = String::new();
-            match &self.came {
-                Head::Text(text) => {
-                    lines.reserve(text.len());
-                    unfolded(text).for_each(|(name, value)| push(&mut lines, name, value.trim_ascii()));
-                }
-                Head::Fields(fields) => {
-                    fields.iter().for_each(|(name, value)| push(&mut lines, name.as_str().as_bytes(), value.as_bytes().trim_ascii()));
-                }
-            }
+            let mut lines = String::with_capacity(self.came.len());
+            unfolded(&self.came).for_each(|(name, value)| push(&mut lines, name, value.trim_ascii()));
             lines
         })
     }
@@ -195,7 +174,7 @@ impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {
             lines.push_str(value.as_ref().trim());
             lines.push('\n');
         }
-        Self { came: Head::default(), lines: OnceCell::from(lines), sets_cookies }
+        Self { came: Bytes::new(), lines: OnceCell::from(lines), sets_cookies, is_http2: false }
     }
 }
 
@@ -240,16 +219,15 @@ mod tests {
 
     #[test]
     fn http2_fields_are_read_like_header_lines() {
-        let mut map = HeaderMap::new();
-        for (name, value) in [("x-one", &b" 1 "[..]), ("set-cookie", b"a=b"), ("set-cookie", b"c"), ("empty", b""), ("name", b"caf\xe9")] {
-            map.append(name, http::HeaderValue::from_bytes(value).unwrap());
-        }
-        let headers = Headers::from_map(map);
+        let lines = Bytes::from_static(b"\nx-one: 1 \nset-cookie:a=b\nset-cookie:c\nempty:\nname:caf\xe9\n");
+        let headers = Headers::of_http2(DecodedBlock { lines, sets_cookies: true, ..DecodedBlock::default() });
         assert_eq!(
-            ["x-one", "set-cookie", "empty", "name", "none"].map(|name| headers.get(name)),
+            ["x-one", "set-cookie", "empty", "name", "x"].map(|name| headers.get(name)),
             [Some("1"), Some("a=b"), Some(""), Some("café"), None]
         );
         assert_eq!(headers.all("set-cookie").collect::<Vec<_>>(), ["a=b", "c"]);
-        assert!(headers.sets_cookies() && !headers.is_empty() && !Headers::from_map(HeaderMap::new()).sets_cookies());
+        assert_eq!(headers.cookies().collect::<Vec<_>>(), ["a=b", "c"]);
+        let none = Headers::of_http2(DecodedBlock::default());
+        assert!(headers.sets_cookies() && !headers.is_empty() && none.is_empty() && none.get("x").is_none());
     }
 }

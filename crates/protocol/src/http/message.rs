@@ -42,8 +42,9 @@ pub enum BodyUse {
 }
 
 impl BodyUse {
-    pub(crate) fn keeps(self, status: u16) -> bool {
-        self == Self::Keep || status >= FAILED_STATUS_MIN
+    /// The lowest status whose body is kept.
+    pub(crate) fn keep_from(self) -> u16 {
+        if self == Self::Keep { 0 } else { FAILED_STATUS_MIN }
     }
 }
 

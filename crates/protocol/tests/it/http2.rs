@@ -574,3 +574,91 @@ fn a_response_that_cannot_be_decoded_remains_visible() {
         }
     });
 }
+
+#[test]
+fn an_early_response_does_not_end_the_upload() {
+    run(|network| async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((request, mut respond))) = connection.accept().await {
+                tokio::task::spawn_local(async move {
+                    let mut answer = respond.send_response(http::Response::new(()), false).unwrap();
+                    let mut body = request.into_body();
+                    let mut length = 0;
+                    while let Some(Ok(piece)) = body.data().await {
+                        body.flow_control().release_capacity(piece.len()).unwrap();
+                        length += piece.len();
+                    }
+                    answer.send_data(length.to_string().into(), true).unwrap();
+                });
+            }
+        });
+        let client = client(&network, Versions::Http2Always);
+        let exchange = client.send(&request("POST", address, "/", vec![1; 700_000])).await;
+        assert_eq!((&passed(&exchange).body[..], exchange.bytes_sent > 700_000), (&b"700000"[..], true));
+    });
+}
+
+#[test]
+fn a_request_that_is_given_up_is_reset() {
+    run(|network| async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, seen) = (listener.local_addr().unwrap(), shared());
+        let server_seen = Rc::clone(&seen);
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_, mut respond))) = connection.accept().await {
+                let seen = Rc::clone(&server_seen);
+                tokio::task::spawn_local(async move {
+                    let reset = std::future::poll_fn(|context| respond.poll_reset(context)).await;
+                    seen.borrow_mut().push(reset.unwrap());
+                });
+            }
+        });
+        let client = client(&network, Versions::Http2Always);
+        let exchange = client.send(&Request { timeout_ns: 30_000_000, ..get(address, "/") }).await;
+        assert_eq!(failed(&exchange).0, Outcome::Timeout);
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert_eq!(*seen.borrow(), [h2::Reason::CANCEL]);
+    });
+}
+
+#[test]
+fn an_idle_connection_answers_pings() {
+    const PING: [u8; 17] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    run(|network| async move {
+        let seen = shared();
+        let server_seen = Rc::clone(&seen);
+        let address = super::support::serve(move |peer, _| {
+            let seen = Rc::clone(&server_seen);
+            async move {
+                let mut stream = peer.stream;
+                stream.read_exact(&mut [0; "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()]).await.unwrap();
+                stream.write_all(&OF_SETTINGS).await.unwrap();
+                let mut head = [0; 9];
+                while stream.read_exact(&mut head).await.is_ok() {
+                    let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+                    stream.read_exact(&mut payload).await.unwrap();
+                    match head[3] {
+                        1 => {
+                            stream.write_all(&ok(head[8])).await.unwrap();
+                            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                            stream.write_all(&PING).await.unwrap();
+                        }
+                        6 => seen.borrow_mut().push((head[4], payload)),
+                        _ => {}
+                    }
+                }
+            }
+        })
+        .await;
+        let client = client(&network, Versions::Http2Always);
+        passed(&client.send(&get(address, "/")).await);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert_eq!(*seen.borrow(), [(1, PING[9..].to_vec())]);
+    });
+}
