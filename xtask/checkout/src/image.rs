@@ -45,7 +45,7 @@ pub struct Image<'a> {
     pub root: &'a Path,
     /// The program that a container of it runs.
     pub entry: &'a str,
-    /// The time of all its files, in seconds since 1970.
+    /// When it was created, and the time of all its files, in seconds since 1970.
     pub time: &'a str,
 }
 
@@ -62,7 +62,7 @@ impl Image<'_> {
         let layer = work.join("layer.tar");
         tar(self.time, self.root, &entries.iter().map(String::as_str).collect::<Vec<_>>(), &layer)?;
         let layer = Blob::keep(&layout, &layer)?;
-        let config = Blob::keep_json(work, &layout, &self.config(&layer.digest))?;
+        let config = Blob::keep_json(work, &layout, &self.config(&layer.digest)?)?;
         let manifest = Blob::keep_json(work, &layout, &manifest(&config, &layer))?;
         fs::write(layout.join("oci-layout"), "{\"imageLayoutVersion\":\"1.0.0\"}")?;
         fs::write(layout.join("index.json"), self.index(&manifest).to_string())?;
@@ -70,16 +70,21 @@ impl Image<'_> {
         tar(self.time, &layout, &["blobs", "index.json", "manifest.json", "oci-layout"], archive)
     }
 
-    fn config(&self, layer: &str) -> Value {
-        json!({
-            "architecture": self.architecture, "os": "linux",
+    fn config(&self, layer: &str) -> Result<Value> {
+        let seconds = self.time.parse().with_context(|| format!("`{}` is no time in seconds", self.time))?;
+        // Without it, `docker images` shows an age of half a century (opencontainers/image-spec, config.md).
+        let created = jiff::Timestamp::from_second(seconds)?.to_string();
+        Ok(json!({
+            "created": created, "architecture": self.architecture, "os": "linux",
             "config": {
                 "User": USER, "WorkingDir": "/work", "Entrypoint": [self.entry], "Cmd": ["--help"],
                 // The image is read-only: runs are only kept if a volume is mounted.
                 "Env": ["PATH=/usr/bin", format!("SSL_CERT_FILE={AUTHORITIES}"), "HOME=/tmp"],
             },
             "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer}")] },
-        })
+            // One entry for each layer.
+            "history": [{ "created": created, "created_by": "cargo xtask" }],
+        }))
     }
 
     fn index(&self, manifest: &Blob) -> Value {

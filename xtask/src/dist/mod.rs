@@ -21,6 +21,7 @@ mod target;
 mod tests;
 pub(crate) mod zig;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ use clap::Args;
 use checkout::Workspace;
 use checkout::process;
 use processor::Processor;
-use release::Release;
+use release::{Release, creation_time};
 use target::{ReleaseTarget, TargetSystem};
 
 #[derive(Args)]
@@ -58,7 +59,9 @@ impl DistOptions {
         let version = env!("CARGO_PKG_VERSION");
         let git =
             |arguments: &[&str]| -> Result<String> { Ok(process::output(workspace.command("git").args(arguments))?.trim().to_owned()) };
-        let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
+        let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+        let epoch = env::var_os("SOURCE_DATE_EPOCH").map(|epoch| epoch.to_string_lossy().into_owned());
+        let time = creation_time(epoch.as_deref(), &git(&["log", "-1", "--format=%ct"])?)?;
         let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
         let mut binaries = self.binary.iter().map(|binary| given(binary)).collect::<Result<Vec<_>>>()?;
         let targets = self.targets()?;

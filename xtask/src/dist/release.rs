@@ -18,9 +18,20 @@ pub(super) const NOTICES: &str = "THIRD-PARTY-LICENSES";
 /// A release that is being built.
 pub(super) struct Release {
     pub(super) version: String,
-    /// The commit's time in seconds since 1970: packages of the same commit are the same bytes.
+    /// When it was created, in seconds since 1970, see [`creation_time`].
     pub(super) time: String,
     pub(super) folder: PathBuf,
+}
+
+/// The time that the caller names in `SOURCE_DATE_EPOCH` (reproducible-builds.org), the commit's otherwise: packages of the same commit are the same bytes.
+///
+/// # Errors
+/// The caller's time is not a number of seconds since 1970.
+pub(super) fn creation_time(source_date_epoch: Option<&str>, commit: &str) -> Result<String> {
+    let Some(named) = source_date_epoch else { return Ok(commit.to_owned()) };
+    let seconds: u32 =
+        named.parse().with_context(|| format!("SOURCE_DATE_EPOCH is `{named}`; set it to seconds since 1970, or unset it"))?;
+    Ok(seconds.to_string())
 }
 
 impl Release {
@@ -89,5 +100,20 @@ impl Release {
         print!("{sums}");
         println!("in {}", self.folder.display());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caller_may_name_the_time() {
+        assert_eq!(creation_time(None, "1700000000").unwrap(), "1700000000");
+        assert_eq!(creation_time(Some("1000000000"), "1700000000").unwrap(), "1000000000");
+        for refused in ["", "yesterday", "-1", "1.5"] {
+            let error = creation_time(Some(refused), "1700000000").unwrap_err().to_string();
+            assert!(error.contains("set it to seconds since 1970"), "{error}");
+        }
     }
 }

@@ -203,6 +203,10 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
         (&config["config"]["User"], &config["rootfs"]["diff_ids"][0]),
         (&Value::from("65534:65534"), &manifest["layers"][0]["digest"])
     );
+    // The release's time, as `date --utc --date @1000000000` writes it.
+    let created = "2001-09-09T01:46:40Z";
+    assert_eq!((&config["created"], config["history"].as_array().unwrap().len()), (&Value::from(created), 1));
+    assert_eq!(config["history"][0]["created"], created);
     // `docker load` finds the same files by their paths in the archive.
     let path = |described: &Value| described["digest"].as_str().unwrap().replace("sha256:", "blobs/sha256/");
     let listed =
