@@ -3076,6 +3076,10 @@ declare module "loadstone" {
 // ─────────────────────────────────────────────────────────────────────────────
 // # Globals
 // Globals of every script. Standard JavaScript (ES2023) is also available, as are `performance.now()` and pure JavaScript modules from node_modules.
+//
+// Calls can be nested until their stack of 768 KiB is full. The next call throws `RangeError: Maximum call stack size exceeded`, which fails the iteration.
+// The depth depends on the functions. On x86-64, a small function called itself about 1,200 times, an async function 540 times, and a callback of `map` 320
+// times; on arm64, the small function did so 780 times. For deeper data, use a loop with a list of open items.
 
 /** Writes lines to the terminal and to the run's log. Objects are written on one line. */
 interface Console {
