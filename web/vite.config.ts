@@ -3,6 +3,7 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { inlineEverything } from "./build/inline.ts";
+import { libraries } from "./build/libraries.ts";
 
 /** `npm run dev` shows a fixture: http://localhost:5173/?healthy, ?failing, ?hour, ?findings. */
 function fixtureInDev(): Plugin {
@@ -18,7 +19,7 @@ function fixtureInDev(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [svelte(), fixtureInDev(), inlineEverything()],
+  plugins: [svelte(), libraries(), fixtureInDev(), inlineEverything()],
   build: {
     target: "es2022",
     modulePreload: false,

@@ -5,6 +5,7 @@
 //! Deliberately absent: uploading and signing, which `.github/workflows/release.yml` does.
 
 mod build;
+mod bundled;
 mod image;
 mod linkage;
 mod linked;
@@ -114,9 +115,9 @@ fn write(
 ) -> Result<()> {
     let documents = binaries.iter().find(|(target, _)| target.is_runnable()).context(NONE_RUNS)?;
     let targets: Vec<ReleaseTarget> = binaries.iter().map(|(target, _)| *target).collect();
-    let metadata = linked::metadata(workspace, &targets)?;
+    let (metadata, bundled) = (linked::metadata(workspace, &targets)?, bundled::libraries(workspace, binaries)?);
     fs::create_dir_all(&release.folder)?;
-    notices::write(&metadata, release)?;
+    notices::write(&metadata, &bundled, release)?;
     for (target, binary) in binaries {
         release.archive(workspace, *target, binary, (documents.0, documents.1.as_path()))?;
         if target.system == TargetSystem::Linux {
@@ -126,7 +127,7 @@ fn write(
         npm::binary(release, *target)?;
     }
     npm::main(workspace, release)?;
-    sbom::write(&metadata, release)?;
+    sbom::write(&metadata, &bundled, release)?;
     if let Some(releases) = releases {
         sources::write(release, &targets, releases.trim_end_matches('/'))?;
     }

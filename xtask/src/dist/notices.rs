@@ -1,4 +1,4 @@
-//! The licences of the crates in the binary. Most of them ask that their text comes with it.
+//! The licences of the libraries in the binary. Most of them ask that their text comes with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::bundled::BundledLibrary;
 use super::linked;
 use super::release::{NOTICES, Release};
 
@@ -18,13 +19,13 @@ const DEPTH: usize = 3;
 const RULE: &str = "\n--------------------------------------------------------------------------------\n";
 
 /// One file for all packages of a release.
-pub(super) fn write(metadata: &Value, release: &Release) -> Result<()> {
+pub(super) fn write(metadata: &Value, bundled: &[BundledLibrary], release: &Release) -> Result<()> {
     let packages = linked::packages(metadata).context("`cargo metadata` wrote an unexpected structure")?;
-    Ok(fs::write(release.folder.join(NOTICES), notices(&packages)?)?)
+    Ok(fs::write(release.folder.join(NOTICES), notices(&packages, bundled)?)?)
 }
 
-/// Each text once, after the crates that it belongs to.
-fn notices(packages: &[&Value]) -> Result<String> {
+/// Each text once, after the libraries that it belongs to.
+fn notices(packages: &[&Value], bundled: &[BundledLibrary]) -> Result<String> {
     let mut texts = BTreeMap::<String, Vec<String>>::new();
     let mut without = Vec::new();
     for package in packages {
@@ -41,6 +42,13 @@ fn notices(packages: &[&Value]) -> Result<String> {
                 names.push(name.clone());
             }
         }
+    }
+    for library in bundled {
+        let name = format!("{} {} (in {})", library.name, library.version, library.part).replace("  ", " ");
+        if library.texts.is_empty() {
+            without.push(format!("{name}: {}, {}", library.licence, library.licence_url.unwrap_or_default()));
+        }
+        library.texts.iter().for_each(|text| texts.entry(text.clone()).or_default().push(name.clone()));
     }
     let mut all = "Loadstone contains these libraries, under these licences.\n".to_owned();
     for (licence, names) in &texts {
@@ -91,7 +99,17 @@ mod tests {
             package("two", &[("COPYING", "Permission is granted."), ("library/LICENSE", "Of the library.")]),
             package("three", &[("README.md", "three")]),
         ];
-        let all = notices(&packages.iter().collect::<Vec<_>>()).unwrap();
+        let library = |name: &str, version: &str, texts: &[&str]| BundledLibrary {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            licence: "MIT".to_owned(),
+            url: String::new(),
+            part: "the page".to_owned(),
+            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+            licence_url: Some("https://example.com"),
+        };
+        let bundled = [library("four", "2.0.0", &["Permission is granted."]), library("five", "", &[])];
+        let all = notices(&packages.iter().collect::<Vec<_>>(), &bundled).unwrap();
         fs::remove_dir_all(scratch).unwrap();
         let parts: Vec<&str> = all.split(RULE).map(str::trim).collect();
         assert_eq!(
@@ -99,11 +117,11 @@ mod tests {
             [
                 "two 1.0.0",
                 "Of the library.",
-                "one 1.0.0\ntwo 1.0.0",
+                "one 1.0.0\ntwo 1.0.0\nfour 2.0.0 (in the page)",
                 "Permission is granted.",
                 "one 1.0.0",
                 "Terms",
-                "These come without a text, and state their licence.\n\nthree 1.0.0: MIT"
+                "These come without a text, and state their licence.\n\nthree 1.0.0: MIT\nfive (in the page): MIT, https://example.com"
             ]
         );
     }

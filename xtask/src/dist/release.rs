@@ -12,7 +12,7 @@ use super::target::ReleaseTarget;
 
 /// Shells, and the files of their completions.
 pub(super) const SHELLS: [(&str, &str); 3] = [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
-/// The file with the licences of all crates in the binary.
+/// The file with the licences of all libraries in the binary.
 pub(super) const NOTICES: &str = "THIRD-PARTY-LICENSES";
 
 /// A release that is being built.

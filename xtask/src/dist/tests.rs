@@ -16,7 +16,7 @@ use super::target::{ReleaseTarget, TargetSystem};
 use super::{given, linkage, packages, sources, write};
 
 const BINARY: &str = "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\n  \
-    fail) exit 7 ;;\n  *) echo \"loadstone $*\" ;;\nesac\n";
+    fail) exit 7 ;;\n  *) echo \"loadstone $*\" ;;\nesac\n# GNU C Library (Test) stable release version 2.99.\n";
 
 /// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
@@ -218,7 +218,12 @@ fn packages_are_whole_and_the_same_bytes_each_time() {
     }
     let licences =
         said("tar", &["-xOf", "loadstone-1.2.3-x86_64-linux.tar.gz", "loadstone-1.2.3-x86_64-linux/THIRD-PARTY-LICENSES"], &folder);
-    assert!(licences.contains("\ntokio 1.") && licences.contains("Permission is hereby granted"), "{}", licences.len());
+    for part in ["\ntokio 1.", "Permission is hereby granted", "\nuplot 1.6", "\nglibc 2.99 (in the binary for x86_64-linux)"] {
+        assert!(licences.contains(part), "{part} in {}", licences.len());
+    }
+    let bill = read(&folder.join("loadstone-1.2.3.cdx.json"));
+    let listed = |url: &str| bill["components"].as_array().unwrap().iter().any(|component| component["purl"] == url);
+    assert!(listed("pkg:generic/glibc@2.99") && listed("pkg:npm/uplot@1.6.32"), "{bill}");
     let temporary = layer.lines().find(|line| line.ends_with(" tmp/"));
     assert!(temporary.is_some_and(|line| line.starts_with("drwxrwxrwt 0/0")), "{layer}");
 }

@@ -48,6 +48,11 @@ pub(crate) fn link_with_stubs<'a>(workspace: &Workspace, cargo: &'a mut Command)
     Ok(cargo)
 }
 
+/// The sources of the musl that zig links programs for Linux with. The folder does not exist before zig was needed.
+pub(super) fn musl(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join("zig/ziglang/lib/libc/musl")
+}
+
 fn install(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.tools().join("zig");
     let stamp = folder.join("zig.txt");
