@@ -11,6 +11,8 @@ use checkout::Workspace;
 use checkout::process;
 
 const PINS: &str = include_str!("../../zig.txt");
+/// The oldest macOS that a binary starts on; the compiler's own value is 10.12 for x86-64 and 11.0 for arm64. The release workflow and docs/macos.md state it.
+const MACOS_VERSION_MIN: &str = "11.0";
 
 /// A search path that begins with both programs, which are installed if they are missing.
 fn search_path(workspace: &Workspace) -> Result<OsString> {
@@ -33,6 +35,7 @@ pub(crate) fn cargo(workspace: &Workspace) -> Result<Command> {
 pub(crate) fn for_macos(workspace: &Workspace, triple: &str) -> Result<Command> {
     let mut cargo = cargo(workspace)?;
     cargo.args(["rustc", "--locked", "--package", "loadstone", "--bin", "loadstone", "--target", triple]);
+    cargo.env("MACOSX_DEPLOYMENT_TARGET", MACOS_VERSION_MIN);
     Ok(cargo)
 }
 
@@ -67,4 +70,16 @@ fn install(workspace: &Workspace) -> Result<PathBuf> {
     process::run_aside(&mut pip).context("zig comes from pip only")?;
     fs::write(&stamp, PINS).with_context(|| format!("writing {}", stamp.display()))?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_and_builds_on_linux_start_on_the_same_macos() {
+        let workflow = include_str!("../../../.github/workflows/release.yml");
+        assert!(workflow.contains(&format!("MACOSX_DEPLOYMENT_TARGET: \"{MACOS_VERSION_MIN}\"")));
+        assert!(include_str!("../../../docs/macos.md").contains("macOS 11 or newer"));
+    }
 }
