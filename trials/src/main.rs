@@ -8,6 +8,7 @@
 
 mod accuracy;
 mod bench;
+mod dated_result;
 mod diagnose;
 mod fleet_sim;
 mod hostile;

@@ -17,14 +17,14 @@ mod result;
 pub(crate) mod server;
 mod table;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use checkout::Workspace;
 use checkout::machine;
 use clap::Args;
 
+use crate::dated_result;
 use crate::stillness;
 use case::AccuracyCase;
 use result::CaseResult;
@@ -67,10 +67,7 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &AccuracyOptions) -> Resu
     };
     println!("\n{report}");
     if !options.dry {
-        let path = workspace.root.join(format!("bench/results/{}-{kind}.md", machine::today()?));
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
-        println!("wrote {}", path.display());
+        dated_result::write(workspace, Some(kind), &report)?;
     }
     Ok(())
 }

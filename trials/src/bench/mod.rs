@@ -18,10 +18,11 @@ mod start_up;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use checkout::Workspace;
 use checkout::machine::{self, SERVER_CORE};
 
+use crate::dated_result;
 use contender::Contender;
 use measured::{Rounds, TurnCost};
 pub(crate) use nginx::Nginx;
@@ -42,10 +43,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     let missing = further_parts(workspace, &binary, &server, options, &mut report);
     println!("\n{report}");
     if !options.dry {
-        let path = workspace.root.join(format!("bench/results/{}.md", machine::today()?));
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
-        println!("wrote {}", path.display());
+        dated_result::write(workspace, None, &report)?;
     }
     if !missing.is_empty() {
         bail!("not measured, as the report says: {}", missing.join(", "));

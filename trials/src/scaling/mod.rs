@@ -21,6 +21,7 @@ use clap::Args;
 
 use responder::{CORES, Responders, pin};
 
+use crate::dated_result;
 use crate::stillness::StillnessWatch;
 
 /// Two workers must send at least this many times what two single ones send.
@@ -101,10 +102,7 @@ pub(crate) fn scaling(workspace: &Workspace, options: &ScalingOptions) -> Result
     }
     println!("\n{text}");
     if !options.dry {
-        let path = workspace.root.join(format!("bench/results/{}-scaling.md", machine::today()?));
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-        println!("wrote {}", path.display());
+        dated_result::write(workspace, Some("scaling"), &text)?;
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ use checkout::machine;
 use clap::Args;
 
 use crate::accuracy::server;
+use crate::dated_result;
 use kept::KeptResults;
 use trial::{Trial, TrialFiles};
 use verdict::SelfVerdict;
@@ -86,12 +87,10 @@ pub(crate) fn selftest(workspace: &Workspace, options: &SelftestOptions) -> Resu
     println!("\n{report}");
     if options.write {
         let today = machine::today()?;
-        let path = workspace.root.join(format!("bench/results/{today}-selftest.md"));
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, format!("# Self-test of validity\n\n{report}")).with_context(|| format!("writing {}", path.display()))?;
+        dated_result::write(workspace, Some("selftest"), &format!("# Self-test of validity\n\n{report}"))?;
         let short = format!("{today}, {}, {} s of load in each run:\n\n{totals}", machine::kind()?, options.seconds);
         document::write(workspace, &short)?;
-        println!("wrote {} and docs/validity.md", path.display());
+        println!("wrote docs/validity.md");
     }
     Ok(())
 }
