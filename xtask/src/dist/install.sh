@@ -28,9 +28,11 @@ get() {
 }
 get SHA256SUMS
 get "$name.tar.gz"
-# macOS has shasum, and since version 15 sha256sum, too.
-check() { if command -v sha256sum >/dev/null; then sha256sum --check --status -; else shasum -a 256 --check --status -; fi; }
-(cd "$work" && grep " $name.tar.gz\$" SHA256SUMS | check) || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
+# Compared as text: the sha256sum of Alpine and that of macOS 15 know other options than that of GNU, and older versions of macOS have shasum instead.
+sum() { if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi; }
+expected="$(grep " $name.tar.gz\$" "$work/SHA256SUMS")" || fail "this release has no $name.tar.gz"
+actual="$(sum "$work/$name.tar.gz")"
+[ "${actual%% *}" = "${expected%% *}" ] || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
 tar -xzf "$work/$name.tar.gz" -C "$work"
 mkdir -p "$folder"
 # In one step: a running binary cannot be written to.

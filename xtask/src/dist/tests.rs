@@ -159,6 +159,31 @@ fn the_script_and_the_formula_choose_the_archive_by_system_and_processor() {
     assert_eq!(formula.matches("sha256 \"").count(), 4);
 }
 
+/// Alpine's `sha256sum` refuses long options, and macOS before version 15 has `shasum` only.
+#[test]
+fn the_script_checks_the_sum_with_the_program_that_the_system_has() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-sums-{}", std::process::id())));
+    let release = release_of_all(&scratch.0);
+    let sum = process::find("sha256sum").unwrap();
+    for (name, program) in [
+        ("sha256sum", format!("#!/bin/sh\ncase $1 in --*) echo unknown option >&2; exit 1 ;; esac\nexec {} \"$@\"\n", sum.display())),
+        ("shasum", format!("#!/bin/sh\n[ \"$1 $2\" = \"-a 256\" ] && exec {} \"$3\"\n", sum.display())),
+    ] {
+        let programs = scratch.0.join(format!("programs with {name}"));
+        fs::create_dir_all(&programs).unwrap();
+        for needed in ["uname", "mktemp", "rm", "curl", "grep", "tar", "gzip", "mkdir", "cp", "mv"] {
+            std::os::unix::fs::symlink(process::find(needed).unwrap(), programs.join(needed)).unwrap();
+        }
+        fs::write(programs.join(name), program).unwrap();
+        fs::set_permissions(programs.join(name), Permissions::from_mode(0o755)).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        shell.arg(release.folder.join("install.sh")).env("PATH", &programs).env("HOME", &scratch.0);
+        let output = shell.env("LOADSTONE_RELEASES", format!("file://{}", release.folder.display())).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && printed.starts_with("installed "), "with {name}: {printed}");
+    }
+}
+
 #[test]
 fn packages_are_whole_and_the_same_bytes_each_time() {
     let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-{}", std::process::id())));
