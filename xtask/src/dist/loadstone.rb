@@ -1,6 +1,6 @@
 class Loadstone < Formula
   desc "Load tests that tell you why"
-  homepage "RELEASES"
+  homepage "HOMEPAGE"
   version "VERSION"
   license "Apache-2.0"
 

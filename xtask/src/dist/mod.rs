@@ -49,6 +49,9 @@ pub(crate) struct DistOptions {
     /// The address of the folder that will contain the release's files, for the installation script and the formula, which are not written without it.
     #[arg(long, value_name = "URL")]
     releases: Option<String>,
+    /// The address of the repository, for the packages for npm, which refuses a provenance without it, and for the formula.
+    #[arg(long, value_name = "URL")]
+    repository: Option<String>,
     /// Then run the demo with each archive's binary, emulated if it is for another processor.
     #[arg(long)]
     smoke: bool,
@@ -75,7 +78,7 @@ impl DistOptions {
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
         }
-        let release = Release { version: version.to_owned(), time, folder };
+        let release = Release { version: version.to_owned(), time, repository: self.repository.clone(), folder };
         let nfpm = packages::nfpm(workspace)?;
         write(workspace, &release, &binaries, &nfpm, self.releases.as_deref())?;
         if self.smoke {

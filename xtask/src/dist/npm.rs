@@ -18,13 +18,13 @@ const STARTER: &str = include_str!("loadstone.js");
 pub(super) fn binary(release: &Release, target: ReleaseTarget) -> Result<()> {
     let name = package_name(target);
     let description = format!("The binary of Loadstone for {}", target.system.title());
-    let manifest = json!({
+    let mut manifest = json!({
         "name": name, "version": release.version, "description": description, "license": "Apache-2.0",
         "os": [target.system.node_name()], "cpu": [target.processor.node_name()], "files": ["loadstone", NOTICES],
     });
     let tree = release.tree(target);
     let files = ["loadstone", "LICENSE", NOTICES].map(|name| (tree.join(name), name));
-    pack(release, &name, &manifest, &files.each_ref().map(|(from, to)| (from.as_path(), *to)))
+    pack(release, &name, &mut manifest, &files.each_ref().map(|(from, to)| (from.as_path(), *to)))
 }
 
 /// The package that users install.
@@ -33,14 +33,14 @@ pub(super) fn main(workspace: &Workspace, release: &Release) -> Result<()> {
     fs::write(&starter, STARTER)?;
     let binaries: Map<String, Value> =
         ReleaseTarget::ALL.into_iter().map(|target| (package_name(target), Value::from(&*release.version))).collect();
-    let manifest = json!({
+    let mut manifest = json!({
         "name": "loadstone", "version": release.version, "description": "Load tests that tell you why", "license": "Apache-2.0",
         "bin": { "loadstone": "loadstone.js" }, "types": "index.d.ts", "files": ["loadstone.js", "index.d.ts"],
         "engines": { "node": ">=18" }, "optionalDependencies": binaries,
     });
     let root = &workspace.root;
     let files = [(&*starter, "loadstone.js"), (&root.join("types/loadstone.d.ts"), "index.d.ts"), (&root.join("LICENSE"), "LICENSE")];
-    pack(release, "loadstone", &manifest, &files)?;
+    pack(release, "loadstone", &mut manifest, &files)?;
     Ok(fs::remove_file(starter)?)
 }
 
@@ -49,7 +49,11 @@ fn package_name(target: ReleaseTarget) -> String {
 }
 
 /// Writes `NAME-VERSION.tgz`, whose files are in the folder `package`, as npm expects.
-fn pack(release: &Release, name: &str, manifest: &Value, files: &[(&Path, &str)]) -> Result<()> {
+fn pack(release: &Release, name: &str, manifest: &mut Value, files: &[(&Path, &str)]) -> Result<()> {
+    if let Some(repository) = &release.repository {
+        // The registry compares it with the repository whose workflow publishes with `--provenance`.
+        manifest["repository"] = json!({ "type": "git", "url": format!("git+{repository}.git") });
+    }
     let work = release.folder.join("npm");
     let folder = work.join("package");
     fs::create_dir_all(&folder)?;

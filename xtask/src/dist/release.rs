@@ -20,6 +20,8 @@ pub(super) struct Release {
     pub(super) version: String,
     /// When it was created, in seconds since 1970, see [`creation_time`].
     pub(super) time: String,
+    /// The address of its sources, if it has one.
+    pub(super) repository: Option<String>,
     pub(super) folder: PathBuf,
 }
 

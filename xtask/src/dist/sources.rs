@@ -35,7 +35,8 @@ fn formula(release: &Release, targets: &[ReleaseTarget], releases: &str) -> Resu
             let _ok = write!(systems, "  {block} do\n{}  end\n\n", archives.concat());
         }
     }
-    let filled = FORMULA.replace("ARCHIVES", systems.trim_end()).replace("RELEASES", releases).replace("VERSION", &release.version);
+    let homepage = release.repository.as_deref().unwrap_or(releases);
+    let filled = FORMULA.replace("ARCHIVES", systems.trim_end()).replace("HOMEPAGE", homepage).replace("VERSION", &release.version);
     Ok(filled)
 }
 

@@ -18,6 +18,8 @@ use super::{given, linkage, packages, sources, write};
 const BINARY: &str = "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\n  \
     fail) exit 7 ;;\n  *) echo \"loadstone $*\" ;;\nesac\n# GNU C Library (Test) stable release version 2.99.\n";
 
+const REPOSITORY: &str = "https://example.com/owner/repository";
+
 /// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
 
@@ -33,7 +35,12 @@ fn make(scratch: &Path, name: &str) -> (PathBuf, String) {
     let binary = scratch.join("binary");
     fs::write(&binary, BINARY).unwrap();
     fs::set_permissions(&binary, Permissions::from_mode(0o755)).unwrap();
-    let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join(name) };
+    let release = Release {
+        version: "1.2.3".to_owned(),
+        time: "1000000000".to_owned(),
+        repository: Some(REPOSITORY.to_owned()),
+        folder: scratch.join(name),
+    };
     let own = ReleaseTarget { system: TargetSystem::Linux, processor: Processor::own().unwrap() };
     write(&workspace, &release, &[(own, binary)], &nfpm, Some("http://127.0.0.1:1/releases/")).unwrap();
     let sums = fs::read_to_string(release.folder.join("SHA256SUMS")).unwrap();
@@ -104,7 +111,12 @@ fn a_program_for_macos_may_be_linked_with_the_systems_libraries_only() {
 
 /// A release of all targets, whose archives contain a program that reports its target.
 fn release_of_all(scratch: &Path) -> Release {
-    let release = Release { version: "1.2.3".to_owned(), time: "1000000000".to_owned(), folder: scratch.join("all") };
+    let release = Release {
+        version: "1.2.3".to_owned(),
+        time: "1000000000".to_owned(),
+        repository: Some(REPOSITORY.to_owned()),
+        folder: scratch.join("all"),
+    };
     for target in ReleaseTarget::ALL {
         let tree = release.tree(target);
         fs::create_dir_all(&tree).unwrap();
@@ -157,6 +169,7 @@ fn the_script_and_the_formula_choose_the_archive_by_system_and_processor() {
         assert!(arm.contains(&format!("loadstone-1.2.3-aarch64-{system}.tar.gz")), "{formula}");
     }
     assert_eq!(formula.matches("sha256 \"").count(), 4);
+    assert!(formula.contains(&format!("homepage \"{REPOSITORY}\"\n")));
 }
 
 /// Alpine's `sha256sum` refuses long options, and macOS before version 15 has `shasum` only.
@@ -330,6 +343,11 @@ fn npm_installs_a_command_with_the_exit_code_of_the_binary() {
     let failed = Command::new(project.join("node_modules/.bin/loadstone")).arg("fail").status().unwrap();
     assert_eq!(failed.code(), Some(7));
     assert!(project.join("node_modules/loadstone/index.d.ts").is_file());
+    for package in ["loadstone", "loadstone-linux-x64"] {
+        let manifest = fs::read(project.join("node_modules").join(package).join("package.json")).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["repository"]["url"], format!("git+{REPOSITORY}.git"));
+    }
     fs::remove_dir_all(project.join("node_modules/loadstone-linux-x64")).unwrap();
     let missing = Command::new(project.join("node_modules/.bin/loadstone")).output().unwrap();
     let error = String::from_utf8(missing.stderr).unwrap();
