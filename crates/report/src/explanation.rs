@@ -1,6 +1,8 @@
 //! What a reader can do with a finding: read the documentation of its rule, and prove it with an experiment. The pages of docs/findings are part of the
 //! binary.
 
+use std::path::Path;
+
 use loadstone_analysis::{Finding, Rule, rules};
 use serde::Serialize;
 
@@ -9,6 +11,8 @@ static PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/explanations
 
 /// The file that a run of `loadstone demo` records. `loadstone experiment` has its own test for the same shop.
 const DEMO: &str = "demo";
+/// Where commands look for runs if nothing else is given.
+const RUNS: &str = "runs";
 
 /// A finding's rule, explained.
 #[derive(Debug, Clone, Serialize)]
@@ -62,10 +66,16 @@ pub(crate) fn experiment(finding: &Finding, number: usize, file: Option<&str>, r
     match (rule, file?) {
         (Some(_), DEMO) => Some("loadstone experiment demo".to_owned()),
         (Some(_), file) if file.ends_with(".load.ts") || file.ends_with(".load.js") => {
-            Some(format!("loadstone experiment {} --finding {number} --run {run}", quoted(file)))
+            Some(format!("loadstone experiment {} --finding {number} --run {}", quoted(file), quoted(run)))
         }
         _ => None,
     }
+}
+
+/// What `--run` takes: the run's id where commands look for runs, and its folder elsewhere. `places`: the written files.
+pub(crate) fn run_argument<'a>(places: &'a [(&str, String)], id: &'a str) -> &'a str {
+    let folder = places.iter().find(|(what, _)| *what == "Run").map(|(_, place)| place.as_str());
+    folder.filter(|folder| Path::new(folder).parent() != Some(Path::new(RUNS))).unwrap_or(id)
 }
 
 /// As a word of a shell.
@@ -118,6 +128,14 @@ mod tests {
         for name in ["descriptors", "lost-journeys"] {
             assert_eq!(pages_named(name).len(), 1, "{name}");
         }
+    }
+
+    #[test]
+    fn a_run_is_named_by_its_folder_where_commands_do_not_look_for_runs() {
+        let of = |place: &str| run_argument(&[("Report", "x/report.html".to_owned()), ("Run", place.to_owned())], "0421-shop").to_owned();
+        assert_eq!(of("runs/0421-shop"), "0421-shop");
+        assert_eq!(of("other/0421-shop"), "other/0421-shop");
+        assert_eq!(run_argument(&[], "0421-shop"), "0421-shop");
     }
 
     #[test]

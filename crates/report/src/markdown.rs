@@ -108,7 +108,7 @@ fn findings(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
             line!(out, "   - → {}", text(&finding.next));
         }
         if !finding.page.is_empty() {
-            let proof = explanation::experiment(finding, number, closing.file, &summary.id);
+            let proof = explanation::experiment(finding, number, closing.file, explanation::run_argument(closing.places, &summary.id));
             let proof = proof.map_or_else(String::new, |command| format!(" · prove it: {}", code(&command)));
             line!(out, "   - more: {}{proof}", code(&format!("loadstone explain {}", explanation::explained_as(finding))));
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use loadstone_analysis::{ComparisonVerdict, Experiment, ExperimentStop, Finding};
-use loadstone_plan::{TestLanguage, TestPlan};
+use loadstone_plan::{Parameter, ParameterOrigin, TestLanguage, TestPlan};
 use loadstone_report::terminal::Style;
 use loadstone_script::{Inputs, Knob, Loaded};
 use loadstone_stub::demo::{DemoOptions, DemoShop};
@@ -102,6 +102,8 @@ impl ExperimentArgs {
         argument::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
+        let recorded = self.recorded_parameters(&inputs)?;
+        inputs.parameters.extend(recorded);
         if self.file != DEMO || Path::new(DEMO).exists() {
             argument::check_test(Path::new(&self.file))?;
             if loadstone_k6::is_k6_script(Path::new(&self.file)) {
@@ -152,6 +154,7 @@ impl ExperimentArgs {
             seed: script.inputs.seed,
             loaded,
             is_demo: path != Path::new(&self.file),
+            parameters: script.inputs.parameters.clone(),
             source: RunSource::Script(Box::new(script)),
         };
         self.experiment_of(context, parts)
@@ -159,6 +162,7 @@ impl ExperimentArgs {
 
     /// The load of a k6 script, and the knobs of the file that describes its system.
     fn perform_k6(&self, context: &CommandContext, path: &Path, inputs: Inputs) -> anyhow::Result<Exit> {
+        let parameters = inputs.parameters.clone();
         let script = K6Source {
             path,
             shown: &self.file,
@@ -173,7 +177,7 @@ impl ExperimentArgs {
         let loaded = script.load_system()?.ok_or_else(|| UsageError(no_knob(TestLanguage::K6)))?;
         let (plan, _) = script.plan()?;
         let source = RunSource::K6(Box::new(script));
-        self.experiment_of(context, ExperimentParts { plan, seed: self.seed, loaded, is_demo: false, source })
+        self.experiment_of(context, ExperimentParts { plan, seed: self.seed, loaded, is_demo: false, parameters, source })
     }
 
     fn experiment_of(&self, context: &CommandContext, parts: ExperimentParts<'_>) -> anyhow::Result<Exit> {
@@ -182,7 +186,7 @@ impl ExperimentArgs {
     }
 
     fn experiment(&self, context: &CommandContext, parts: ExperimentParts<'_>) -> anyhow::Result<Exit> {
-        let ExperimentParts { source, plan, loaded, seed, is_demo } = parts;
+        let ExperimentParts { source, plan, loaded, seed, is_demo, parameters } = parts;
         let about = self.about(&plan.name)?;
         let knob = self.chosen(plan.language, &loaded.knobs, about.as_ref().map(|(_, finding)| finding))?;
         self.network.limits.check_knob(knob)?;
@@ -193,7 +197,7 @@ impl ExperimentArgs {
         }
         let experiment = ExperimentRun {
             // The demo's shop ends with this process, so there is nothing to restore.
-            puts_back: (!is_demo).then(|| self.putting_back(&knob.name)),
+            puts_back: (!is_demo).then(|| self.putting_back(&knob.name, &parameters)),
             source,
             plan,
             seed,
@@ -223,11 +227,46 @@ impl ExperimentArgs {
         }
     }
 
-    fn putting_back(&self, knob: &str) -> Vec<String> {
+    fn putting_back(&self, knob: &str, parameters: &[(String, String)]) -> Vec<String> {
         let words = ["experiment", &self.file, "--put-back", "--knob", knob].map(str::to_owned);
-        let parameters = self.params.params.iter().flat_map(|given| ["-p".to_owned(), given.clone()]);
+        let parameters = parameters.iter().flat_map(|(name, value)| ["-p".to_owned(), format!("{name}={value}")]);
         let of_k6 = self.k6.arguments().into_iter().map(|word| word.to_string_lossy().into_owned());
         words.into_iter().chain(parameters).chain(of_k6).collect()
+    }
+
+    /// The parameters of the command line that started the finding's run, unless this command line sets them: the experiment then has the load and target of
+    /// that run.
+    ///
+    /// # Errors
+    /// A secret of that run has no value now: its value is not recorded.
+    fn recorded_parameters(&self, inputs: &Inputs) -> anyhow::Result<Vec<(String, String)>> {
+        if self.finding.is_none() || self.file == DEMO {
+            return Ok(Vec::new());
+        }
+        let directory = flags::find(&self.folder.runs, &self.run)?;
+        let run = loadstone_run_directory::Reader::open(&directory).and_then(loadstone_run_directory::Reader::run)?;
+        let is_set = |list: &[(String, String)], name: &str| list.iter().any(|(set, _)| set == name);
+        let (mut recorded, mut masked) = (Vec::new(), Vec::new());
+        for parameter in run.plan.parameters {
+            let is_of_command_line = parameter.origin == ParameterOrigin::CommandLine;
+            if !is_of_command_line || is_set(&inputs.parameters, &parameter.name) {
+                continue;
+            }
+            // A URL's password is masked in a value that is no secret.
+            if parameter.secret || parameter.value.contains(Parameter::MASK) {
+                masked.push(parameter.name);
+            } else {
+                recorded.push((parameter.name, parameter.value));
+            }
+        }
+        let missing = masked.iter().find(|name| !is_set(&inputs.environment, &Parameter::environment_name(name)));
+        match missing {
+            Some(name) => {
+                let why = format!("the run {} does not record the secret in \"{name}\": give it with -p {name}=…", directory.display());
+                Err(FlagError::new("finding", why).into())
+            }
+            None => Ok(recorded),
+        }
     }
 
     /// The finding to verify, and the run that reported it.
@@ -332,6 +371,7 @@ struct ExperimentParts<'a> {
     loaded: Loaded,
     seed: Option<u64>,
     is_demo: bool,
+    parameters: Vec<(String, String)>,
 }
 
 fn no_knob(language: TestLanguage) -> String {

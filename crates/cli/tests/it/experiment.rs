@@ -177,6 +177,25 @@ fn a_set_up_that_fails_ends_an_experiment_as_it_ends_a_run() {
 }
 
 #[test]
+fn an_experiment_about_a_finding_has_the_parameters_of_its_run() {
+    let text = format!(
+        "import {{ once, param, scenario, test }} from \"loadstone\";\nconst path = param.string(\"path\");\n\
+         const key = param.string(\"key\", {{ default: \"none\", secret: true }});\n\
+         export default test({{ target: \"{}\", load: scenario(\"A\", async (user) => {{ await user.get(path); }}).run(once()) }});\n",
+        server::nginx()
+    );
+    let given = Folder::new().file("given.load.ts", &text);
+    let experiment = ["experiment", "given.load.ts", "--finding", "1", "--runs", "kept"];
+    given.run(&["run", "given.load.ts", "-p", "path=/", "--runs", "kept"]).code(0);
+    // Without the path, the test does not load. The run has no finding.
+    given.run(&experiment).code(2).says("there is no 1");
+    given.run(&["experiment", "given.load.ts"]).code(2).says("\"path\"").does_not_say("there is no 1");
+    given.run(&["run", "given.load.ts", "-p", "path=/", "-p", "key=opener", "--runs", "kept"]).code(0);
+    given.run(&experiment).code(2).says("give it with -p key=");
+    given.run(&[&experiment as &[&str], &["-p", "key=opener"]].concat()).code(2).says("there is no 1");
+}
+
+#[test]
 fn errors_are_reported_before_any_load() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let none = folder.file("none.load.ts", NO_KNOB);

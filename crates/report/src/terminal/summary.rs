@@ -171,7 +171,7 @@ fn findings(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
         if !finding.next.is_empty() {
             out.push_str(&hang("     → ", 7, &finding.next, style.width));
         }
-        let experiment = explanation::experiment(finding, index + 1, closing.file, &summary.id);
+        let experiment = explanation::experiment(finding, index + 1, closing.file, explanation::run_argument(closing.places, &summary.id));
         if let Some(command) = experiment.filter(|_| index == 0 && !is_proved) {
             out.push_str(&hang("     ? ", 7, &format!("prove it: {command}"), style.width));
         }
