@@ -13,7 +13,7 @@ pub struct FailureSample {
     /// When the request ended.
     pub at: Nanos,
     pub status: u16,
-    /// The first headers.
+    /// The first headers, and those of a rejection among the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// The beginning of the body as text. Empty if the body is not text.
@@ -29,6 +29,8 @@ impl FailureSample {
     /// Kinds of failure of which one worker keeps samples. A kind is a series, an outcome and a message.
     pub(crate) const SAMPLED_KINDS_MAX: usize = 30;
     const HEADERS_MAX: usize = 20;
+    /// Headers of a rejection that follow them.
+    const LATER_HEADERS_MAX: usize = 4;
     const HEADER_BYTES_MAX: usize = 200;
     const BODY_BYTES_MAX: usize = 2_048;
     /// Larger bodies are not searched for password fields, since their beginning is not valid JSON.
@@ -41,11 +43,21 @@ impl FailureSample {
         Self {
             at: 0,
             status,
-            headers: headers.take(Self::HEADERS_MAX).map(header).collect(),
+            headers: first_headers(headers).map(header).collect(),
             body: printable(&text(body)).into_owned(),
             body_bytes: body.len() as u64,
         }
     }
+}
+
+/// The first headers, and of the others those by which a target rejects on purpose: proxies often add these last.
+fn first_headers<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let is_of_rejection = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name == "retry-after" || ["ratelimit", "x-ratelimit", "x-rate-limit"].iter().any(|start| name.starts_with(start))
+    };
+    let numbered = headers.enumerate().filter(move |(number, (name, _))| *number < FailureSample::HEADERS_MAX || is_of_rejection(name));
+    numbered.map(|(_, header)| header).take(FailureSample::HEADERS_MAX + FailureSample::LATER_HEADERS_MAX)
 }
 
 /// The beginning of a body without passwords. Empty if the body is not text.
@@ -117,6 +129,15 @@ mod tests {
         assert!(!format!("{sample:?}").contains("abc"), "{sample:?}");
         assert_eq!(sample.headers[2].1, "application/json");
         assert!(sample.body.contains(r#""user":"ann""#));
+    }
+
+    #[test]
+    fn headers_of_a_rejection_are_kept_after_many_others() {
+        let others: Vec<String> = (0..30).map(|number| format!("x-{number}")).collect();
+        let headers = others.iter().map(|name| (name.as_str(), "1")).chain([("Retry-After", "2"); 30]).chain([("set-cookie", "a=b")]);
+        let sample = FailureSample::new(503, headers, b"");
+        assert_eq!(sample.headers.len(), FailureSample::HEADERS_MAX + FailureSample::LATER_HEADERS_MAX);
+        assert_eq!(sample.headers.iter().filter(|(name, _)| name == "Retry-After").count(), FailureSample::LATER_HEADERS_MAX);
     }
 
     #[test]

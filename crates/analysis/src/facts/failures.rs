@@ -5,6 +5,7 @@ use loadstone_run_directory::Run;
 
 use super::failure_message::FailureMessage;
 use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
+use super::stated_rejection::StatedRejection;
 use super::timeline;
 use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
 use crate::{RunTally, SeriesTally};
@@ -48,6 +49,8 @@ pub(crate) struct Failing<'a> {
     pub(crate) script_errors: u64,
     /// What the failed responses report, besides their status.
     pub(crate) message: Option<FailureMessage>,
+    /// How the failed responses show that the target rejects them on purpose.
+    pub(crate) stated_rejection: Option<StatedRejection>,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -239,9 +242,11 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         as_much_load_outside: None,
         script_errors: series.merged.script_errors,
         message: None,
+        stated_rejection: None,
         times: times(run, &series.merged),
     };
     failing.message = FailureMessage::of(tally, key, failing.kinds.first().map(|kind| kind.text.as_str()));
+    failing.stated_rejection = failing.kinds.first().and_then(|most| StatedRejection::of(tally, key, most.outcome, &most.text));
     let found = FailingStretch::of(run, &seconds);
     if let Some(found) = &found {
         failing.lies_in(found, found.inside(&seconds));

@@ -79,6 +79,7 @@ pub(crate) mod span_services;
 pub(crate) mod span_stretch;
 pub(crate) mod spans;
 pub(crate) mod stalls;
+pub(crate) mod stated_rejection;
 mod strain;
 mod table;
 pub(crate) mod thread_wait;

@@ -16,6 +16,7 @@ use loadstone_metrics::{Outcome, SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
 
 use super::failures::{Failing, FailureKind};
+use super::stated_rejection::may_be_deliberate_status;
 use crate::statistics::{gamma_quantile, mean, mean_of_batches, variance};
 use crate::{RunTally, SeriesTally};
 
@@ -38,8 +39,6 @@ const FIXED_SHARE_VARIANCE_MIN: f64 = 0.5;
 /// Standard errors within which the number that passes may follow the number that is sent, and the part of the share that excludes a fixed one.
 const SLOPE_ERRORS: f64 = 3.0;
 const SLOPE_PART_MAX: f64 = 0.5;
-/// Service Unavailable, and the unregistered Bandwidth Limit Exceeded.
-const DELIBERATE_SERVER_ERRORS: [u16; 2] = [503, 509];
 /// Requests at a time below which no place is held: 1, less an allowance for the times.
 const PLACES_MAX: f64 = 0.7;
 
@@ -139,7 +138,7 @@ fn rejected_at_once<'f>(failing: &'f Failing<'_>) -> Option<&'f FailureKind> {
 fn may_be_deliberate(how: &str) -> bool {
     let status = how.strip_prefix("status ").unwrap_or(how);
     match status.parse::<u16>() {
-        Ok(code) => !(500..600).contains(&code) || DELIBERATE_SERVER_ERRORS.contains(&code),
+        Ok(code) => may_be_deliberate_status(code),
         Err(_) => !matches!(status, "INTERNAL" | "UNKNOWN" | "DATA_LOSS"),
     }
 }

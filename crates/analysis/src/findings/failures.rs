@@ -10,6 +10,7 @@
 //! | "above 50/s" | the load was never as high outside of that stretch |
 //! | "throughout the run" | there is no stretch, and the failures are spread over the run |
 //! | "all of them between" | there is no stretch, and the failures are not spread over the run |
+//! | "rejects them on purpose" | all recorded responses of that kind have `Retry-After`, or a `RateLimit` header without a request left |
 //! | first response | the longest string in its JSON body, plain text, or `grpc-message`: up to {failure_message::MESSAGE_CHARS_MAX} characters |
 //! | a service or its calls | the deepest span that fails as often (within {failed_spans::DIFFERENCE_PART_MAX:%}), in the same seconds |
 //! | a dependency | it left one to {failed_calls::CALLS_PER_FAILURE_MAX} more calls unanswered for each failed request |
@@ -53,6 +54,7 @@ use crate::facts::failed_spans::FailedPlace;
 use crate::facts::failure_message::FailureMessage;
 use crate::facts::failures::{FailedWhen, Failing};
 use crate::facts::rejections::Rejections;
+use crate::facts::stated_rejection::StatedRejection;
 use crate::finding::Alternative;
 use crate::finding::ranked::{Account, GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
@@ -167,7 +169,8 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     let names: Vec<&str> = with.iter().map(|other| &*other.key.name).collect();
     let with_it = if names.is_empty() { String::new() } else { format!("; {} with it", named(&names)) };
     let place = FailuresPlace::of(facts, failing);
-    let where_to = place.claim().map_or_else(String::new, |where_to| format!(": {where_to}"));
+    let is_on_purpose = failing.stated_rejection.as_ref().map(|_| "the target rejects them on purpose".to_owned());
+    let where_to = place.claim().or(is_on_purpose).map_or_else(String::new, |where_to| format!(": {where_to}"));
     let claim = format!("{}{where_to}{with_it}", claim(failing));
     let (standing, share) = (standing(facts, failing), failing.share());
     let span = span(facts, failing);
@@ -200,6 +203,9 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     if let Some(message) = &failing.message {
         found = found.rests_on(format!("the first response: \"{}\"", message.first), Vec::new(), span);
     }
+    if let Some(stated) = &failing.stated_rejection {
+        found = found.rests_on(as_stated(stated), Vec::new(), span);
+    }
     found = with_causes(facts, failing, &place, found, span);
     for other in with.iter().take(LISTED_MAX) {
         let evidence = drawn(other, claim_of_other(other), span);
@@ -231,6 +237,15 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
     RankedFinding { uncertainty, ..found.try_next(what_to_do) }
 }
 
+/// How the responses show that the target rejects on purpose.
+fn as_stated(stated: &StatedRejection) -> String {
+    let responses = match stated.responses {
+        1 => "the only recorded response asks".to_owned(),
+        count => format!("all {count} recorded responses ask"),
+    };
+    format!("{responses} the client to retry later (`{}`)", stated.header)
+}
+
 /// With the place of the failures, an even rate of the other requests, refused connections, and times.
 fn with_causes(
     facts: &Facts<'_>,
@@ -243,9 +258,9 @@ fn with_causes(
     let rejections = facts.rejections.as_ref().filter(|rejections| rejections.has(failing.key));
     let found = rejections.into_iter().fold(found, |found, rejections| found.rests_on_drawn(even_rate(rejections)));
     let found = refused_connections(facts, found, span);
-    times(failing).into_iter().fold(found, |found, text| {
-        found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span)))
-    })
+    times(failing)
+        .into_iter()
+        .fold(found, |found, text| found.rests_on_drawn(with_times(failing, Evidence::new(text, vec!["response/p50".to_owned()], span))))
 }
 
 /// Where the requests fail inside the system: by their spans, or by the calls that dependencies left unanswered.
@@ -427,12 +442,18 @@ fn even_rate(rejections: &Rejections<'_>) -> Evidence {
     let places = format!("places that are all in use ({} requests pass at a time)", loadstone_units::number(rejections.at_a_time));
     let others = [
         rejections.may_be_places.then_some(places),
-        rejections.may_be_fixed_share.then(|| "a part of the system that rejects a fixed share, which only a load that varies excludes".to_owned()),
+        rejections
+            .may_be_fixed_share
+            .then(|| "a part of the system that rejects a fixed share, which only a load that varies excludes".to_owned()),
     ];
     let others: Vec<String> = others.into_iter().flatten().collect();
     let interval = match rejections.half.is_finite() {
         true => {
-            format!(" (95 % interval {} to {})", rate((rejections.passed - rejections.half).max(0.0)), rate(rejections.passed + rejections.half))
+            format!(
+                " (95 % interval {} to {})",
+                rate((rejections.passed - rejections.half).max(0.0)),
+                rate(rejections.passed + rejections.half)
+            )
         }
         false => String::new(),
     };
@@ -522,6 +543,11 @@ fn began(failing: &Failing<'_>) -> Option<f64> {
 
 fn next(facts: &Facts<'_>, failing: &Failing<'_>) -> String {
     let when = since(failing);
+    if failing.stated_rejection.is_some() {
+        return "Find the limit that rejects them, in the service or in a gateway or proxy before it: a number of places, a quota or a lock. If it is \
+                intended, stay below it; if not, raise it."
+            .to_owned();
+    }
     if failing.key.kind == SeriesKind::Iteration {
         return next_of_iterations(facts, failing, &when);
     }

@@ -10,12 +10,17 @@ use crate::synthetic::{self, MS, SECOND, Slice, counter};
 
 /// A ramp from 4/s to 40/s of which up to `accepted` per second are accepted, and the others fail with this response.
 fn failing(status: u16, accepted: u64, headers: &[(&str, &str)], body: &str) -> Run {
+    failing_within(2 * MS, status, accepted, headers, body)
+}
+
+/// The same, with the time that a rejection takes. The others take 5 ms.
+fn failing_within(rejection_ns: u64, status: u16, accepted: u64, headers: &[(&str, &str)], body: &str) -> Run {
     let slice = |second: u32| {
         let asked = 4 + u64::from(second) * 36 / 40;
         let failed = asked.saturating_sub(accepted + u64::from(second % 2));
         let mut slice = Slice::new(second).arrivals(asked).requests("Buy", asked - failed, 5 * MS);
         for _ in 0..failed {
-            slice = slice.request("Buy", 0, 2 * MS, Outcome::Status);
+            slice = slice.request("Buy", 0, rejection_ns, Outcome::Status);
         }
         let mut snapshot = slice.done();
         for series in snapshot.series.iter_mut().filter(|series| series.key.kind == SeriesKind::Request) {
@@ -57,6 +62,27 @@ fn a_limit_that_the_target_states_is_reported_with_that_number() {
     let found = findings(&failing(429, 12, &[("X-RateLimit-Limit", "5000")], ""));
     assert!(found[0].claim.starts_with("\"Buy\" is limited to about 12.5/s:"), "{}", shown(&found));
     assert!((limit(&found) - 12.5).abs() < 0.1, "{}", shown(&found));
+}
+
+/// A rejection that takes as long as a success is no rejection at once, so only the response shows that the target rejects on purpose.
+#[test]
+fn rejections_that_ask_to_retry_later_are_on_purpose_whatever_their_status() {
+    let failures = |status, headers: &[(&str, &str)]| {
+        let found = findings(&failing_within(6 * MS, status, 12, headers, r#"{"detail":"Locked"}"#));
+        found.into_iter().find(|finding| finding.rule == "failures").expect("failures")
+    };
+    for (status, headers) in [(423, [("Retry-After", "0.26")]), (503, [("Retry-After", "1")]), (403, [("X-RateLimit-Remaining", "0")])] {
+        let found = failures(status, &headers);
+        assert!(found.claim.contains(&format!("(status {status}): the target rejects them on purpose")), "{}", found.claim);
+        let asks = |text: &str| text.starts_with("all ") && text.contains("recorded responses ask the client to retry later");
+        assert!(found.evidence.iter().any(|evidence| asks(&evidence.text)), "{:?}", found.evidence);
+        assert!(found.next.starts_with("Find the limit that rejects them"), "{}", found.next);
+    }
+    // A server that failed, requests that are left, and no header at all.
+    for (status, headers) in [(502, [("Retry-After", "60")]), (403, [("X-RateLimit-Remaining", "9")]), (423, [("Server", "nginx")])] {
+        let found = failures(status, &headers);
+        assert!(!found.claim.contains("on purpose") && found.next.starts_with("Read the system's log"), "{} {}", found.claim, found.next);
+    }
 }
 
 /// Bodies of Directus, MLflow, Spring and a custom service.
