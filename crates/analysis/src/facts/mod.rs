@@ -35,6 +35,7 @@ pub(crate) mod failed_spans;
 pub(crate) mod failure_message;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
+pub(crate) mod full_loop;
 pub(crate) mod generator;
 pub(crate) mod growing;
 pub(crate) mod growing_level;
@@ -201,6 +202,9 @@ table::fact_table! {
 
         /// Pools whose members were all in use while requests waited for one. The pool with the most waiting requests ranks first.
         pools: Vec<pools::PoolShortage<'a>> = pools::find(&path, &signals, &strain);
+
+        /// An event loop that had work all the time while work was held up.
+        full_loop: Option<full_loop::FullLoop<'a>> = full_loop::find(&signals, &strain);
 
         /// Work that queued for the few threads that a runtime has for it.
         runtime_queue: Option<runtime_queues::RuntimeQueue<'a>> = runtime_queues::find(&signals, &strain);

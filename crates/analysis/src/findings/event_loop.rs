@@ -14,8 +14,9 @@
 //! than {STARVED_PART_MAX:%} of its busy time, and a thread of the same process ([`observe.process`](../observers.md)) waited for a core for most of the rest,
 //! the claim states that instead of a function.
 //!
-//! The evidence gives the stack samples of the function, how late due work starts, the CPU time per request, and large responses (100 kB or more on average
-//! that are 80 % of all bytes received): to serialise and send them takes CPU time.
+//! The evidence gives the stack samples of the function, the thread that runs the loop (of the one observed process with as much CPU time), how late due
+//! work starts, the CPU time per request, and large responses (100 kB or more on average that are 80 % of all bytes received): to serialise and send them
+//! takes CPU time.
 //!
 //! [`runtime-work`](runtime-work.md) reports work that a runtime does outside of its loop, and [`thread-waits`](thread-waits.md) reports threads that wait.
 
@@ -27,8 +28,9 @@ use crate::evidence::cpu_demand::{self, LargeResponses};
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::demand::CpuDemand;
-use crate::facts::readings::{SignalReadings, longest_run};
-use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::full_loop::FullLoop;
+use crate::facts::process_cpu::{CpuLimit, busiest_thread};
+use crate::facts::readings::SignalReadings;
 use crate::facts::signals::ObservedPart;
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
@@ -41,8 +43,8 @@ const FUNCTION_SHARE_MIN: f64 = 0.25;
 const COMPUTED_PART_MIN: f64 = 0.85;
 /// The same, up to which the loop mostly waited for a core if a thread of its process did.
 const STARVED_PART_MAX: f64 = 0.5;
-/// Difference between the CPU time of the loop's process and that of an observed process, as a part of the former, up to which they are the same.
-const SAME_CPU_PART_MAX: f64 = 0.15;
+/// Share of the time that a thread must wait for a core, for the evidence to state it.
+const THREAD_WAIT_MIN: f64 = 0.05;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["event-loop"],
@@ -61,22 +63,16 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    facts.signals.parts_with(Role::EventLoopBusy).find_map(|part| full(facts, part))
-}
-
-fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
-    let busy = facts.signals.read(part, Role::EventLoopBusy)?;
-    let span = longest_run(busy.points(), READINGS_MIN, LENGTH_MIN_S - 1.0, |share| share >= FULL_PART_MIN)?;
-    let stretch = facts.strain.held_part(span, 1.0)?;
-    let share = busy.mean(stretch.0, stretch.1)?;
+    let full = facts.full_loop.as_ref()?;
+    let (part, busy, share, stretch) = (full.part, &full.busy, full.share, full.stretch);
     let name = part.observer;
     let sampled = BusiestFunction::of(&facts.signals, part, stretch);
     let read_profile = sampled.as_ref().map(BusiestFunction::reading_advice);
     let top = sampled.filter(|top| top.cores >= FUNCTION_SHARE_MIN * share);
-    if let Some(starved) = Starved::of(facts, part, share, stretch) {
-        return Some(starved.finding(facts, &busy, share, stretch));
+    if let Some(starved) = Starved::of(facts, full) {
+        return Some(starved.finding(facts, full));
     }
-    let cores = facts.signals.mean(part, Role::EventLoopCpu, stretch.0, stretch.1).unwrap_or(share);
+    let cores = full.cores(&facts.signals, stretch).unwrap_or(share);
     let demand = CpuDemand::of(&facts.strain, &facts.responses, cores.min(share), stretch);
     let large = LargeResponses::of(facts, demand.as_ref());
     let utilisation = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", loadstone_units::share(share));
@@ -94,7 +90,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         "{} was {} on average, and never below {}",
         busy.name(),
         loadstone_units::share(share),
-        loadstone_units::share(share_min(&busy, stretch))
+        loadstone_units::share(share_min(busy, stretch))
     );
     let mut found = RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim)
         .with(Quantity::share("busy", share))
@@ -111,6 +107,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         let text = format!("due work starts {} late on average", loadstone_units::seconds(mean));
         found = found.rests_on(text, vec![late.name()], stretch).at_level(&late.name(), "on average", mean);
     }
+    let found = with_its_thread(facts, full, found);
     let found = demand.iter().fold(found, |found, demand| cpu_demand::add_to(found, demand, stretch));
     let found = large.iter().fold(found, |found, large| large.add_to(found, stretch));
     let next = match &top {
@@ -141,20 +138,19 @@ struct Starved<'a> {
 }
 
 impl<'a> Starved<'a> {
-    fn of(facts: &Facts<'a>, part: ObservedPart<'a>, share: f64, (from, to): (f64, f64)) -> Option<Self> {
-        let mean = |part, role| facts.signals.mean(part, role, from, to);
-        let cores = mean(part, Role::EventLoopCpu).filter(|cores| *cores < STARVED_PART_MAX * share)?;
-        let is_same = |process: &ObservedPart<'a>| {
-            mean(*process, Role::ProcessCpu).is_some_and(|used| (used - cores).abs() <= SAME_CPU_PART_MAX * cores)
-        };
+    fn of(facts: &Facts<'a>, full: &FullLoop<'a>) -> Option<Self> {
+        let (from, to) = full.stretch;
+        let cores = full.cores(&facts.signals, full.stretch).filter(|cores| *cores < STARVED_PART_MAX * full.share)?;
+        let is_same = |process: &ObservedPart<'a>| full.uses_as_much(&facts.signals, *process, full.stretch);
         let process = facts.signals.parts_with(Role::ProcessBusiestThreadWait).find(is_same)?;
         let waiting = facts.signals.read(process, Role::ProcessBusiestThreadWait)?;
-        let waits = waiting.mean(from, to).filter(|waits| *waits >= STARVED_PART_MAX * (share - cores))?;
-        let series = [waiting.name(), facts.signals.read(part, Role::EventLoopCpu)?.name()];
+        let waits = waiting.mean(from, to).filter(|waits| *waits >= STARVED_PART_MAX * (full.share - cores))?;
+        let series = [waiting.name(), facts.signals.read(full.part, Role::EventLoopCpu)?.name()];
         Some(Self { cores, waits, observer: process.observer, series })
     }
 
-    fn finding(self, facts: &Facts<'_>, busy: &SignalReadings<'_>, share: f64, stretch: (f64, f64)) -> RankedFinding {
+    fn finding(self, facts: &Facts<'_>, full: &FullLoop<'_>) -> RankedFinding {
+        let (busy, share, stretch) = (&full.busy, full.share, full.stretch);
         let (name, of_a_core) = (&busy.signal.observer, loadstone_units::share);
         let claim = format!(
             "The event loop of \"{name}\" has work {} of the time, but is at a core for {} of it only: it waits for one that other programs use",
@@ -178,6 +174,21 @@ impl<'a> Starved<'a> {
             .beyond_the_generator(facts, stretch)
             .try_next("Stop the other programs on the machine, or give the process a core that they do not use, and run again.")
     }
+}
+
+/// With the thread of an observed process that runs the loop, if it is busy as well.
+fn with_its_thread(facts: &Facts<'_>, full: &FullLoop<'_>, found: RankedFinding) -> RankedFinding {
+    let Some(exhausted) = facts.exhausted.first() else { return found };
+    let Some(cpu) = full.as_thread(&facts.signals, exhausted) else { return found };
+    let CpuLimit::OneThread(used) = cpu.limit else { return found };
+    let span = (exhausted.from, exhausted.to);
+    let name = busiest_thread(&facts.signals, cpu.process, span).map_or_else(String::new, |name| format!(" `{name}`"));
+    let used = loadstone_units::share(used.unwrap_or(cpu.cores_used).min(1.0));
+    let waited = cpu.thread_wait.filter(|waited| *waited >= THREAD_WAIT_MIN);
+    let waited =
+        waited.map_or_else(String::new, |waited| format!(", and waited for a core for another {}", loadstone_units::share(waited)));
+    let text = format!("one thread{name} of \"{}\" used {used} of a core{waited}", cpu.process);
+    found.rests_on(text, exhausted.series.clone(), span)
 }
 
 fn share_min(busy: &SignalReadings<'_>, (from, to): (f64, f64)) -> f64 {

@@ -1,5 +1,7 @@
 //! A resource of the machine or of a process is used up while work waits: CPU, heap, disk, network link, descriptors or local ports.
 //!
+//! A single thread that runs a full event loop is evidence of [`event-loop`](event-loop.md) instead.
+//!
 //! A resource must be at its limit for {search::LENGTH_MIN_S} s and {search::READINGS_MIN} readings while work waits or {strain::TIMEOUT_SHARE_MIN:%} of the
 //! requests time out (descriptors, ports, heaps: fail).
 //!
@@ -84,6 +86,10 @@ pub(super) const RULE: Rule = Rule {
 #[expect(clippy::too_many_lines, reason = "one arm for each resource, with its claim, evidence and advice")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
+    // The rule of the event loop states that this thread is busy, and with what.
+    if facts.full_loop.as_ref().is_some_and(|full| full.as_thread(&facts.signals, exhausted).is_some()) {
+        return None;
+    }
     let found = match &exhausted.resource {
         ExhaustedResource::Descriptors { process, limit } => all_in_use(
             exhausted,

@@ -168,6 +168,35 @@ fn a_loop_whose_thread_waits_for_a_core_is_not_said_to_compute() {
     }
 }
 
+/// One thread of the process runs the loop, so a second finding about it would state the same evidence.
+#[test]
+fn the_thread_that_runs_a_full_loop_is_evidence_of_one_finding() {
+    let fluid = LOOP.under(RAMP);
+    let busy = |second: u64| f64::min(0.99, fluid.ended[second as usize] * 0.04);
+    let observed = |processes: &[(&str, f64)]| {
+        let mut run = fluid.run.clone();
+        observed_loop(&mut run, busy, 0.98);
+        for (name, part) in processes {
+            gauge(name, "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 11.0);
+            counter(name, "cpu").role(Role::ProcessCpu).unit("cores").each_second(&mut run, |second| part * busy(second));
+            counter(name, "busiest_thread")
+                .role(Role::ProcessThreadCpuMax)
+                .unit("cores")
+                .each_second(&mut run, |second| part * busy(second));
+        }
+        findings(&run)
+    };
+    let found = observed(&[("process:80", 0.97), ("process:5432", 0.2)]);
+    assert!(found[0].rule == "event-loop" && !rules(&found).contains(&"cpu"), "{}", shown(&found));
+    assert!(shown(&found).contains("one thread of \"process:80\" used 95.9 % of a core"), "{}", shown(&found));
+    // Either process may be that of the loop, or neither is.
+    for processes in [&[("process:80", 0.97), ("process:81", 0.97)][..], &[("process:81", 0.99)]] {
+        let found = observed(processes);
+        let is_alone = processes.len() == 1;
+        assert!(rules(&found).contains(&"cpu") != is_alone, "{processes:?}: {}", shown(&found));
+    }
+}
+
 #[test]
 fn a_busy_loop_that_delays_nothing_is_not_named() {
     // Below its capacity nothing waits.
