@@ -33,10 +33,11 @@
 //!
 //! The observer's connection may take another path than the service's. Its round trip shows a slow path, and an unchanged round trip does not rule one out.
 
-use loadstone_metrics::Role;
+use loadstone_metrics::{Role, SeriesKind};
 
 use crate::evidence::{changed_series, examined};
 use crate::facts::Facts;
+use crate::facts::changes::Change;
 use crate::facts::dependency_path::{PathEvidence, SlowerPath};
 use crate::facts::outward_waits::OutwardThreads;
 use crate::finding::Alternative;
@@ -61,7 +62,7 @@ pub(super) const RULE: Rule = Rule {
     example: Example {
         run: "examples/dependency-path",
         claim: "The path to \"postgres\" is slower from 0:20 on: 2.30 more of its sessions wait for the service with an open transaction, and the \
-                database is no busier",
+                database is no busier. It delays \"Buy\"",
     },
     needs: &["process", "postgres", "mysql", "redis"],
     settings: &[],
@@ -90,6 +91,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let (name, when, number) = (slower.dependency, clock(slower.change.at), loadstone_units::number);
     let PathClaim { claim, text, confidence, subject } = PathClaim::of(slower);
+    let delayed = named(&delayed(facts, slower));
+    let claim = format!("{claim}. It delays {delayed}");
     let span = (slower.from, slower.to);
     let text = format!("{text}; {} more requests were in the system (Little's law)", number(slower.added));
     let found = RankedFinding::new(Standing::Cause, "dependency-path", subject, confidence, claim)
@@ -128,14 +131,31 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     Some(found.beyond_the_generator(facts, span).try_next(match slower.shown_by {
         PathEvidence::ThreadsElsewhere => format!(
-            "Find out what this call reaches, and compare its response times and the network to it with the time before {when}. Fewer such calls per request \
+            "Find out what this call reaches, and compare its response times and the network to it with the time before {when}. Fewer such calls in {delayed} \
              reduce the effect."
+        ),
+        PathEvidence::CallsElsewhere(_) => format!(
+            "Find out what listens at {name} and what {delayed} calls it for (a trace shows the call). Compare its response times, and the network to it \
+             (ping, packet loss, a proxy on the path), with the time before {when}. Fewer such calls reduce the effect."
         ),
         _ => format!(
             "Measure the network between the service and \"{name}\" (ping, packet loss, a proxy or connection pooler on the path), and compare it with the \
-             time before {when}. Fewer round trips per request reduce the effect."
+             time before {when}. Fewer round trips in {delayed} reduce the effect."
         ),
     }))
+}
+
+/// The requests that take longer from the same instant on: those that use the path. The one that changed most ranks first.
+fn delayed<'f>(facts: &'f Facts<'_>, slower: &'f SlowerPath<'_>) -> Vec<&'f str> {
+    let is_at_once = |change: &&Change| (change.at - slower.change.at).abs() <= SAME_INSTANT_MAX_S + change.at_error;
+    let requests = facts.changes.found.iter().filter(|change| change.of.kind() == Some(SeriesKind::Request) && change.is_slower());
+    let mut names = vec![slower.change.of.name()];
+    for change in requests.filter(is_at_once) {
+        if !names.contains(&change.of.name()) {
+            names.push(change.of.name());
+        }
+    }
+    names
 }
 
 /// The levels of the first series. Threads of several stacks are drawn apart, and the number is their sum.

@@ -83,7 +83,7 @@ fn a_longer_round_trip_shows_a_slower_path() {
         .unit("seconds")
         .each_second(&mut run, |second| if second < SLOWER_FROM { 0.000_4 } else { 0.025_4 });
     let found = findings(&run);
-    let claim = "The path to \"redis\" is slower from 0:20 on: a round trip takes 25.4 ms instead of 400 µs";
+    let claim = "The path to \"redis\" is slower from 0:20 on: a round trip takes 25.4 ms instead of 400 µs. It delays \"Buy\"";
     assert!(found[0].claim == claim && found[0].confidence == Confidence::Medium, "{}", shown(&found));
     // A server that is busy for others answers some questions late, but not all.
     let late = |second: u64| if second >= SLOWER_FROM && !second.is_multiple_of(4) { 0.025 } else { 0.000_4 };
@@ -189,7 +189,7 @@ fn threads_in_calls_of_an_idle_database_show_a_slower_path() {
     };
     let found = findings(&with((0.1, 0.05)));
     let claim = "The path to \"postgres\" is slower from 0:20 on: 2.25 more threads wait in `_execute utils.py` below `show views.py`, and neither the \
-                 database nor the service is busier";
+                 database nor the service is busier. It delays \"Buy\"";
     assert!(found[0].rule == "dependency-path" && found[0].claim == claim, "{}", shown(&found));
     assert!(named(&with((0.1, 2.3))).is_none(), "a busy database: {}", shown(&findings(&with((0.1, 2.3)))));
     let mut asks_more = with((0.1, 0.05));
@@ -251,8 +251,8 @@ fn with_calls(peer: &str, awaited: (f64, f64)) -> Run {
 #[test]
 fn calls_without_an_answer_show_a_slower_path() {
     let found = findings(&with_calls("10.0.0.2:5432", (0.1, 1.9)));
-    let claim =
-        "The path to \"postgres\" is slower from 0:20 on: 1.80 more calls to 10.0.0.2:5432 wait for an answer, and the server is no busier";
+    let claim = "The path to \"postgres\" is slower from 0:20 on: 1.80 more calls to 10.0.0.2:5432 wait for an answer, and the server is no busier. It \
+                 delays \"Buy\"";
     assert!(found[0].rule == "dependency-path" && found[0].claim == claim, "{}", shown(&found));
     assert!(found[0].alternatives.iter().any(|other| other.ruled_out && other.text.starts_with("The server itself")), "{}", shown(&found));
     // A proxy has a port that no observer reads.
@@ -264,8 +264,33 @@ fn calls_without_an_answer_show_a_slower_path() {
     let found = findings(&alone);
     assert!(
         found[0].claim
-            == "From 0:20 on 127.0.0.1:15432 answers later: 1.80 more calls to it wait. The path to it is slower, or what answers there"
+            == "From 0:20 on 127.0.0.1:15432 answers later: 1.80 more calls to it wait. The path to it is slower, or what answers there. It delays \"Buy\""
     );
+}
+
+/// "Pay" takes 40 ms longer from the same instant on: 3.6 requests more in all. "Health" needs no such call.
+#[test]
+fn the_requests_that_a_slower_endpoint_delays_are_named() {
+    let later = |second: u32, by: f64| if u64::from(second) >= SLOWER_FROM { by } else { 0.0 };
+    let buy = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + later(second, 0.08);
+    let pay = |second: u32, draws: &mut Draws| 0.01 * noise(0.2, draws) + later(second, 0.04);
+    let health = |_: u32, draws: &mut Draws| 0.002 * noise(0.2, draws);
+    let requests = [
+        Request { name: "Buy", time: &buy, outcome: &passes },
+        Request { name: "Pay", time: &pay, outcome: &passes },
+        Request { name: "Health", time: &health, outcome: &passes },
+    ];
+    let mut run = constant(60, 30, &requests, 1);
+    let line = gauge("process:80", "awaited").role(Role::CallsAwaited).part("10.0.0.9:443").label("peer", "10.0.0.9:443");
+    line.each_second(&mut run, |second| if second < SLOWER_FROM { 0.1 } else { 2.8 });
+    let found = named(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
+    assert!(
+        found.claim.ends_with("It delays \"Buy\" and \"Pay\"") || found.claim.ends_with("It delays \"Pay\" and \"Buy\""),
+        "{}",
+        found.claim
+    );
+    let next = "Find out what listens at 10.0.0.9:443 and what ";
+    assert!(found.next.starts_with(next) && found.next.contains("calls it for"), "{}", found.next);
 }
 
 /// A call to another service within a transaction also leaves sessions idle. The addresses show which of the two it is.
