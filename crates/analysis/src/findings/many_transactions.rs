@@ -27,7 +27,7 @@
 //!
 //! It also ranks last if the round trips take less than {round_trips::SMALL_SHARE_MAX:%} of the time of a request that does not wait, even with
 //! {round_trips::UNSEEN_ROUND_TRIP_S} s for each: the path of the system may be longer than the observer's. If nothing else is found, the remark states the
-//! part, and that it does not explain the times.
+//! part, and that it does not explain the times. If they take less than that part with round trips as long as the observer's, confidence is low.
 //!
 //! **A slow path.** The kernel shows for how long the database's answers are awaited (`awaited` of `observe.process`). The claim states that the path takes
 //! the time if that is {round_trips::ON_THE_WAY_PART_MIN:%} of the requests' time or more, and the database works for {round_trips::IN_DATABASE_PART_MAX:%} of
@@ -165,6 +165,8 @@ fn idle_machine(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<bool> {
 /// With the part of the time that the round trips take. A habit, if that part is small or something else explains the time.
 fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<RoundTripTime<'_>>) -> RankedFinding {
     let is_small = time.as_ref().is_some_and(RoundTripTime::is_small);
+    // Only a path that is longer than the observer's would make them matter, and nothing shows one.
+    let is_small_as_observed = time.as_ref().is_some_and(RoundTripTime::is_small_as_observed);
     let found = match time {
         Some(time) => {
             let stretch = found.finding.evidence.first().map_or((0.0, 0.0), |first| (first.from_seconds, first.to_seconds));
@@ -174,7 +176,10 @@ fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<R
     };
     let other = other_cause(facts, series);
     let standing = if is_small || other.is_some() { Standing::Habit } else { found.standing };
-    let found = RankedFinding { standing, ..found };
+    let mut found = RankedFinding { standing, ..found };
+    if is_small_as_observed {
+        found.finding.confidence = Confidence::Low;
+    }
     other.into_iter().fold(found, RankedFinding::weigh)
 }
 

@@ -84,6 +84,22 @@ fn short_statements_that_repeat_rank_after_a_full_machine_whose_cores_the_sessio
     assert!(habit.evidence.iter().any(|evidence| evidence.text.starts_with("they take about 20.6 ms of the ")), "{}", shown(&found));
 }
 
+/// Requests of 0.4 s at first, with 27 commits each that take as long as the observer's round trips: three each.
+#[test]
+fn the_confidence_of_round_trips_follows_their_part_of_the_time() {
+    let confidence = |round_trip_s: f64| {
+        let buy = |second: u32, draws: &mut Draws| 0.4 * noise(0.1, draws) * (1.0 + f64::from(second) / 20.0);
+        let mut run = constant(60, 20, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
+        counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 540.0);
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+        gauge("postgres", "round_trip").role(Role::RoundTrip).each_second(&mut run, |_| round_trip_s);
+        let found = findings(&run);
+        found[position(&found, "many-transactions").unwrap_or_else(|| panic!("{}", shown(&found)))].confidence
+    };
+    // 81 round trips of 0.5 ms, and 15 ms in the database: 6 % of the second that requests take on average. Of 3 ms each, 26 %.
+    assert_eq!((confidence(0.000_5), confidence(0.003)), (Confidence::Low, Confidence::Medium));
+}
+
 /// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, with `each` commits per request before and after.
 fn slower(each: impl Fn(u64) -> f64) -> Run {
     let buy = |second: u32, draws: &mut Draws| 0.05 * noise(0.2, draws) + if second >= 20 { 0.4 } else { 0.0 };
