@@ -15,12 +15,13 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
     if count == 0 && times.censored.is_empty() {
         return TimeStats::default();
     }
-    let listed = LISTED.iter().map(|quantile| percentile(times, *quantile, interval(*quantile))).collect();
     let (max, max_is_bound) = match times.longest() {
         Quantile::Known(max) => (Some(max), false),
         Quantile::Beyond(max) => (Some(max), true),
         Quantile::NoData => (None, false),
     };
+    let shown_interval = |quantile| within_longest(interval(quantile), max.filter(|_| !max_is_bound));
+    let listed = LISTED.iter().map(|quantile| percentile(times, *quantile, shown_interval(*quantile))).collect();
     TimeStats {
         count,
         mean: times.mean(),
@@ -63,6 +64,12 @@ pub(crate) fn value_percentiles(values: &ValueHistogram) -> Vec<Percentile> {
     LISTED.iter().map(|quantile| shown(found(*quantile), values.count(), *quantile, (None, None))).collect()
 }
 
+/// An interval without an upper end beyond the longest time: such an end continues the samples by a model of their tail. It serves comparisons, but the samples
+/// do not show it. Seconds.
+pub(crate) fn within_longest((low, high): (Option<f64>, Option<f64>), longest: Option<f64>) -> (Option<f64>, Option<f64>) {
+    (low, high.filter(|high| longest.is_none_or(|longest| *high <= longest)))
+}
+
 fn percentile(times: CensoredTimes<'_>, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
     shown(times.quantile(quantile), times.count(), quantile, interval)
 }
@@ -100,6 +107,14 @@ mod tests {
         assert_eq!((of(1..=99).at(0.9), of(1..=100).at(0.9)), (None, Some(90e-9)));
         assert_eq!(of([7]).at(0.75), Some(7e-9));
         assert_eq!(of(1..=100).percentiles[2].samples_beyond, 10);
+    }
+
+    #[test]
+    fn an_end_of_an_interval_beyond_the_longest_time_is_not_shown() {
+        assert_eq!(within_longest((Some(3.6), Some(15.1)), Some(4.8)), (Some(3.6), None));
+        assert_eq!(within_longest((Some(3.6), Some(4.8)), Some(4.8)), (Some(3.6), Some(4.8)));
+        // Requests that a time limit cut off would have taken longer.
+        assert_eq!(within_longest((Some(3.6), Some(15.1)), None), (Some(3.6), Some(15.1)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The remark: a conclusion when no rule reports a finding, or further observations next to findings. Without a finding it states that no limit was reached
 //! at this load, if each request and flow shows that, or what to observe next. Each sentence rests on numbers of this run; there is no default sentence.
 
+mod full_machine;
 pub(crate) mod load_shape;
 mod load_stages;
 pub(crate) mod load_target;
@@ -25,15 +26,14 @@ use crate::facts::growing_memory;
 use crate::facts::hardly_answered::HardlyAnswered;
 use crate::facts::load_blocks::LoadStretch;
 use crate::facts::load_response::{LOAD_VARIED_FACTOR_MIN, LoadResponse, SLOWER_FACTOR_MIN};
-use crate::facts::readings::{SignalReadings, longest_run};
-use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::{MissingKnowledge, Remark, RemarkKind};
 use crate::instant::{clock, named};
-use crate::{Grade, ResourceKind, RunTotals};
+use crate::{Grade, RunTotals};
 use load_shape::WantedLoad;
 use load_target::LoadTarget;
 use no_limit::Unlimited;
@@ -78,7 +78,7 @@ pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let remark = without_warm_up(facts, &totals);
     let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let further = [warmed_up, receiving(facts), full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the")];
+    let further = [warmed_up, receiving(facts), full_machine::sentence(facts, remark.kind), growing_memory(facts), growing_level::sentence(facts, "But the")];
     let passing = transactions::in_passing(facts).filter(|_| habits.is_empty() && facts.hardly_answered.is_none());
     remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(|found| habit(facts, found))))
 }
@@ -116,28 +116,6 @@ fn without_limit(facts: &Facts<'_>, found: &[RankedFinding]) -> Option<String> {
     let carries = are_defects && facts.growing.is_empty() && facts.stalls.is_none();
     let remark = carries.then(|| without_warm_up(facts, &crate::summary::totals(facts.tally)))?;
     matches!(remark.kind, RemarkKind::NoLimit | RemarkKind::Steady).then_some(remark.summary)
-}
-
-/// A machine without an idle core, although no request was observed to wait for one.
-fn full_machine(facts: &Facts<'_>) -> Option<String> {
-    let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
-    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL_PART_MIN * cores)?;
-    let processes = facts.path.of_kind(ResourceKind::Process);
-    let observed: Vec<(&str, f64)> =
-        processes.filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?))).collect();
-    let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
-    let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let who = match most {
-        Some((observer, own)) if used >= cores / 2.0 => format!(", most of them by \"{observer}\" ({})", loadstone_units::number(*own)),
-        _ => ": other programs use the rest".to_owned(),
-    };
-    Some(format!(
-        "But from {} to {} all {} cores of the machine were busy, {} of them for the observed processes{who}.",
-        clock(from),
-        clock(to),
-        loadstone_units::number(cores),
-        loadstone_units::number(used)
-    ))
 }
 
 /// Requests that took most of their time after the first byte.

@@ -16,6 +16,7 @@ use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::censored::CensoredTimes;
 use crate::load_time::LoadTimes;
+use crate::percentile::within_longest;
 use crate::statistics::Intervals;
 use crate::{ThresholdResult, ThresholdState};
 pub(crate) use implied::implied;
@@ -108,7 +109,7 @@ impl Thresholds {
         self.finish_with(|_| None)
     }
 
-    fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, f64)>) -> Vec<ThresholdResult> {
+    fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, Option<f64>)>) -> Vec<ThresholdResult> {
         let verdict = |judge: &mut Judge| {
             judge.close(&self.known_signals);
             let mut result = judge.result(true, interval(judge.threshold()));
@@ -134,11 +135,33 @@ pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     }
     thresholds.push_signals(&run.signals);
     let samples = thresholds.samples();
-    (thresholds.finish_with(|threshold| interval_of(run, threshold).and_then(|(low, high)| low.zip(high))), samples)
+    let shown = |threshold: &Threshold| {
+        let found = times_of(run, threshold)?;
+        let (low, high) = within_longest(found.interval(), Some(found.merged.max() as f64 / 1e9));
+        Some((low?, high))
+    };
+    (thresholds.finish_with(shown), samples)
 }
 
 /// The 95 % interval of a percentile of response or service times over the whole run. An end that the samples do not determine is `None`.
 pub(crate) fn interval_of(run: &Run, threshold: &Threshold) -> Option<(Option<f64>, Option<f64>)> {
+    times_of(run, threshold).map(|times| times.interval())
+}
+
+/// Times of the whole run of which a threshold names a percentile.
+struct JudgedTimes<'a> {
+    quantile: f64,
+    seconds: Vec<Vec<&'a Histogram>>,
+    merged: Histogram,
+}
+
+impl JudgedTimes<'_> {
+    fn interval(&self) -> (Option<f64>, Option<f64>) {
+        Intervals::of(&self.seconds, &self.merged).at(self.quantile)
+    }
+}
+
+fn times_of<'a>(run: &'a Run, threshold: &'a Threshold) -> Option<JudgedTimes<'a>> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let is_service = threshold.metric == Metric::ServiceTime;
     if !samples::is_time(&threshold.metric) || matches!(threshold.metric, Metric::ScheduleLag | Metric::FlowTime { .. }) {
@@ -160,5 +183,5 @@ pub(crate) fn interval_of(run: &Run, threshold: &Threshold) -> Option<(Option<f6
             seconds.push(second);
         }
     }
-    Some(Intervals::of(&seconds, &merged).at(quantile))
+    Some(JudgedTimes { quantile, seconds, merged })
 }

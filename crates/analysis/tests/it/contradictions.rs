@@ -1,6 +1,6 @@
 //! No sentence contradicts the numbers of the same report, on random runs.
 
-use loadstone_analysis::{Confidence, Finding, Summary, conclude};
+use loadstone_analysis::{Confidence, Finding, Percentile, RemarkKind, Summary, conclude};
 use loadstone_metrics::{Histogram, Outcome, Role, SeriesKind};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
@@ -162,6 +162,20 @@ fn quantities_outside_their_interval(summary: &Summary) -> impl Iterator<Item = 
     outside.map(|(finding, quantity)| format!("{quantity:?}: {}", finding.claim))
 }
 
+/// Intervals of percentiles that do not contain their value, or that end above the longest request of the same row.
+fn intervals_beyond_the_longest(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    let rows = summary.requests.iter().map(|row| (&*row.key.name, &row.response)).chain([("all", &summary.response)]);
+    rows.flat_map(|(name, times)| {
+        let longest = times.max.filter(|_| !times.max_is_bound).unwrap_or(f64::INFINITY);
+        let is_wrong = move |percentile: &&Percentile| {
+            let value = percentile.value.unwrap_or_default();
+            percentile.high.is_some_and(|high| high > longest * 1.000_001 || high < value) || percentile.low.is_some_and(|low| low > value)
+        };
+        let wrong = times.percentiles.iter().filter(|percentile| percentile.value.is_some()).filter(is_wrong);
+        wrong.map(move |percentile| format!("{name}, at most {longest}: {percentile:?}"))
+    })
+}
+
 /// The contradictions of one run.
 fn contradictions(run: &Run) -> Vec<String> {
     let summary = conclude(run);
@@ -218,6 +232,7 @@ fn contradictions(run: &Run) -> Vec<String> {
         hold(open.is_none(), format!("high, and {open:?}: {}", finding.claim));
     }
     quantities_outside_their_interval(&summary).for_each(|problem| hold(false, problem));
+    intervals_beyond_the_longest(&summary).for_each(|problem| hold(false, problem));
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {
         let words: Vec<&str> = finding.evidence[0].text.split(' ').collect();
         let (count, all, name) = (number(words[0]), number(words[2]), words[3].trim_matches('"'));
@@ -240,4 +255,23 @@ fn no_sentence_contradicts_a_number_of_the_same_report() {
     let all: Vec<String> =
         (0..300).flat_map(|seed| contradictions(&random_run(seed)).into_iter().map(move |what| format!("{seed}: {what}"))).collect();
     assert!(all.is_empty(), "{}:\n{}", all.len(), all.join("\n"));
+}
+
+/// Other programs fill the machine in each of these runs. Where the answer is that no limit was reached, that is no objection to it.
+#[test]
+fn a_full_machine_is_no_objection_to_the_answer_that_no_limit_was_reached() {
+    let mut answered = 0;
+    for seed in 0..60 {
+        let mut run = random_run(seed);
+        run.signals.clear();
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.01);
+        let remark = conclude(&run).verdict.findings.remark;
+        let statement = remark.statements.iter().find(|text| text.contains("all 2 cores of the machine were busy"));
+        let is_answered = matches!(remark.kind, RemarkKind::NoLimit | RemarkKind::Steady);
+        answered += u32::from(is_answered && statement.is_some());
+        let begin = if is_answered { "From " } else { "But from " };
+        assert!(statement.is_none_or(|text| text.starts_with(begin)), "{seed}: {remark:?}");
+    }
+    assert!(answered >= 3, "{answered}");
 }
