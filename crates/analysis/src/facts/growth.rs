@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
+use loadstone_metrics::{Nanos, SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::strain::{Spans, Strain};
@@ -34,12 +34,15 @@ pub(crate) struct TimeGrowth {
     pub(crate) is_by_load: bool,
     /// Whether one name alone became slower. In the mean of all it may not show.
     pub(crate) has_one_grown: bool,
+    /// Whether one name became slower by more than all together: another cause than the load that all share.
+    pub(crate) has_one_grown_alone: bool,
     /// Whether one name alone may have become slower.
     pub(crate) may_one_have_grown: bool,
 }
 
 /// `None`: too few requests, or none at all in a part.
-pub(super) fn find(run: &Run, strain: &Strain) -> Option<TimeGrowth> {
+/// `left_out`: when slices begin that do not count.
+pub(super) fn find(run: &Run, strain: &Strain, left_out: &[Nanos]) -> Option<TimeGrowth> {
     let (low, high) = strain.low_and_high();
     let is_by_load = low.iter().any(|(from, to)| strain.asked(from + 1e-6, to - 1e-6) > 0.0);
     let (low, high) = if is_by_load { (low, high) } else { thirds(strain)? };
@@ -47,7 +50,8 @@ pub(super) fn find(run: &Run, strain: &Strain) -> Option<TimeGrowth> {
         let middle = slice.start.midpoint(slice.end) as f64 / 1e9;
         spans.iter().any(|(from, to)| *from <= middle && middle < *to)
     };
-    let seconds: Vec<&Snapshot> = run.slices.iter().filter(|slice| inside(slice, &low) || inside(slice, &high)).collect();
+    let counted = run.slices.iter().filter(|slice| !left_out.contains(&slice.start));
+    let seconds: Vec<&Snapshot> = counted.filter(|slice| inside(slice, &low) || inside(slice, &high)).collect();
     let mut all: BTreeMap<&SeriesKey, (f64, f64)> = BTreeMap::new();
     for series in seconds.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request) {
         let sum = all.entry(&series.key).or_default();
@@ -60,11 +64,14 @@ pub(super) fn find(run: &Run, strain: &Strain) -> Option<TimeGrowth> {
         growth(&all).filter(|_| all.values().map(|(count, _)| count).sum::<f64>() >= REQUESTS_MIN)?;
     let of_one = |(key, sum): (&&SeriesKey, &(f64, f64))| growth(&BTreeMap::from([(*key, *sum)]));
     let ones: Vec<LogGrowth> = all.iter().filter_map(of_one).collect();
-    let has_one_grown = ones.iter().any(|one| one.is_beyond_chance(ONE_GROWN_P_VALUE_MAX / ones.len() as f64));
+    let is_beyond_chance = |one: &LogGrowth| one.is_beyond_chance(ONE_GROWN_P_VALUE_MAX / ones.len() as f64);
+    let has_one_grown = ones.iter().any(is_beyond_chance);
+    let has_one_grown_alone = ones.iter().any(|one| is_beyond_chance(&LogGrowth { factor: one.factor / factor, ..*one }));
     let may_one_have_grown = has_one_grown || ones.iter().any(|one| one.factor > ONE_FACTOR_MAX);
     // On logarithms, so that both ends are positive.
     let half = student_t(freedom) * error;
-    Some(TimeGrowth { factor, low: factor * (-half).exp(), high: factor * half.exp(), is_by_load, has_one_grown, may_one_have_grown })
+    let (low, high) = (factor * (-half).exp(), factor * half.exp());
+    Some(TimeGrowth { factor, low, high, is_by_load, has_one_grown, has_one_grown_alone, may_one_have_grown })
 }
 
 /// A factor, the error of its logarithm, and its degrees of freedom.

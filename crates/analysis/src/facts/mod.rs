@@ -179,7 +179,7 @@ table::fact_table! {
         queue_workers: Option<queue_workers::BusyQueueWorkers<'a>> = queue_workers::find(&signals, &strain, &called);
 
         /// By how much times grew with the load, or over a constant load.
-        growth: Option<growth::TimeGrowth> = growth::find(run, &strain);
+        growth: Option<growth::TimeGrowth> = growth::find(run, &strain, &[]);
 
         /// How many requests were in progress, and which limits that rules out.
         in_progress: Option<in_progress::InProgress> = in_progress::find(run, &strain);
@@ -261,6 +261,10 @@ table::fact_table! {
 
         /// Seconds in which single requests took far longer than usual.
         slow_seconds: Option<stalls::SlowSeconds> = stalls::SlowSeconds::of(run, &preparation);
+
+        /// The same growth of times without the few seconds in which single requests took far longer, so that a pause is no growth.
+        usual_growth: Option<growth::TimeGrowth> =
+            slow_seconds.as_ref().map_or(growth, |slow| growth::find(run, &strain, slow.rare()));
 
         /// Which span accounts for the growth of request times, where traces were observed. The largest growth ranks first.
         span_growths: Vec<spans::SpanGrowth<'a>> = spans::growths(run, &responses, &changes);

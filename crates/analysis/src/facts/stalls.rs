@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use loadstone_metrics::{Role, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_metrics::{Nanos, Role, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::changes::{Change, Changes, LoadMeanwhile, Shape};
@@ -127,9 +127,16 @@ impl<'a> Second<'a> {
     }
 }
 
+/// Part of the seconds up to which slow ones are rare.
+const RARE_PART_MAX: f64 = 1.0 / 6.0;
+
 /// Seconds whose longest request took far longer than usual, whether evenly spaced or not.
 pub(crate) struct SlowSeconds {
     pub(crate) count: usize,
+    /// When each of them began. Nanoseconds since the run began.
+    starts: Vec<Nanos>,
+    /// Seconds in which requests ended.
+    of: usize,
     pub(crate) longest_s: f64,
     pub(crate) usual_longest_s: f64,
 }
@@ -144,7 +151,13 @@ impl SlowSeconds {
         }
         let (usual, _, slow) = slow(&seconds);
         let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
-        Some(Self { count: slow.len(), longest_s: longest, usual_longest_s: usual })
+        let starts = slow.iter().map(|index| seconds[*index].slice.start).collect();
+        Some(Self { count: slow.len(), starts, of: seconds.len(), longest_s: longest, usual_longest_s: usual })
+    }
+
+    /// When they began, if they are so few that most seconds of each part of the run are others: a drift cannot hide in them.
+    pub(super) fn rare(&self) -> &[Nanos] {
+        if self.count as f64 <= RARE_PART_MAX * self.of as f64 { &self.starts } else { &[] }
     }
 }
 

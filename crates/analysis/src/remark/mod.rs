@@ -78,7 +78,13 @@ pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let remark = without_warm_up(facts, &totals);
     let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let further = [warmed_up, receiving(facts), full_machine::sentence(facts, remark.kind), growing_memory(facts), growing_level::sentence(facts, "But the")];
+    let further = [
+        warmed_up,
+        receiving(facts),
+        full_machine::sentence(facts, remark.kind),
+        growing_memory(facts),
+        growing_level::sentence(facts, "But the"),
+    ];
     let passing = transactions::in_passing(facts).filter(|_| habits.is_empty() && facts.hardly_answered.is_none());
     remark.and(further.into_iter().flatten().chain(passing).chain(habits.iter().map(|found| habit(facts, found))))
 }
@@ -177,12 +183,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         let steady = || stable_at_constant_load(facts, totals);
         return steady().or_else(|| few_without_limit(facts, totals)).unwrap_or_else(|| too_few(facts, totals));
     }
-    let unlimited = Unlimited {
-        failed: failed(facts, totals),
-        top_rate: top_rate(facts, totals),
-        is_open: is_open(facts),
-        next: slow_seconds(facts).map_or_else(|| headroom_and_next(facts), |slow| vec![slow]),
-    };
+    let unlimited =
+        Unlimited { failed: failed(facts, totals), top_rate: top_rate(facts, totals), is_open: is_open(facts), next: room_and_next(facts) };
     let without_queue = || no_limit::without_queue(facts, totals, &unlimited).filter(|_| has_no_strain(facts));
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
@@ -205,8 +207,10 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return steady;
     }
     let stable_times = no_limit::of(facts, totals, &unlimited).filter(|_| has_no_strain(facts) && has_no_backlog);
+    // Whatever arrives and leaves no backlog is carried, even if a request takes somewhat longer from an instant on.
+    let changed = no_limit::small_changes(facts).filter(|_| is_undelayed(facts));
     let carried = || no_limit::carried(facts, totals, &unlimited).or_else(|| no_limit::carried_ramp(facts, totals, &unlimited));
-    let carried = || carried().filter(|_| has_no_strain(facts));
+    let carried = || changed.and_then(|changed| Some(carried()?.and(changed)));
     stable_times.or_else(without_queue).or_else(carried).unwrap_or_else(|| unclear(facts))
 }
 
@@ -219,12 +223,7 @@ fn few_without_limit(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark> {
         loadstone_units::count(totals.requests),
         loadstone_units::share(failed_most)
     );
-    let unlimited = Unlimited {
-        failed,
-        top_rate: top_rate(facts, totals),
-        is_open: is_open(facts),
-        next: slow_seconds(facts).map_or_else(|| headroom_and_next(facts), |slow| vec![slow]),
-    };
+    let unlimited = Unlimited { failed, top_rate: top_rate(facts, totals), is_open: is_open(facts), next: room_and_next(facts) };
     let has_no_backlog = facts.in_progress.is_some_and(|now| now.excludes_a_backlog());
     let stable_times = || no_limit::of(facts, totals, &unlimited).filter(|_| has_no_backlog);
     let remark = no_limit::without_queue(facts, totals, &unlimited).or_else(stable_times);
@@ -359,6 +358,12 @@ fn higher(facts: &Facts<'_>) -> String {
     load_shape::line(facts, WantedLoad::Higher)
 }
 
+/// The room that the observed resources leave, then pauses to examine, or what to do next where nothing is wrong.
+fn room_and_next(facts: &Facts<'_>) -> Vec<String> {
+    let Some(slow) = slow_seconds(facts) else { return headroom_and_next(facts) };
+    headroom::sentence(facts).map(|sentence| format!("{sentence}.")).into_iter().chain([slow]).collect()
+}
+
 /// The nearest observed limit, and what to do next where nothing is wrong.
 fn headroom_and_next(facts: &Facts<'_>) -> Vec<String> {
     let headroom = match headroom::sentence(facts) {
@@ -421,9 +426,14 @@ fn service_max(low: &LoadStretch) -> f64 {
 
 /// No time changed, no journey was lost or remained open, and no arrival waited for a user.
 fn has_no_strain(facts: &Facts<'_>) -> bool {
+    facts.changes.found.is_empty() && is_undelayed(facts)
+}
+
+/// The same whatever times did.
+fn is_undelayed(facts: &Facts<'_>) -> bool {
     let is_lost = |flow: &crate::FlowTally| flow.merged.timed_out > 0 || flow.merged.backlog > 0;
     let waited = facts.tally.leaves().iter().any(|leaf| leaf.waiting_max > 0);
-    facts.changes.found.is_empty() && !waited && !facts.tally.flows().iter().any(is_lost)
+    !waited && !facts.tally.flows().iter().any(is_lost)
 }
 
 /// Throughput grew with a load that at least doubled, and times did not.

@@ -1,12 +1,14 @@
 //! The remark about a run in which nothing was limited: up to which load, how much room the observed resources leave, and what to compare it with.
 
 use crate::facts::Facts;
+use crate::facts::changes::Change;
 use crate::facts::constant_load::ConstantLoad;
 use crate::facts::growth::TimeGrowth;
 use crate::facts::in_progress::InProgress;
 use crate::facts::load_response::LoadResponse;
 use crate::facts::signal_steps;
 use crate::finding::{Remark, RemarkKind};
+use crate::instant::clock;
 use crate::{Grade, ResourceKind, RunTotals};
 
 /// Growth of times that the run must rule out. A limit that was reached shows as far more (Sakasegawa 1977).
@@ -55,13 +57,46 @@ pub(super) fn of(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -
 
 /// How times changed, as in `times …`.
 fn grew(growth: TimeGrowth, over: &str) -> String {
-    let change = if growth.high < 1.0 { "became shorter" } else { "did not measurably grow" };
+    let change = match growth {
+        _ if growth.high < 1.0 => "became shorter",
+        _ if growth.low <= 1.0 => "did not measurably grow",
+        _ if growth.factor <= SMALL_GROWTH_MAX => "hardly grew",
+        _ => "grew",
+    };
     format!(
         "{change} {over} ({} times as long, 95 % interval {} to {})",
         loadstone_units::number(growth.factor),
         loadstone_units::number(growth.low),
         loadstone_units::number(growth.high)
     )
+}
+
+/// ` without the 5 slow seconds`, where the growth of times is that of the others.
+fn without_pauses(facts: &Facts<'_>) -> String {
+    let differs = facts.growth.map(|growth| growth.factor) != facts.usual_growth.map(|growth| growth.factor);
+    let slow = facts.slow_seconds.as_ref().filter(|_| differs);
+    slow.map_or_else(String::new, |slow| match slow.count {
+        1 => " without the slow second".to_owned(),
+        count => format!(" without the {count} slow seconds"),
+    })
+}
+
+/// Requests that began to take longer, by less than a limit does. The last part of the remark states them.
+pub(super) fn small_changes(facts: &Facts<'_>) -> Option<Vec<String>> {
+    let sentence = |change: &Change| {
+        let (before, after) = (change.before.median, change.after.median);
+        (change.is_slower() && after <= GROWTH_RULED_OUT * before).then(|| {
+            format!(
+                "But \"{}\" took {} from {} {}, and {} before.",
+                change.of.name(),
+                loadstone_units::seconds(after),
+                clock(change.at),
+                change.until.map_or_else(|| "on".to_owned(), |until| format!("to {}", clock(until))),
+                loadstone_units::seconds(before)
+            )
+        })
+    };
+    facts.changes.found.iter().map(sentence).collect()
 }
 
 /// So few requests were in progress at any time that none waited for another. Their times may vary for other reasons. `None`: there were more.
@@ -88,12 +123,16 @@ pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &U
     Some(remark(facts, unlimited, &served, &times, least))
 }
 
+/// Whether times clearly grew, apart from a few pauses.
+fn have_clearly_grown(facts: &Facts<'_>) -> bool {
+    facts.usual_growth.is_some_and(|growth| growth.low > DRIFT_LOW_MAX)
+}
+
 /// Constant arrivals that left no backlog were all carried, whatever their times did meanwhile. `None`: the load was another one, or times clearly grew.
 pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
     let is_constant = facts.constant_load.as_ref().is_some_and(ConstantLoad::is_constant_without_queue);
     let now = facts.in_progress.filter(InProgress::counts_exclude_a_backlog)?;
-    let has_grown = facts.growth.is_none_or(|growth| growth.factor > GROWTH_RULED_OUT || growth.low > DRIFT_LOW_MAX);
-    if !is_constant || !unlimited.is_open || has_grown || is_limited(facts) {
+    if !is_constant || !unlimited.is_open || facts.usual_growth.is_none() || have_clearly_grown(facts) || is_limited(facts) {
         return None;
     }
     let served = all_served(totals)?;
@@ -102,9 +141,10 @@ pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimit
         "no backlog grew (a limit 5 % below the load would have left {} more requests in the system, and there were at most {}){}",
         loadstone_units::number(expected),
         loadstone_units::number(seen),
-        facts.growth.map_or_else(String::new, |growth| format!(
-            ", though times varied (the last third took {} times as long as the first, 95 % interval {} to {})",
+        facts.usual_growth.map_or_else(String::new, |growth| format!(
+            ", though times varied (the last third took {} times as long as the first{}, 95 % interval {} to {})",
             loadstone_units::number(growth.factor),
+            without_pauses(facts),
             loadstone_units::number(growth.low),
             loadstone_units::number(growth.high)
         ))
@@ -116,13 +156,15 @@ pub(super) fn carried(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimit
 /// or times grew.
 pub(super) fn carried_ramp(facts: &Facts<'_>, totals: &RunTotals, unlimited: &Unlimited) -> Option<Remark> {
     let excluded = facts.in_progress?.no_limit_below?;
-    let has_grown = |growth: TimeGrowth| growth.has_one_grown || growth.low > 1.0 || growth.factor > GROWTH_RULED_OUT;
     let is_often_slow = facts.slow_seconds.as_ref().is_some_and(|slow| slow.count >= SLOW_SECONDS_MIN);
-    if !unlimited.is_open || is_limited(facts) || is_often_slow || facts.growth.is_some_and(has_grown) {
+    // The counts exclude no limit just below the highest load, and the load explains no growth of one request alone.
+    let may_be_near = facts.usual_growth.is_some_and(|growth| growth.factor > GROWTH_RULED_OUT || growth.has_one_grown_alone);
+    if !unlimited.is_open || is_limited(facts) || is_often_slow || may_be_near || have_clearly_grown(facts) {
         return None;
     }
     let served = all_served(totals)?;
-    let varied = facts.growth.map_or_else(String::new, |growth| format!(", and times {}", grew(growth, "over the ramp")));
+    let over = format!("over the ramp{}", without_pauses(facts));
+    let varied = facts.usual_growth.map_or_else(String::new, |growth| format!(", while times {}", grew(growth, &over)));
     let times = format!(
         "no backlog grew (a limit below {} arrivals per second would have left more requests in the system than there were){varied}",
         loadstone_units::number(excluded)

@@ -1,10 +1,14 @@
-//! Random arrivals of one rate: what is carried gets a straight answer, and what is not gets none.
+//! Arrivals, mostly of one rate: what is carried gets a straight answer, and what is not gets none.
 
 use loadstone_analysis::{RemarkKind, conclude};
-use loadstone_plan::Timing;
+use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
+use crate::changes::noise;
+use crate::draws::Draws;
 use crate::simulation::{Service, Target, ramp, simulate, step};
+use crate::synthetic::{self, SECOND, Slice};
 
 /// Two places, each of which serves one of two requests in 20 ms on average, exponentially distributed: 100 of them pass per second.
 fn served(rate: f64, seed: u64) -> Run {
@@ -42,4 +46,51 @@ fn random_arrivals_beyond_the_limit_are_never_carried() {
             assert!(!is_denied, "{rate}/s, {seed}: {answer:?}");
         }
     }
+}
+
+/// A ramp from 0.9 to 9 arrivals per second with three requests each, on one worker that serves so many of them per second.
+fn ramp_on_one_worker(capacity: f64, seed: u64) -> Option<(RemarkKind, String)> {
+    let steps = ["List", "Show", "Comment"].map(|name| step(name, 0, Service::Exponential(1.0 / capacity))).to_vec();
+    remark(&simulate(&Target { slots: vec![1], steps }, ramp(0.9, 9.0, 32, Timing::Even), seed))
+}
+
+/// At the top, requests wait for each other now and then: at a use of a third, they take half as long again (M/M/1).
+#[test]
+fn a_ramp_that_is_carried_gets_a_straight_answer_and_one_beyond_the_limit_none() {
+    let runs = crate::seeds(20, 200);
+    let is_straight = |answer: &Option<(RemarkKind, String)>| matches!(answer, Some((RemarkKind::NoLimit | RemarkKind::Steady, _)));
+    let straight = (0..runs).filter(|seed| is_straight(&ramp_on_one_worker(90.0, *seed))).count() as u64;
+    assert!(10 * straight >= 9 * runs, "{straight} of {runs}");
+    for seed in 0..runs {
+        let answer = ramp_on_one_worker(18.0, seed);
+        assert!(!is_straight(&answer), "beyond the limit, {seed}: {answer:?}");
+    }
+}
+
+/// Nothing limits a ramp from 1 to 9 arrivals per second, whose requests take half as long again at its top. Few of them end at low load.
+#[test]
+fn a_ramp_that_is_carried_gets_a_straight_answer_although_times_grow_with_it() {
+    let rising = |seed: u64| {
+        let mut draws = Draws::new(seed);
+        let slices = (0..32_u32).map(|second| {
+            // As many as the plan asks for until the end of the second.
+            let until = |at: f64| (0.9 * at + 8.1 * at * at / 64.0) as u64;
+            let asked = until(f64::from(second) + 1.0) - until(f64::from(second));
+            let mut slice = Slice::new(second).arrivals(asked);
+            for name in ["List", "Show", "Comment"] {
+                for _ in 0..asked {
+                    let time_s = 0.05 * noise(0.2, &mut draws) * (1.0 + 0.5 * asked as f64 / 9.0);
+                    slice.record(SeriesKind::Request, name, 0, (time_s * 1e9) as u64, Outcome::Passed);
+                }
+            }
+            slice.done()
+        });
+        let stage = OpenStage::Rate { from: 0.9, to: 9.0, duration_ns: 32 * SECOND, timing: Timing::Even };
+        synthetic::run_of(synthetic::plan(LoadProfile::Open { stages: vec![stage] }), slices.collect())
+    };
+    let answers: Vec<String> = (0..10).map(|seed| conclude(&rising(seed)).verdict.findings.remark.text).collect();
+    let is_straight = |text: &&String| {
+        text.starts_with("No limit was reached ") && text.contains("no backlog grew (") && text.contains(", while times grew over")
+    };
+    assert!(answers.iter().filter(is_straight).count() >= 6, "{answers:#?}");
 }
