@@ -314,7 +314,7 @@ impl Judge {
 
     /// `ended`: no slice follows, and a threshold that has not failed has passed. `interval`: 95 % interval of a percentile over the whole
     /// run.
-    pub(super) fn result(&self, ended: bool, interval: Option<(f64, Option<f64>)>) -> ThresholdResult {
+    pub(super) fn result(&self, ended: bool, interval: Option<(f64, f64)>) -> ThresholdResult {
         let worst = match self.threshold.window {
             Window::WholeRun => {
                 let measured = self.measured();

@@ -109,7 +109,7 @@ impl Thresholds {
         self.finish_with(|_| None)
     }
 
-    fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, Option<f64>)>) -> Vec<ThresholdResult> {
+    fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, f64)>) -> Vec<ThresholdResult> {
         let verdict = |judge: &mut Judge| {
             judge.close(&self.known_signals);
             let mut result = judge.result(true, interval(judge.threshold()));
@@ -138,7 +138,7 @@ pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     let shown = |threshold: &Threshold| {
         let found = times_of(run, threshold)?;
         let (low, high) = within_longest(found.interval(), Some(found.merged.max() as f64 / 1e9));
-        Some((low?, high))
+        low.zip(high)
     };
     (thresholds.finish_with(shown), samples)
 }

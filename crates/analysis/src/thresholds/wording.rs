@@ -11,7 +11,7 @@ use crate::own_metrics;
 use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms)`.
-pub(super) fn reading(threshold: &Threshold, worst: &WorstWindow, interval: Option<(f64, Option<f64>)>, windows: (u32, u32)) -> String {
+pub(super) fn reading(threshold: &Threshold, worst: &WorstWindow, interval: Option<(f64, f64)>, windows: (u32, u32)) -> String {
     let value = |value: f64| in_unit(threshold, value);
     let measured = match worst.measured {
         MeasuredValue::Value(measured) => value(measured),
@@ -22,10 +22,8 @@ pub(super) fn reading(threshold: &Threshold, worst: &WorstWindow, interval: Opti
         MeasuredValue::NoData => "not measured".to_owned(),
     };
     let mut text = format!("{} was {measured}", subject(threshold));
-    match interval {
-        Some((low, Some(high))) => text.push_str(&format!(" (95 % interval {} to {})", value(low), value(high))),
-        Some((low, None)) => text.push_str(&format!(" (95 % interval from {} on)", value(low))),
-        None => {}
+    if let Some((low, high)) = interval {
+        text.push_str(&format!(" (95 % interval {} to {})", value(low), value(high)));
     }
     if let loadstone_plan::Window::Every { seconds } = threshold.window {
         let (failed, judged) = windows;
