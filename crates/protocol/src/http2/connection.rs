@@ -22,7 +22,7 @@ pub(crate) struct Http2Connection {
     streams: RefCell<Streams>,
     socket: RefCell<NetworkStream>,
     network: Rc<Network>,
-    /// The kernel takes no more bytes, and wakes the task.
+    /// The kernel takes no more bytes, some of which TLS may hold, and wakes the task.
     is_blocked: Cell<bool>,
     /// Writing failed. The server's last bytes may still be readable, and matter more.
     write_failure: RefCell<Option<Failure>>,
@@ -75,7 +75,7 @@ impl Http2Connection {
     /// Ready when everything is written.
     fn write(&self, context: &mut Context<'_>) -> Poll<()> {
         let (mut streams, mut socket) = (self.streams.borrow_mut(), self.socket.borrow_mut());
-        if streams.to_write().is_empty() || self.write_failure.borrow().is_some() {
+        if streams.to_write().is_empty() && !self.is_blocked.get() || self.write_failure.borrow().is_some() {
             return Poll::Ready(());
         }
         let written = loop {
@@ -143,13 +143,11 @@ impl Future for ByteMover {
         connection.streams.borrow_mut().driven_by(context.waker());
         let _ = connection.write(context);
         let is_read = connection.read(context);
-        // Answers, and updates of windows.
-        let is_written = connection.write(context);
+        // Answers, and updates of windows. A server that does not read the last of them does not delay the end.
+        let _ = connection.write(context);
         if is_read.is_pending() {
             return Poll::Pending;
         }
-        // A server that does not read the last bytes does not delay the end.
-        let _ = is_written;
         Pin::new(&mut *connection.socket.borrow_mut()).poll_shutdown(context).map(drop)
     }
 }

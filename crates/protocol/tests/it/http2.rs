@@ -662,3 +662,38 @@ fn an_idle_connection_answers_pings() {
         assert_eq!(*seen.borrow(), [(1, PING[9..].to_vec())]);
     });
 }
+
+/// TLS takes bytes that the kernel does not take yet.
+#[test]
+fn an_upload_over_tls_goes_on_when_the_server_reads_again() {
+    const BYTES: usize = 12 << 20;
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &["h2"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut builder = h2::server::Builder::new();
+            builder.initial_window_size(64 << 20).initial_connection_window_size(64 << 20);
+            let mut connection = builder.handshake::<_, Bytes>(acceptor.accept(stream).await.unwrap()).await.unwrap();
+            // Nothing is read while nobody asks the connection for more.
+            let first = connection.accept().await.unwrap().unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            tokio::task::spawn_local(async move {
+                let (mut body, mut respond, mut length) = (first.0.into_body(), first.1, 0);
+                while let Some(Ok(piece)) = body.data().await {
+                    length += piece.len();
+                }
+                respond.send_response(http::Response::new(()), false).unwrap().send_data(length.to_string().into(), true).unwrap();
+            });
+            while let Some(Ok(_)) = connection.accept().await {}
+        });
+        let upload =
+            Request { timeout_ns: 20_000_000_000, method: "POST".into(), body: vec![1; BYTES].into(), ..over_tls(address, "localhost") };
+        let client = client(&network, Versions::Http2);
+        let exchange = client.send(&upload).await;
+        assert_eq!(&passed(&exchange).body[..], BYTES.to_string().as_bytes());
+    });
+}
