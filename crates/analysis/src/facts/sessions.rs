@@ -20,13 +20,22 @@ pub(crate) struct DatabaseSessions<'a> {
     pub(crate) blocked: Option<BlockedStatement<'a>>,
 }
 
-/// The statement that waits most for a lock, and the last statement of the session that holds it, which need not be the one that acquired it.
+/// The statement that waits most for a lock, and the session that holds it.
 pub(crate) struct BlockedStatement<'a> {
     waits: &'a str,
-    by: Option<&'a str>,
-    /// The last statement of the session at the head of the chain, which waits for no other; `None`: it is `by`.
-    head: Option<&'a str>,
+    by: Option<LockHolder<'a>>,
+    /// The session at the head of the chain, which waits for no other; `None`: it is `by`.
+    head: Option<LockHolder<'a>>,
     pub(crate) readings: SignalReadings<'a>,
+}
+
+/// A session that holds a lock for which others wait.
+#[derive(Clone, Copy)]
+struct LockHolder<'a> {
+    /// Its last statement, which need not be the one that acquired the lock.
+    statement: &'a str,
+    /// Its application, or its user; `None` in records that lack it.
+    name: Option<&'a str>,
 }
 
 /// For the database with the most open transactions and waiting sessions; `None` where none was observed.
@@ -78,37 +87,51 @@ pub(super) fn most_blocked<'a>(
         !TABLE_STATEMENTS.iter().any(|word| statement.starts_with(word))
     };
     let (_, readings) = means.iter().max_by(|a, b| is_of_requests(&a.1).cmp(&is_of_requests(&b.1)).then_with(|| a.0.total_cmp(&b.0)))?;
-    let (waits, by) = (readings.label("statement")?, readings.label("by"));
-    let head = head_of_chain(&means, waits).filter(|head| by.is_some_and(|by| by != *head));
+    let (waits, by) = (readings.label("statement")?, LockHolder::of(readings));
+    let head = head_of_chain(&means, waits).filter(|head| by.is_some_and(|by| by.statement != head.statement));
     Some(BlockedStatement { waits, by, head, readings: readings.clone() })
 }
 
 /// The statement at the head of a chain of sessions that wait for each other: each step goes to the statement that blocks most sessions. `None`: no other
 /// statement blocks it.
-fn head_of_chain<'a>(means: &[(f64, SignalReadings<'a>)], waits: &'a str) -> Option<&'a str> {
-    let mut chain = vec![waits];
+fn head_of_chain<'a>(means: &[(f64, SignalReadings<'a>)], waits: &'a str) -> Option<LockHolder<'a>> {
+    let (mut chain, mut head) = (vec![waits], None);
     loop {
         let blocks_it = means.iter().filter(|(_, pair)| pair.label("statement") == chain.last().copied());
-        let others = blocks_it.filter_map(|(mean, pair)| Some((mean, pair.label("by")?))).filter(|(_, by)| !chain.contains(by));
-        let Some((_, by)) = others.max_by(|a, b| a.0.total_cmp(b.0)) else { break };
-        chain.push(by);
+        let others = blocks_it.filter_map(|(mean, pair)| Some((mean, LockHolder::of(pair)?)));
+        let unseen = others.filter(|(_, by)| !chain.contains(&by.statement));
+        let Some((_, by)) = unseen.max_by(|a, b| a.0.total_cmp(b.0)) else { return head };
+        chain.push(by.statement);
+        head = Some(by);
     }
-    chain.last().copied().filter(|_| chain.len() > 1)
+}
+
+impl<'a> LockHolder<'a> {
+    fn of(pair: &SignalReadings<'a>) -> Option<Self> {
+        Some(Self { statement: pair.label("by")?, name: pair.label("holder") })
+    }
+
+    /// `a session of "nightly" whose last statement was …`, where `session` is the noun, with its article.
+    fn phrase(&self, session: &str) -> String {
+        let of = self.name.map(|name| format!(" of {name:?}")).unwrap_or_default();
+        format!("{session}{of} whose last statement was `{}`", self.statement)
+    }
 }
 
 impl BlockedStatement<'_> {
     /// The statements as a phrase.
     pub(crate) fn phrase(&self) -> String {
+        let waits = self.waits;
         match (self.by, self.head) {
-            (Some(by), Some(head)) if self.waits == by => {
-                format!("`{}` behind others of the same, and these behind a session whose last statement was `{head}`", self.waits)
+            (Some(by), Some(head)) if waits == by.statement => {
+                format!("`{waits}` behind others of the same, and these behind {}", head.phrase("a session"))
             }
             (Some(by), Some(head)) => {
-                format!("`{}` behind a session in `{by}`, which waits for one whose last statement was `{head}`", self.waits)
+                format!("`{waits}` behind a session in `{}`, which waits for {}", by.statement, head.phrase("one"))
             }
-            (Some(by), None) if self.waits != by => format!("`{}` behind a session whose last statement was `{by}`", self.waits),
-            (Some(_), None) => format!("`{}` behind another of the same", self.waits),
-            (None, _) => format!("`{}`", self.waits),
+            (Some(by), None) if waits != by.statement => format!("`{waits}` behind {}", by.phrase("a session")),
+            (Some(_), None) => format!("`{waits}` behind another of the same"),
+            (None, _) => format!("`{waits}`"),
         }
     }
 }

@@ -44,6 +44,9 @@ const ALWAYS_PART_MIN: f64 = 0.8;
 /// Part of the waiting threads that may wait there under low load already.
 const LOW_LOAD_PART_MAX: f64 = 0.5;
 
+/// Threads in the same call that have what the others wait for.
+const HOLDERS_MIN: f64 = 0.5;
+
 /// Threads in one place of the code.
 pub(crate) struct ThreadPlace<'a> {
     pub(crate) role: Role,
@@ -86,6 +89,17 @@ impl<'a> ThreadWait<'a> {
     /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
         overlap_by_half((self.from, self.to), (from, to))
+    }
+
+    /// Threads that have the lock or a pool member, and wait in the same call for the network, a disk or another process; mean. `None`: few do.
+    pub(crate) fn holders_in_io(&self) -> Option<f64> {
+        let of = |role: Role| {
+            let same = self.places.iter().filter(move |place| place.role == role && place.at == self.place().at);
+            same.filter_map(|place| place.sum.mean(self.from, self.to)).fold(0.0, |sum, count| sum + count)
+        };
+        let is_shared = matches!(self.place().role, Role::ThreadsWaitingForMember | Role::ThreadsWaitingForLock);
+        let in_io = of(Role::ThreadsWaitingForIo);
+        (is_shared && in_io >= HOLDERS_MIN && in_io > of(Role::ThreadsOnCpu)).then_some(in_io)
     }
 
     /// Whether it certainly is a lock, which passes one thread at a time.

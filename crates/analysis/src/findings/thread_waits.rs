@@ -18,14 +18,14 @@
 
 use loadstone_metrics::Role;
 
-use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::thread_wait::ThreadWait;
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 
 /// Maximum number of other places in the evidence.
 const OTHERS_MAX: usize = 2;
@@ -64,12 +64,14 @@ fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         Role::ThreadsWaitingForMember => "wait for a free pool member in",
         _ => "wait in",
     };
+    let held = held(wait);
     let claim = format!(
-        "Of {} working {word}{whose} in \"{}\", {} {what} `{}`{below}",
+        "Of {} working {word}{whose} in \"{}\", {} {what} `{}`{below}{}",
         loadstone_units::number(total),
         wait.observer,
         loadstone_units::number(waiting),
-        place.at
+        place.at,
+        held.as_deref().unwrap_or_default()
     );
     let behind = behind(facts, place.role);
     let (standing, confidence) = match (&behind, wait.is_sure()) {
@@ -87,7 +89,8 @@ fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     let series: Vec<String> = place.each.iter().map(SignalReadings::name).take(4).collect();
     let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, place.at), confidence, claim)
         .with(Quantity::count("threads_waiting", waiting))
-        .with(Quantity::count("threads", total)).rests_on(text, series.clone(), stretch);
+        .with(Quantity::count("threads", total))
+        .rests_on(text, series.clone(), stretch);
     // The threads of several stacks are drawn apart, and the number is their sum.
     if let [one] = &series[..] {
         found = found.at_level(one, "on average", waiting);
@@ -102,7 +105,17 @@ fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         Some(why) => found.weigh(Alternative::not_ruled_out("The database behind the pool", why)),
         None => found,
     };
-    found.beyond_the_generator(facts, stretch).try_next(advice(place.role))
+    found.beyond_the_generator(facts, stretch).try_next(if held.is_some() { advice_if_held(place.role) } else { advice(place.role) })
+}
+
+/// What the threads do that have the lock or a pool member, if they wait in the same call.
+fn held(wait: &ThreadWait<'_>) -> Option<String> {
+    let holders = loadstone_units::number(wait.holders_in_io()?);
+    let io = "the network, a disk or another process";
+    Some(match wait.place().role {
+        Role::ThreadsWaitingForLock => format!("; the thread that has it waits there for {io}"),
+        _ => format!("; the {holders} that have one wait there for {io}"),
+    })
 }
 
 /// A database wait that keeps pool members in use.
@@ -140,6 +153,19 @@ fn does(readings: &SignalReadings<'_>) -> &'static str {
     }
 }
 
+/// The wait behind the wait.
+fn advice_if_held(role: Role) -> &'static str {
+    match role {
+        Role::ThreadsWaitingForLock => {
+            "Find out why this input or output is slow: a full pipe, a slow disk, a service that answers late. Do it outside of the lock, or in another thread."
+        }
+        _ => {
+            "Find out why what this call waits for answers late: measure the called service and the path to it. A larger pool only moves the wait there, and a \
+             shorter time limit ends it."
+        }
+    }
+}
+
 fn advice(role: Role) -> &'static str {
     match role {
         Role::ThreadsWaitingForLock => {
@@ -149,8 +175,6 @@ fn advice(role: Role) -> &'static str {
             "Check what threads do while they hold a pool member. Shorten that, or do it before. A larger pool helps only if the dependency behind it can \
              take more."
         }
-        _ => {
-            "Find the thread that ends this wait (sends to the channel, completes the future, signals the condition), and what delays it."
-        }
+        _ => "Find the thread that ends this wait (sends to the channel, completes the future, signals the condition), and what delays it.",
     }
 }

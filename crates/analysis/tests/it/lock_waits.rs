@@ -44,6 +44,7 @@ fn a_recurring_lock_is_seen_while_its_requests_are_in_progress() {
 #[test]
 fn a_chain_of_blocked_sessions_is_followed_to_its_head() {
     let fluid = System { capacity: 20.0, base: 0.05, is_shared: false }.under(Load::Ramp(1.0, 40.0, 60));
+    let (update, alter, report) = ("update stock set left = $1", "alter table stock add note text", "select * from stock");
     let evidence = |pairs: &[(&str, &str, f64)]| {
         let mut run = fluid.run.clone();
         let waiting = |second: u64| fluid.open[second as usize];
@@ -52,18 +53,21 @@ fn a_chain_of_blocked_sessions_is_followed_to_its_head() {
         wait.each_second(&mut run, waiting);
         for (statement, by, part) in pairs {
             let pair = gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy).label("statement", statement).label("by", by);
+            let pair = if *by == report { pair.label("holder", "reports") } else { pair };
             pair.each_second(&mut run, |second| part * waiting(second));
         }
         shown(&findings(&run))
     };
-    let (update, alter, report) = ("update stock set left = $1", "alter table stock add note text", "select * from stock");
     let found = evidence(&[(update, alter, 0.9), (alter, report, 0.1)]);
     assert!(
-        found.contains(&format!("`{update}` behind a session in `{alter}`, which waits for one whose last statement was `{report}`")),
+        found.contains(&format!(
+            "`{update}` behind a session in `{alter}`, which waits for one of \"reports\" whose last statement was `{report}`"
+        )),
         "{found}"
     );
     let found = evidence(&[(update, update, 0.9), (update, report, 0.1)]);
-    let expected = format!("`{update}` behind others of the same, and these behind a session whose last statement was `{report}`");
+    let expected =
+        format!("`{update}` behind others of the same, and these behind a session of \"reports\" whose last statement was `{report}`");
     assert!(found.contains(&expected), "{found}");
     // A deadlock has no head.
     let found = evidence(&[(update, alter, 0.6), (alter, update, 0.4)]);

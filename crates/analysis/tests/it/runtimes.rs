@@ -289,6 +289,34 @@ fn a_pool_with_waiting_threads_is_named_with_the_work_of_its_holders() {
     assert!(first.evidence[1].text.starts_with("in the same time 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
 }
 
+/// The four connections of an HTTP client are all in calls to a slow service; a log is written to a full pipe below a lock.
+#[test]
+fn what_the_holders_wait_for_in_the_same_call_is_the_deeper_cause() {
+    let fluid = PLACES.under(RAMP);
+    let of = |role: Role, at: &str, holders: Role| {
+        let mut run = fluid.run.clone();
+        let of =
+            |role: Role, wait: &str| gauge("jvm:80", "threads").role(role).label("wait", wait).label("threads", "exec").unit("threads");
+        let placed = |role: Role, wait: &str| of(role, wait).label("at", at).label("under", "Shop.buy");
+        placed(role, "pool").each_second(&mut run, |second| (fluid.open[second as usize] - 4.0).clamp(0.0, 16.0));
+        placed(holders, "io").each_second(&mut run, |second| fluid.open[second as usize].min(4.0));
+        findings(&run)
+    };
+    let found = of(Role::ThreadsWaitingForMember, "HttpClient.execute", Role::ThreadsWaitingForIo);
+    let claim = "in `HttpClient.execute` below `Shop.buy`; the 4 that have one wait there for the network, a disk or another process";
+    assert!(found[0].rule == "thread-waits" && found[0].claim.ends_with(claim), "{}", shown(&found));
+    assert!(found[0].next.contains("answers late"), "{}", found[0].next);
+    let found = of(Role::ThreadsWaitingForLock, "Logger.info", Role::ThreadsWaitingForIo);
+    assert!(
+        found[0].claim.ends_with("; the thread that has it waits there for the network, a disk or another process"),
+        "{}",
+        shown(&found)
+    );
+    // They compute.
+    let found = of(Role::ThreadsWaitingForLock, "Logger.info", Role::ThreadsOnCpu);
+    assert!(found[0].rule == "thread-waits" && found[0].claim.ends_with("below `Shop.buy`"), "{}", shown(&found));
+}
+
 /// The end of the run is no low load with the same number of waiters.
 #[test]
 fn requests_at_the_end_of_the_run_still_wait_for_the_lock() {

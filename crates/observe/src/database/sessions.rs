@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use loadstone_metrics::{Role, unit};
 
 use super::statement::normalise;
-use crate::collector::{MetricSpec, SignalCollector};
+use crate::collector::{MetricSpec, SignalCollector, label};
 
 /// Distinct statements in a run; later ones count as `(other)`.
 const STATEMENTS_MAX: usize = 100;
@@ -23,6 +23,8 @@ pub(crate) struct LockWait {
     pub(crate) statement: String,
     /// The last statement of the session that holds the lock; empty if unknown.
     pub(crate) by: String,
+    /// That session's application, or its user; empty if unknown.
+    pub(crate) holder: String,
     /// How long it has waited.
     pub(crate) seconds: f64,
 }
@@ -33,7 +35,7 @@ pub(crate) struct SessionSamples {
     samples: f64,
     by_wait: BTreeMap<String, f64>,
     by_statement: BTreeMap<String, f64>,
-    by_blocker: BTreeMap<(String, String), f64>,
+    by_blocker: BTreeMap<BlockingPair, f64>,
     blocked: f64,
     longest_lock_wait_s: f64,
     /// Everything reported once is reported again, as 0, so that its line goes down.
@@ -44,7 +46,15 @@ pub(crate) struct SessionSamples {
 struct ReportedBefore {
     waits: HashSet<String>,
     statements: HashSet<String>,
-    blockers: HashSet<(String, String)>,
+    blockers: HashSet<BlockingPair>,
+}
+
+/// A waiting statement, the last one of the session that it waits for, and that session's application or user.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct BlockingPair {
+    statement: String,
+    by: String,
+    holder: String,
 }
 
 const ACTIVE: MetricSpec<'_> =
@@ -60,7 +70,7 @@ const LONGEST_LOCK_WAIT: MetricSpec<'_> = MetricSpec::gauge("longest_lock_wait",
 const BLOCKED_BY: MetricSpec<'_> = MetricSpec::gauge(
     "blocked_by",
     unit::SESSIONS,
-    "Sessions that wait for a lock, by their statement and the last one of the session that holds it",
+    "Sessions that wait for a lock, by their statement, and the last one and the application or user of the session that holds it",
 )
 .role(Role::SessionsBlockedBy);
 
@@ -83,7 +93,8 @@ impl SessionSamples {
         waits.iter().for_each(|wait| *blockers.entry(wait.session).or_default() += 1.0);
         for wait in waits {
             self.longest_lock_wait_s = self.longest_lock_wait_s.max(wait.seconds);
-            let pair = (self.known_statement(&wait.statement), self.known_statement(&wait.by));
+            let (statement, by) = (self.known_statement(&wait.statement), self.known_statement(&wait.by));
+            let pair = BlockingPair { statement, by, holder: label(&wait.holder) };
             if self.reported.blockers.len() >= PAIRS_MAX && !self.reported.blockers.contains(&pair) {
                 continue;
             }
@@ -123,10 +134,11 @@ impl SessionSamples {
         }
         out.put(BLOCKED, self.blocked);
         out.put(LONGEST_LOCK_WAIT, self.longest_lock_wait_s);
-        for (statement, by) in &self.reported.blockers {
-            let count = self.by_blocker.get(&(statement.clone(), by.clone())).copied().unwrap_or(0.0);
-            let known = if by.is_empty() { 1 } else { 2 };
-            out.put_labelled(BLOCKED_BY, &[("statement", statement.as_str()), ("by", by)][..known], count);
+        for pair in &self.reported.blockers {
+            let count = self.by_blocker.get(pair).copied().unwrap_or(0.0);
+            let labels = [("statement", pair.statement.as_str()), ("by", &pair.by), ("holder", &pair.holder)];
+            let known: Vec<(&str, &str)> = labels.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+            out.put_labelled(BLOCKED_BY, &known, count);
         }
         *self = Self { reported: std::mem::take(&mut self.reported), ..Self::default() };
     }
@@ -139,7 +151,13 @@ mod tests {
     /// One that waits behind two sessions is one session that waits, not a pair for each.
     #[test]
     fn a_session_counts_once_however_many_it_waits_behind() {
-        let wait = |session, by: &str| LockWait { session, statement: "update a".to_owned(), by: by.to_owned(), seconds: 1.0 };
+        let wait = |session, by: &str| LockWait {
+            session,
+            statement: "update a".to_owned(),
+            by: by.to_owned(),
+            holder: "nightly".to_owned(),
+            seconds: 1.0,
+        };
         let mut samples = SessionSamples::default();
         samples.begin_sample();
         samples.set_lock_waits(&[wait(1, "select b"), wait(1, "select c"), wait(2, "select b")]);
@@ -148,7 +166,7 @@ mod tests {
         let readings = out.finish(0);
         let of = |name: &str| readings.iter().filter(|(signal, _)| signal.name == name).map(|(_, point)| point.value).sum::<f64>();
         assert_eq!(of("pg/blocked"), 2.0);
-        let by = |by: &str| of(&format!("pg/blocked_by{{statement=update a,by={by}}}"));
+        let by = |by: &str| of(&format!("pg/blocked_by{{statement=update a,by={by},holder=nightly}}"));
         assert_eq!((by("select b"), by("select c")), (1.5, 0.5));
     }
 }

@@ -83,7 +83,7 @@ fn lock_waits_blockers_and_statements() {
     let by_statement = format!("mysql/sessions_by_statement{{statement={statement}}}");
     watch.until("their statement", |watch| watch.latest.get(&by_statement) == Some(&3.0));
     // The holder runs nothing at the moment; its last statement is known all the same.
-    let by_holder = format!("mysql/blocked_by{{statement={statement},by=update shop.seats set taken = true where id = ?}}");
+    let by_holder = format!("mysql/blocked_by{{statement={statement},by=update shop.seats set taken = true where id = ?,holder=root}}");
     watch.until("whom they wait for", |watch| watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0));
     watch.until("a wait of a second", |watch| watch.value("mysql/longest_lock_wait") >= 1.0);
     assert_eq!(watch.value("mysql/connections{state=idle in transaction}"), 1.0);
@@ -121,7 +121,7 @@ fn the_holder_of_a_metadata_lock_is_named() {
         (Client::connect(&server), Client::connect(&server), Client::connect(&server), Client::connect(&server));
     holder.execute(SEATS);
     let mut watch = Watch::start(&[json!({ "kind": "mysql", "url": server.mysql_url("root"), "every": "200ms" })]);
-    let blocked = |statement: &str, by: &str| format!("mysql/blocked_by{{statement={statement},by={by}}}");
+    let blocked = |statement: &str, by: &str| format!("mysql/blocked_by{{statement={statement},by={by},holder=root}}");
     let update = "update shop.seats set taken = true where id = 1";
     let updates = "update shop.seats set taken = true where id = ?";
 

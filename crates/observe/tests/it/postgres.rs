@@ -142,7 +142,8 @@ fn lock_waits_blockers_and_totals() {
         watch.latest.get(&format!("postgres/sessions_by_statement{{statement={statement}}}")) == Some(&3.0)
     });
     // The first in line waits for the holder; the others queue behind the first one.
-    let by_holder = format!("postgres/blocked_by{{statement={statement},by=begin; update seats set taken = true where id = ?}}");
+    let by_holder =
+        format!("postgres/blocked_by{{statement={statement},by=begin; update seats set taken = true where id = ?,holder=loadstone}}");
     assert!(watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0), "{:?}", watch.latest);
     // However many it waits behind, each session counts once.
     let pairs = watch.latest.iter().filter(|(name, _)| name.starts_with("postgres/blocked_by{"));

@@ -7,72 +7,9 @@ use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 use crate::stacks::threads::{Doing, ThreadSamples, family};
 
+use super::packages::{own_frames, plain};
 use super::thread_times::{ThreadTimes, ThreadUse};
 
-/// Packages of the JDK and of common libraries and frameworks. All other packages are the system's own code.
-const FOREIGN: &[&str] = &[
-    "java.",
-    "javax.",
-    "jdk.",
-    "sun.",
-    "com.sun.",
-    "jakarta.",
-    "kotlin.",
-    "kotlinx.",
-    "scala.",
-    "groovy.",
-    "org.codehaus.groovy.",
-    "clojure.",
-    "org.springframework.",
-    "org.apache.",
-    "org.eclipse.",
-    "org.hibernate.",
-    "org.postgresql.",
-    "org.mariadb.",
-    "org.h2.",
-    "org.jooq.",
-    "org.mybatis.",
-    "org.jboss.",
-    "org.xnio.",
-    "org.wildfly.",
-    "org.glassfish.",
-    "org.slf4j.",
-    "org.reactivestreams.",
-    "com.mysql.",
-    "com.zaxxer.",
-    "com.google.",
-    "com.fasterxml.",
-    "com.mongodb.",
-    "com.microsoft.",
-    "com.amazonaws.",
-    "com.mchange.",
-    "com.netflix.",
-    "software.amazon.",
-    "oracle.",
-    "io.netty.",
-    "io.undertow.",
-    "io.vertx.",
-    "io.micrometer.",
-    "io.opentelemetry.",
-    "io.grpc.",
-    "io.lettuce.",
-    "io.reactivex.",
-    "io.dropwizard.",
-    "io.quarkus.",
-    "io.helidon.",
-    "io.micronaut.",
-    "io.smallrye.",
-    "io.agroal.",
-    "io.ktor.",
-    "redis.clients.",
-    "reactor.",
-    "okhttp3.",
-    "okio.",
-    "akka.",
-    "play.api.",
-    "ch.qos.",
-    "net.bytebuddy.",
-];
 /// Where native code waits for the network, a disk or another process.
 const IO: &[&str] = &[
     "sun.nio.ch.",
@@ -157,17 +94,20 @@ impl DumpedThread<'_> {
         if self.frames.is_empty() {
             return;
         }
-        let stack: Vec<Frame> = self.frames.iter().map(|frame| Frame { function: short(frame), is_own: is_own(frame) }).collect();
-        let doing = self.doing();
+        let own = own_frames(&self.frames);
+        let stack: Vec<Frame> =
+            self.frames.iter().zip(&own).map(|(frame, is_own)| Frame { function: short(frame), is_own: *is_own }).collect();
+        let doing = self.doing(&own);
         samples.times.add(self.facts, self.used, (doing == Doing::Computes).then(|| Position::computing(&stack)));
         samples.threads.add(doing, self.name, &stack, 1.0);
     }
 
-    fn doing(&self) -> Doing {
+    /// `own`: for each frame, whether it is the system's own code.
+    fn doing(&self, own: &[bool]) -> Doing {
         let word = self.state.split_whitespace().next().unwrap_or_default();
         let is_io = self.frames[0].rsplit_once('.').is_some() && IO.iter().any(|start| self.frames[0].starts_with(start));
         // The library's part of the stack, called by the system's own code.
-        let library = || self.frames.iter().take_while(|frame| !is_own(frame));
+        let library = || self.frames.iter().zip(own).take_while(|(_, is_own)| !**is_own).map(|(frame, _)| frame);
         match word {
             "BLOCKED" => Doing::Lock,
             "RUNNABLE" if is_io => Doing::Io,
@@ -191,20 +131,6 @@ fn hands_out(frame: &str) -> bool {
         && !class.contains("fork")
         && POOLS.iter().any(|pool| class.contains(pool))
         && HANDS_OUT.iter().any(|call| method.starts_with(call))
-}
-
-fn is_own(frame: &str) -> bool {
-    let plain = plain(frame);
-    // Compiler-generated frames of a lambda add no information to the lambda's own frame.
-    !frame.contains("$$") && !FOREIGN.iter().any(|package| plain.starts_with(package))
-}
-
-/// Removes the class loader before the class (`app//shop.Shop.buy`), and the suffix of generated classes (`shop.Shop$$Lambda$14/0x0000.handle`), whose
-/// numbers differ from run to run.
-fn plain(frame: &str) -> String {
-    let generated = frame.split_once("$$").map(|(class, rest)| format!("{class}.{}", rest.rsplit('.').next().unwrap_or_default()));
-    let frame = generated.as_deref().unwrap_or(frame);
-    frame.rsplit('/').next().unwrap_or(frame).to_owned()
 }
 
 /// `HikariPool.getConnection` of `com.zaxxer.hikari.pool.HikariPool.getConnection`.

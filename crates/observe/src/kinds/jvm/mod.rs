@@ -6,6 +6,7 @@ mod attach;
 mod counters;
 mod dump;
 mod error;
+mod packages;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing {
     use super::dump::{JavaSamples, add_to};

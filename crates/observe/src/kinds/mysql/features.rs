@@ -12,7 +12,7 @@ pub(super) struct MysqlFeatures {
     pub(super) has_wait_events: bool,
     /// For each event of an active session: session, state, statement, whether it waits for a row lock, number and name of the event.
     pub(super) sample: String,
-    /// Session, its statement, the last statement of the session that it waits for, seconds.
+    /// Session, its statement, the last statement of the session that it waits for, seconds, the user of that session.
     pub(super) locks: String,
     /// The same of metadata locks, if the performance schema has them.
     pub(super) metadata_locks: Option<String>,
@@ -96,18 +96,19 @@ fn locks(has_schema: bool, is_mariadb: bool) -> String {
         ("performance_schema.data_lock_waits", "requesting_engine_transaction_id", "blocking_engine_transaction_id")
     };
     // A session that holds a lock may be idle.
-    let (last, join) = if has_schema {
+    let (last, user, join) = if has_schema {
         (
             "coalesce(b.trx_query, s.sql_text)",
+            "t.processlist_user",
             "left join performance_schema.threads t on t.processlist_id = b.trx_mysql_thread_id \
             left join performance_schema.events_statements_current s on s.thread_id = t.thread_id and s.nesting_event_level = 0",
         )
     } else {
-        ("b.trx_query", "")
+        ("b.trx_query", "t.user", "left join information_schema.processlist t on t.id = b.trx_mysql_thread_id")
     };
     format!(
         "select distinct r.trx_mysql_thread_id, left(r.trx_query, 2000), left({last}, 2000), \
-        greatest(timestampdiff(second, r.trx_wait_started, now()), 0), b.trx_id from {waits} w \
+        greatest(timestampdiff(second, r.trx_wait_started, now()), 0), {user}, b.trx_id from {waits} w \
         join information_schema.innodb_trx r on r.trx_id = w.{requesting} join information_schema.innodb_trx b on b.trx_id = w.{blocking} {join} \
         limit 1000"
     )

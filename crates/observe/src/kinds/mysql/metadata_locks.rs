@@ -3,13 +3,13 @@
 //! The performance schema has a row for each lock that a session holds or waits for (MySQL 5.7 and MariaDB 10.5 or later). MySQL 8 records them by default,
 //! MariaDB only with `performance_schema=ON` and `performance-schema-instrument='wait/lock/metadata/sql/mdl=ON'`.
 
-/// Session, its statement, the current or last statement of the session that it waits for, seconds. A request waits for locks of other sessions that are
-/// incompatible with it, and a weak one also for a strong one that was requested before (comments of `MDL_lock` in MySQL's sql/mdl.cc).
+/// Session, its statement, the current or last statement of the session that it waits for, seconds, the user of that session. A request waits for locks of
+/// other sessions that are incompatible with it, and a weak one also for a strong one that was requested before (comments of `MDL_lock` in MySQL's sql/mdl.cc).
 pub(super) fn query() -> String {
     let conflict = conflict();
     format!(
         "select w.processlist_id, left(w.processlist_info, 2000), left(coalesce(b.processlist_info, s.sql_text), 2000), \
-        coalesce(w.processlist_time, 0) from performance_schema.metadata_locks p \
+        coalesce(w.processlist_time, 0), b.processlist_user from performance_schema.metadata_locks p \
         join performance_schema.metadata_locks g on g.object_type = p.object_type and g.object_schema = p.object_schema \
         and g.object_name = p.object_name and g.owner_thread_id <> p.owner_thread_id and (g.lock_status = 'GRANTED' or (g.lock_status = 'PENDING' \
         and g.lock_type in ({STRONG}) and p.lock_type not in ({STRONG}))) and ({conflict}) \

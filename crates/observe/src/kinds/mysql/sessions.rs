@@ -49,6 +49,7 @@ pub(super) async fn sample_locks(
         session: number(row, 0) as i64,
         statement: statement(row, 1),
         by: statement(row, 2),
+        holder: text(row, 4).unwrap_or_default(),
         seconds: number(row, 3),
     });
     samples.set_lock_waits(&waits.collect::<Vec<_>>());

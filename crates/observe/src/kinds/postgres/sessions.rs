@@ -27,7 +27,7 @@ pub(super) const SAMPLE: &str = "select coalesce(wait_event_type || ':' || wait_
     and datname = current_database() group by 1, 2";
 
 pub(super) const LOCKS: &str = "select left(w.query, 2000), left(b.query, 2000), w.pid, \
-    greatest(extract(epoch from clock_timestamp() - w.state_change), 0)::float8 \
+    greatest(extract(epoch from clock_timestamp() - w.state_change), 0)::float8, coalesce(nullif(b.application_name, ''), b.usename::text) \
     from pg_stat_activity w cross join lateral unnest(pg_blocking_pids(w.pid)) as blocker(pid) join pg_stat_activity b on b.pid = blocker.pid \
     where w.wait_event_type = 'Lock' and w.datname = current_database() and w.pid <> pg_backend_pid() limit 1000";
 
@@ -53,6 +53,7 @@ pub(super) async fn sample_locks(client: &Client, statement: &Statement, session
         session: row.get::<_, i32>(2).into(),
         statement: text(row, 0),
         by: text(row, 1),
+        holder: text(row, 4),
         seconds: row.get(3),
     });
     sessions.set_lock_waits(&waits.collect::<Vec<_>>());
