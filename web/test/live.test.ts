@@ -120,7 +120,7 @@ test("a percentile that is no longer pooled is drawn per second", async () => {
   const pooled = after(31);
   const p99 = columnsOf(pooled).find((column) => column.id === "response/p99")!;
   p99.values = p99.values.map((_, i) => p99.values[2 * Math.floor(i / 2)]!);
-  p99.pool = { seconds: 2, samples: p99.values.map(() => 120) };
+  p99.pools = p99.values.filter((_, i) => i % 2 === 0).map(() => ({ seconds: 2, samples: 120 }));
   server.send(pooled);
   await page.reload();
   await expect.poll(() => page.locator('#charts [data-panel="response"]').innerText()).toContain("p99 of 2 s");

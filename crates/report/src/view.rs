@@ -63,19 +63,17 @@ pub struct ChartColumn {
     pub id: String,
     pub label: String,
     pub values: Vec<Option<f64>>,
-    /// For percentiles of seconds with too few samples: they are pooled, and each pool has one value.
+    /// For percentiles of seconds with too few samples: they are pooled, and each pool has one value. The pools cover the column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool: Option<Pool>,
+    pub pools: Option<Vec<Pool>>,
 }
 
-/// How the values of a column are pooled.
+/// Neighbouring steps that have one value together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Pool {
-    /// Length of a pool. The first begins with the column.
     pub seconds: f64,
-    /// Number of samples per pool.
-    pub samples: Vec<u64>,
+    pub samples: u64,
 }
 
 /// One chart on the shared time axis.

@@ -42,7 +42,7 @@ export function mainOptions(settings: MainSettings): uPlot.Options {
         points: { show: false },
         ...(column.id.endsWith("/asked") ? { dash: [6, 5] } : {}),
         ...(isFailures ? { fill: faded(base, 0.35) } : {}),
-        ...(column.pool ? { paths: steppedPaths } : {}),
+        ...(column.pools ? { paths: steppedPaths } : {}),
       };
     })],
     hooks: {

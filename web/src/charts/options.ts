@@ -129,7 +129,7 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     points: { show: true, size: 4, width: 0, fill: () => faded(base, strength()), filter: (plot, index) => alone(plot.data[index] ?? []) },
     spanGaps: false,
     // A pool of seconds is one bar.
-    ...(panel.columns[index]?.pool ? { paths: steppedPaths } : {}),
+    ...(panel.columns[index]?.pools ? { paths: steppedPaths } : {}),
   };
 }
 

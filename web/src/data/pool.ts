@@ -3,16 +3,16 @@
 import { count, number } from "../format/number";
 import type { ChartColumn, Timeline } from "../generated/charts";
 
-/** ` of 8 s (34 samples)` at an instant, ` of 8 s` without one; empty for a column that is not pooled. The last span ends with the run. */
+/** ` of 8 s (34 samples)` at an instant, ` of 1–8 s` without one; empty for a column that is not pooled. */
 export function poolText(column: ChartColumn | undefined, timeline: Timeline, at: number | null): string {
-  if (!column?.pool) return "";
-  const { seconds, samples } = column.pool;
-  const starts = timeline.seconds;
-  const first = starts[0] ?? 0;
-  const total = (starts.at(-1) ?? 0) - first + ((starts[1] ?? first + 1) - first);
-  if (at === null) return ` of ${number(Math.min(seconds, total))} s`;
-  const span = Math.floor((at - first) / seconds);
-  const of = ` of ${number(Math.min(seconds, total - span * seconds))} s`;
-  const pooled = samples[span];
-  return pooled === undefined ? of : `${of} (${count(pooled)} samples)`;
+  if (!column?.pools) return "";
+  if (at === null) {
+    const lengths = column.pools.filter((pool) => pool.samples > 0).map((pool) => pool.seconds);
+    if (lengths.length === 0) return "";
+    const [shortest, longest] = [Math.min(...lengths), Math.max(...lengths)];
+    return shortest === longest ? ` of ${number(longest)} s` : ` of ${number(shortest)}–${number(longest)} s`;
+  }
+  let end = timeline.seconds[0] ?? 0;
+  const pool = column.pools.find(({ seconds }) => at < (end += seconds));
+  return pool ? ` of ${number(pool.seconds)} s (${count(pool.samples)} samples)` : "";
 }

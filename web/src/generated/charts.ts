@@ -12,8 +12,8 @@ export interface ChartColumn {
   id: string;
   label: string;
   values: Array<number | null>;
-  /** For percentiles of seconds with too few samples: they are pooled, and each pool has one value. */
-  pool?: Pool;
+  /** For percentiles of seconds with too few samples: they are pooled, and each pool has one value. The pools cover the column. */
+  pools?: Array<Pool>;
 }
 
 /** A part of the run at full resolution, for a page that is zoomed in. */
@@ -64,12 +64,10 @@ export interface Panel {
   columns: Array<ChartColumn>;
 }
 
-/** How the values of a column are pooled. */
+/** Neighbouring steps that have one value together. */
 export interface Pool {
-  /** Length of a pool. The first begins with the column. */
   seconds: number;
-  /** Number of samples per pool. */
-  samples: Array<number>;
+  samples: number;
 }
 
 /** Everything that varies over time, on one axis. */

@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn a_long_series_is_averaged_within_its_stretch() {
         let values: Vec<Option<f64>> = (0..300).map(|second| (second != 100).then_some(f64::from(second))).collect();
-        let column = ChartColumn { id: "rate/ended".to_owned(), label: String::new(), values, pool: None };
+        let column = ChartColumn { id: "rate/ended".to_owned(), label: String::new(), values, pools: None };
         let panel = Panel { id: "rate".to_owned(), title: String::new(), unit: "/s".to_owned(), stacked: false, columns: Vec::new() };
         let starts: Vec<f64> = (0..300).map(f64::from).collect();
         let short = quoted(&panel, &column, (1.0, &starts), (99.0, 102.0));

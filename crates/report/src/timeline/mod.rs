@@ -44,7 +44,7 @@ fn rounded(value: f64, significant: i32) -> f64 {
 /// A column of rounded values.
 pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> ChartColumn {
     let values = values.map(|value| value.filter(|v| v.is_finite()).map(round)).collect();
-    ChartColumn { id: id.into(), label: label.into(), values, pool: None }
+    ChartColumn { id: id.into(), label: label.into(), values, pools: None }
 }
 
 /// Columns of the percentiles in `ranks` (name and quantile, ascending), which are pooled if the steps have too few samples. `known` returns the values of
@@ -59,8 +59,8 @@ pub(crate) fn percentile_columns(
     let quantiles: Vec<f64> = ranks.iter().map(|(_, quantile)| *quantile).collect();
     let lines = grid::lines(steps, &quantiles, known);
     let drawn = ranks.iter().zip(lines).map(|((name, _), line)| {
-        let pool = line.pool(steps, f64::from(step_seconds));
-        ChartColumn { pool, ..column(format!("{prefix}/{name}"), *name, line.values.into_iter()) }
+        let pools = line.pools(steps, f64::from(step_seconds));
+        ChartColumn { pools, ..column(format!("{prefix}/{name}"), *name, line.values.into_iter()) }
     });
     drawn.collect()
 }
