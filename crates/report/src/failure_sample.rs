@@ -4,8 +4,9 @@ use loadstone_analysis::{ErrorRow, ErrorSample};
 
 const BODY_LINES_MAX: usize = 3;
 const LINE_CHARS_MAX: usize = 200;
-/// Headers that often explain a failure.
-const TELLING: [&str; 4] = ["content-type", "retry-after", "location", "server"];
+/// Headers that often explain a failure, the most telling first.
+const TELLING: [&str; 7] =
+    ["retry-after", "ratelimit", "ratelimit-remaining", "x-ratelimit-remaining", "location", "server", "content-type"];
 
 /// The first response: its time, status and headers, then the beginning of its body. Empty if there was no response.
 pub(crate) fn lines(row: &ErrorRow) -> Vec<String> {
@@ -18,8 +19,10 @@ pub(crate) fn lines(row: &ErrorRow) -> Vec<String> {
 
 fn head(sample: &ErrorSample) -> String {
     let mut parts = vec![format!("answered {} at {}", sample.status, loadstone_units::seconds(sample.at_seconds))];
-    let is_telling = |name: &str| TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling));
-    parts.extend(sample.headers.iter().filter(|(name, _)| is_telling(name)).map(|(name, value)| format!("{name}: {value}")));
+    for telling in TELLING {
+        let same = sample.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(telling));
+        parts.extend(same.map(|(name, value)| format!("{name}: {value}")));
+    }
     let body = match (sample.body_bytes, sample.body.is_empty()) {
         (0, _) => "no body".to_owned(),
         (bytes, true) => format!("{} of binary data", loadstone_units::bytes(bytes)),
@@ -27,4 +30,18 @@ fn head(sample: &ErrorSample) -> String {
     };
     parts.push(body);
     parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_telling_header_is_first() {
+        let headers = [("content-type", "application/json"), ("Server", "uvicorn"), ("Retry-After", "1.9"), ("Date", "Tue")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let sample = ErrorSample { at_seconds: 9.97, status: 423, headers, body: String::new(), body_bytes: 0 };
+        let expected = "answered 423 at 9.97 s · Retry-After: 1.9 · Server: uvicorn · content-type: application/json · no body";
+        assert_eq!(head(&sample), expected);
+    }
 }

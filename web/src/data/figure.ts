@@ -5,6 +5,7 @@ import type { ReportView } from "../generated/report";
 import type { RequestRow } from "../generated/summary";
 import type { Evidence, EvidenceLine } from "../generated/verdict";
 import { find } from "./columns";
+import { speaksOf } from "./evidence";
 
 export interface FigurePlot {
   panel: string;
@@ -50,6 +51,9 @@ export function pictureOf(view: ReportView, evidence: Evidence, finding: number,
     ...(own?.panels ?? []).map((panel) => ({ panel, columns: panel.columns, places: panel.columns.map((_, i) => i), step: own!.step_seconds })),
     ...[...byPanel].map(([panel, { columns, places }]) => ({ panel, columns, places, step: view.timeline.step_seconds })),
   ].map(({ panel: { id, title, unit }, columns, places, step }) => ({ panel: id, title, unit, step, columns, places, lines: linesOf(evidence, columns) }));
+  // The first series that a sentence rests on is the most telling one.
+  const rank = (plot: FigurePlot) => Math.min(...plot.columns.map((column) => evidence.series.findIndex((name) => speaksOf(name, column.id))));
+  plots.sort((a, b) => rank(a) - rank(b));
   const withLines = plots.filter((plot) => plot.lines.length > 0);
   const bars = own?.distribution ?? [];
   const ofTimes = (evidence.lines ?? []).filter((line) => line.series === "distribution");

@@ -132,7 +132,7 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
     let (number, seconds) = (loadstone_units::number, loadstone_units::seconds);
     let names: Vec<&str> = queue.waiting.iter().map(|request| request.name.as_str()).collect();
     let span = (load.from, load.to);
-    let series = || vec!["response/p50".to_owned(), "rate/requests".to_owned()];
+    let series = || vec!["in_flight/requests".to_owned(), "rate/requests".to_owned()];
     let found = RankedFinding::new(
         Standing::Symptom,
         "throughput-limit",
@@ -142,16 +142,7 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
     )
     .with(Quantity::rate("throughput", load.throughput()))
     .with(Quantity::rate("throughput_waiting", queue.throughput))
-    .rests_on(
-        format!(
-            "{}: even the fast tenth took {} longer than the fastest of the run ({}), which met hardly any queue",
-            named(&names),
-            seconds(queue.least_wait_s),
-            seconds(queue.shortest_s)
-        ),
-        series(),
-        span,
-    );
+    .rests_on_drawn(waits_of(&queue, &names, span));
     let in_system = format!("{} requests were in the system", number(load.in_flight));
     let found = match queue.users_needed {
         Some(needed) => found.with(Quantity::count("users_needed", needed)).rests_on(
@@ -173,6 +164,18 @@ fn of_constant_load(load: &ConstantLoad) -> Option<(RankedFinding, (f64, f64))> 
         },
     };
     Some((found, span))
+}
+
+/// The times of the requests that wait, next to the shortest of them.
+fn waits_of(queue: &ConstantQueue<'_>, names: &[&str], span: (f64, f64)) -> Evidence {
+    let text = format!(
+        "{}: even the fast tenth took {} longer than the fastest of the run ({}), which met hardly any queue",
+        named(names),
+        loadstone_units::seconds(queue.least_wait_s),
+        loadstone_units::seconds(queue.shortest_s)
+    );
+    let series = vec!["response/p50".to_owned(), "rate/requests".to_owned()];
+    Evidence::new(text, series, span).of_requests(names.iter().copied()).level("response/p50", "fastest", queue.shortest_s, span)
 }
 
 fn with_places(found: RankedFinding, served: &InService, span: (f64, f64)) -> RankedFinding {

@@ -249,7 +249,7 @@ fn errors(summary: &Summary, style: &Style) -> String {
         let text = cut(&text, (columns * 3 - columns / 2).saturating_sub(first.len()));
         out.push_str(&hang(&lead, width_of(&lead), &(text + &first), style.width));
         for line in failure_sample::lines(row) {
-            let line = shorten(&tame(&line), style.width.saturating_sub(6));
+            let line = if style.whole_names { tame(&line) } else { cut(&line, style.width.saturating_sub(6)) };
             out.push_str(&format!("      {}\n", style.paint(Paint::Dim, &line)));
         }
     }

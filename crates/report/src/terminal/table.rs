@@ -120,7 +120,8 @@ impl TextTable {
                 (1..shown.len()).filter(|index| shown[*index] && self.heads[*index].keep > 0).max_by_key(|index| self.heads[*index].keep);
             match goes {
                 Some(index) if left < wanted => shown[index] = false,
-                _ if whole_names => return (shown, natural[0]),
+                // A longer name widens its line, and not all others.
+                _ if whole_names => return (shown, natural[0].min(left.max(NAME_MIN))),
                 _ => return (shown, left.min(natural[0])),
             }
         }
@@ -172,5 +173,16 @@ mod tests {
         assert!(wide.contains("95th percentile  114 ms"), "{wide}");
         let narrow = table.render(&Style::plain(40));
         assert!(narrow.contains("95th percentile\n  114 ms  63.5 ms  cannot tell\nCheck out\np50\n  114 ms"), "{narrow}");
+    }
+
+    #[test]
+    fn a_whole_name_longer_than_the_table_does_not_move_the_other_rows() {
+        let heads = ["Signals", "Mean"].map(|title| ColumnHead { title, keep: 0, left: title == "Signals" }).to_vec();
+        let row = |name: String| Row::Cells([name, "0.3".to_owned()].map(TextCell::from).to_vec());
+        let table = TextTable { heads, rows: vec![row("cpu".to_owned()), row("select ".repeat(30))] };
+        let text = table.render(&Style { whole_names: true, ..Style::plain(60) });
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0].len(), lines[1].len()), (60, 60), "{text}");
+        assert!(lines[2].ends_with("select   0.3") && lines[2].len() > 200, "{text}");
     }
 }
