@@ -24,6 +24,8 @@ const CORES_MIN: f64 = 0.1;
 const NAMED_CORES_PART_MIN: f64 = 0.6;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
+/// Seconds per second up to which a limit of its control group does not hold a process back.
+const HELD_BACK_MAX: f64 = 0.05;
 
 const WAITS: [Role; 5] = [
     Role::SessionsWaitingForLock,
@@ -63,7 +65,10 @@ fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<A
     let more = |of: &Option<EventGrowth<'_>>| of.as_ref().map_or(0.0, EventGrowth::more);
     let (process, used, waiting) = grown.max_by(|a, b| (more(&a.1) + more(&a.2)).total_cmp(&(more(&b.1) + more(&b.2))))?;
     let waits = more(&waiting) >= NAMED_CORES_PART_MIN * (more(&used) + more(&waiting));
-    let claim = if waits {
+    let is_held_back = waits && is_throttled(facts, process, (first.at + first.at_error, end));
+    let claim = if is_held_back {
+        format!("the CPU limit of its control group holds the threads of \"{process}\" back for that long")
+    } else if waits {
         format!("the threads of \"{process}\" wait for a core for that long, since other work uses it")
     } else {
         format!("\"{process}\" computes for that long")
@@ -73,15 +78,24 @@ fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<A
     };
     let levels: Vec<String> = level(&used, "cores in use").into_iter().chain(level(&waiting, "threads that wait for one")).collect();
     let evidence = format!("{}; {} more requests were in the system (Little's law)", levels.join(", "), loadstone_units::number(added));
-    let next = waits.then(|| {
-        format!(
-            "Find out what else began to use the cores at {} ({}), and reserve cores for the service.",
-            clock(first.at),
-            facts.terms().named(&["host"])
-        )
+    let raise = || format!("Raise the CPU limit of the control group of \"{process}\", or make its work cheaper.");
+    let next = is_held_back.then(raise).or_else(|| {
+        waits.then(|| {
+            format!(
+                "Find out what else began to use the cores at {} ({}), and reserve cores for the service.",
+                clock(first.at),
+                facts.terms().named(&["host"])
+            )
+        })
     });
     let series = used.iter().chain(&waiting).map(|of| of.readings.name()).collect();
     Some(AddedTime { claim, evidence, next, series })
+}
+
+/// Whether a limit of its control group held a process back. Its threads wait for a core then, too.
+fn is_throttled(facts: &Facts<'_>, process: &str, (from, to): (f64, f64)) -> bool {
+    let groups = facts.signals.parts_with(Role::GroupThrottled).filter(|part| part.observer == process);
+    groups.filter_map(|part| facts.signals.mean(part, Role::GroupThrottled, from, to)).any(|share| share > HELD_BACK_MAX)
 }
 
 fn growth<'a>(readings: Option<&SignalReadings<'a>>, change: &Change, end: f64) -> Option<EventGrowth<'a>> {

@@ -13,6 +13,8 @@ use crate::finding::ranked::RankedFinding;
 /// Part of the time of a request without waiting, below which round trips are no cause of slowness. A request counts as slower if it takes 1.5 times as long.
 /// Without these round trips it would take a tenth less, and each place that it occupies would serve a tenth more.
 const SMALL_SHARE_MAX: f64 = 0.1;
+/// Part of the time of all requests below which measured round trips are not what the requests wait for.
+pub(crate) const LOADED_SHARE_MAX: f64 = 0.25;
 /// Time of a round trip on the path of the system, if that of the observer is shorter. Seconds. The system may use another path, such as a proxy, and 10 ms are
 /// more than between the zones of a region.
 const UNSEEN_ROUND_TRIP_S: f64 = 0.01;
@@ -132,6 +134,11 @@ impl<'a> RoundTripTime<'a> {
     /// The same if each round trip takes as long as the observer's.
     pub(crate) fn is_small_as_observed(&self) -> bool {
         self.round_trip_s.is_some() && self.share() < SMALL_SHARE_MAX
+    }
+
+    /// Whether the answers were awaited for a small part of the time that requests took, waits included, by the kernel.
+    pub(crate) fn is_small_under_load(&self) -> bool {
+        self.awaited.is_some() && self.share() < LOADED_SHARE_MAX
     }
 
     fn phrase(&self) -> String {

@@ -52,9 +52,11 @@ const STATEMENT_FACTOR_MAX: f64 = 1.5;
 const AWAITED_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.25..=2.0;
 /// The same for threads in calls.
 const THREADS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.5..=1.5;
-/// Rise of the only thread of an event loop, and its level after, from which the other added requests wait for it.
+/// Rise of the only thread of an event loop, or of the only busy session, and its level after, from which the other added requests wait for it.
 const ONE_THREAD_RISE_MIN: f64 = 0.3;
 const ONE_THREAD_LEVEL_MIN: f64 = 0.5;
+/// The level of a session that is the only one. Readings may overlap.
+const ONE_SESSION_LEVEL_MAX: f64 = 1.1;
 
 /// A path that takes longer from an instant on.
 pub(crate) struct SlowerPath<'a> {
@@ -81,6 +83,11 @@ pub(crate) struct SlowerPath<'a> {
     pub(crate) round_trip: Option<((f64, f64), String)>,
     /// Threads of the service in the calls that take longer.
     pub(crate) threads: Option<OutwardThreads<'a>>,
+}
+
+/// Whether one session, as that of a writer of a log, is in transactions for much of the time from then on. Requests then wait for their turn.
+fn is_only_one((before, after): (f64, f64)) -> bool {
+    after - before >= ONE_THREAD_RISE_MIN && (ONE_THREAD_LEVEL_MIN..=ONE_SESSION_LEVEL_MAX).contains(&after)
 }
 
 /// What shows a slower path.
@@ -293,7 +300,8 @@ impl<'a> PathSearch<'_, 'a> {
             let part_of = |(before, after): (f64, f64)| (after - before) / self.added;
             let idle = self.signals.read(part, Role::SessionsIdleInTransaction).and_then(|idle| Some((self.levels(&idle)?, idle.name())));
             let between = BETWEEN_PART_MIN..=*SESSIONS_PER_ADDED_REQUEST.end();
-            if let Some((levels, series)) = idle.filter(|(levels, _)| has_risen(*levels) && between.contains(&part_of(*levels))) {
+            let explains = |levels: (f64, f64)| between.contains(&part_of(levels)) || is_only_one(levels);
+            if let Some((levels, series)) = idle.filter(|(levels, _)| has_risen(*levels) && explains(*levels)) {
                 return Some((part.observer, PathEvidence::BetweenStatements, levels, vec![series, active]));
             }
             let open = self.signals.read(part, Role::ConnectionsOpen)?;

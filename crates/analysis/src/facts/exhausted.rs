@@ -13,7 +13,7 @@ use super::growing_memory::RELEASED_PART_MAX;
 use super::load_response::LoadResponse;
 use super::path::PathResource;
 use super::plateau::Plateaus;
-use super::process_cpu::{self, ProcessCpu};
+use super::process_cpu::{self, CpuLimit, ProcessCpu};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::signals::ObservedPart;
@@ -41,6 +41,10 @@ const REFUSING_MIN_S: f64 = 1.0;
 const THREADS_AT_CORES_MIN: f64 = 0.8;
 /// Such threads for each request in the system, below which (Little's law) nearly all of the time is spent elsewhere.
 const THREADS_PER_REQUEST_MIN: f64 = 0.1;
+/// Threads that wait for a core for each request in the system, below which a machine that other programs fill is not why requests take long.
+const WAITING_PER_REQUEST_MIN: f64 = 0.2;
+/// And for each core in use, up to which the work at cores takes at most twice as long.
+const WAITING_PER_CORE_USED_MAX: f64 = 1.0;
 /// Requests that must be added to those in the system. The threads of fewer vary as much by chance.
 const ADDED_REQUESTS_MIN: f64 = 2.0;
 /// Part of the loaded time that counts as all of it.
@@ -155,6 +159,12 @@ impl MachineCpu {
 }
 
 impl ExhaustedResource<'_> {
+    /// Whether it is about one core of this process.
+    pub(crate) fn is_one_core_of(&self, process: &str) -> bool {
+        let is_one = |cpu: &ProcessCpu<'_>| matches!(cpu.limit, CpuLimit::OneThread(_) | CpuLimit::OneAtATime { .. });
+        matches!(self, ExhaustedResource::ProcessCpu(cpu) if cpu.process == process && is_one(cpu))
+    }
+
     /// Whether the resource may have held up the observed system. A resource that does always has some of its work. Other processes may fill a machine whose
     /// cores the observed system hardly needs.
     pub(crate) fn is_wanted(&self) -> bool {
@@ -228,6 +238,7 @@ pub(super) fn find<'a>(
                 let before = search.strain.loaded().map(|(begin, _)| (begin, from)).filter(|(begin, from)| from - begin >= LENGTH_MIN_S);
                 let is_unrelated = || {
                     machine.is_unrelated(search.strain.in_system(from, to))
+                        || look.hardly_waits(from, to)
                         || before.is_some_and(|before| look.adds_elsewhere(before, (from, to)))
                 };
                 if is_always && machine.is_filled_by_others() && is_unrelated() {
@@ -261,7 +272,10 @@ impl<'a> Resources<'_, '_, 'a> {
 
     fn descriptors(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Descriptors, |of| {
-            let (open, limit) = (of.used.as_ref()?, of.places(0.0, f64::INFINITY)?);
+            let open = of.used.as_ref()?;
+            // The limit may change during the run.
+            let (end, _) = *open.points().last()?;
+            let limit = of.places(end - REFUSING_MIN_S, end + REFUSING_MIN_S)?;
             let is_at_limit = |open: f64| open >= DESCRIPTORS_PART_MIN * limit;
             let span = longest_run(open.points(), REFUSING_READINGS_MIN, REFUSING_MIN_S, is_at_limit)?;
             let resource = ExhaustedResource::Descriptors { process: of.part.observer, limit };
@@ -376,6 +390,16 @@ impl<'a> Resources<'_, '_, 'a> {
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
         let roles = [Role::ProcessRunDelay, Role::ProcessCpu, Role::SessionsOnCpu];
         Some(roles.into_iter().map(|role| self.sum(role, from, to)).sum())
+    }
+
+    /// Whether requests spend a small part of their time waiting for a core (Little's law), so that free cores would hardly shorten it. A database's sessions
+    /// on a CPU may all wait for one. Requests may also wait for threads that wait for a core, and do so for longer, the more the wait stretches the work of
+    /// these threads.
+    fn hardly_waits(&self, from: f64, to: f64) -> bool {
+        let is_read = self.0.signals.parts_with(Role::ProcessRunDelay).next().is_some();
+        let waiting = self.sum(Role::ProcessRunDelay, from, to) + self.sum(Role::SessionsOnCpu, from, to);
+        let is_stretched = waiting > WAITING_PER_CORE_USED_MAX * self.sum(Role::ProcessCpu, from, to);
+        is_read && !is_stretched && self.0.strain.in_system(from, to).is_some_and(|open| waiting < WAITING_PER_REQUEST_MIN * open)
     }
 
     /// The means of all parts together.

@@ -47,6 +47,7 @@ pub(crate) mod humps;
 pub(crate) mod in_progress;
 pub(crate) mod in_service;
 pub(crate) mod interference;
+pub(crate) mod interpreter_lock;
 mod joint_response;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
@@ -205,6 +206,7 @@ table::fact_table! {
 
         /// An event loop that had work all the time while work was held up.
         full_loop: Option<full_loop::FullLoop<'a>> = full_loop::find(&signals, &strain);
+        full_interpreter: Option<interpreter_lock::FullInterpreter<'a>> = interpreter_lock::find(&signals, &strain);
 
         /// Work that queued for the few threads that a runtime has for it.
         runtime_queue: Option<runtime_queues::RuntimeQueue<'a>> = runtime_queues::find(&signals, &strain);

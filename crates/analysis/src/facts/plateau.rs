@@ -276,7 +276,11 @@ impl Plateaus {
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.limited.iter().map(|plateau| plateau.name.as_str()).collect();
         if names.len() <= NAMED_MAX {
-            names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" and ")
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            match quoted.split_last() {
+                Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+                _ => quoted.concat(),
+            }
         } else {
             named(&names)
         }

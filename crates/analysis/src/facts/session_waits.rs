@@ -25,6 +25,8 @@ const WAITS: [Role; 5] = [
     Role::SessionsWaitingForOther,
     Role::SessionsOnCpu,
 ];
+/// What a session does by turns while it executes a statement, apart from waits for others.
+const EXECUTION: [Role; 3] = [Role::SessionsOnCpu, Role::SessionsWaitingForRead, Role::SessionsWaitingForOther];
 /// Sessions that must wait for one thing for it to hold up work.
 const WAITING_MIN: f64 = 1.0;
 /// And their share of the active sessions.
@@ -73,6 +75,8 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) takes_time_of: Option<f64>,
     /// The kind of wait.
     pub(crate) role: Role,
+    /// Whether the sessions compute and wait for several things by turns, such as data from disk and their own parallel workers, in one statement.
+    pub(crate) is_mixed: bool,
     /// The database's name for it.
     pub(crate) event: &'a str,
     /// Sessions in this wait, mean.
@@ -132,7 +136,11 @@ pub(super) fn find<'a>(
     };
     let takes =
         || waits.iter().filter_map(|(part, role, readings)| takes_the_time(search, *part, *role, readings.clone())).max_by(heaviest);
-    let found = held.or_else(grown).or_else(takes)?;
+    let mixed = || {
+        let databases = search.signals.parts_with(Role::SessionsActive);
+        databases.filter_map(|part| executes_one_statement(search, pools, part)).max_by(heaviest)
+    };
+    let found = held.or_else(grown).or_else(takes).or_else(mixed)?;
     let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
     let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
     let slower_commit = slower_commit(search, changes, &found);
@@ -175,6 +183,13 @@ fn held_up_by<'a>(
         return None;
     }
     Some(described(search, (part, role, readings), (sessions, active), (from, to), None))
+}
+
+/// Most active sessions execute one statement while work is held up, though no single wait is most of it.
+fn executes_one_statement<'a>(search: &Search<'_, 'a>, pools: &[PoolShortage<'a>], part: ObservedPart<'a>) -> Option<SessionWait<'a>> {
+    let each: Vec<SignalReadings<'a>> = EXECUTION.into_iter().flat_map(|role| search.signals.read_each(part, role)).collect();
+    let found = held_up_by(search, pools, part, Role::SessionsOnCpu, SignalReadings::sum(&each)?)?;
+    found.statement.is_some().then_some(SessionWait { is_mixed: true, ..found })
 }
 
 /// A wait that explains why requests take longer at high load, even if too few readings show it for a separate stretch. The added sessions in it are about as
@@ -238,6 +253,7 @@ fn described<'a>(
         waiting: None,
         takes_time_of,
         role,
+        is_mixed: false,
         event: if events.len() > 1 { "their commit" } else { readings.label("wait").unwrap_or(&readings.signal.name) },
         sessions,
         active,

@@ -70,7 +70,7 @@ const TABLE_STATEMENTS: [&str; 11] =
 
 /// The statement with the most sessions that wait for a lock, in stretches of time. One of the requests counts before one that locks or changes a table: what
 /// holds up the requests is what they wait for.
-pub(super) fn most_blocked<'a>(
+pub(crate) fn most_blocked<'a>(
     signals: &ObservedSignals<'a>,
     part: ObservedPart<'a>,
     spans: &[(f64, f64)],
@@ -118,7 +118,12 @@ impl<'a> LockHolder<'a> {
     }
 }
 
-impl BlockedStatement<'_> {
+impl<'a> BlockedStatement<'a> {
+    /// The application or user of the session for which all others wait, unless it runs the same statement.
+    pub(crate) fn holder(&self) -> Option<&'a str> {
+        self.head.or(self.by).filter(|holder| holder.statement != self.waits)?.name
+    }
+
     /// The statements as a phrase.
     pub(crate) fn phrase(&self) -> String {
         let waits = self.waits;

@@ -64,11 +64,18 @@ pub(crate) struct ThreadWait<'a> {
     place: usize,
     /// Threads that wait there, mean.
     pub(crate) waiting: f64,
-    /// Threads at work, mean.
+    /// Threads at work, mean; for a lock or a pool, without those that wait for others of their process.
     pub(crate) total: f64,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
+}
+
+impl ThreadPlace<'_> {
+    /// Whether what they wait for is shared by the threads: a lock or the members of a pool.
+    fn is_shared(&self) -> bool {
+        matches!(self.role, Role::ThreadsWaitingForMember | Role::ThreadsWaitingForLock)
+    }
 }
 
 impl<'a> ThreadWait<'a> {
@@ -97,9 +104,8 @@ impl<'a> ThreadWait<'a> {
             let same = self.places.iter().filter(move |place| place.role == role && place.at == self.place().at);
             same.filter_map(|place| place.sum.mean(self.from, self.to)).fold(0.0, |sum, count| sum + count)
         };
-        let is_shared = matches!(self.place().role, Role::ThreadsWaitingForMember | Role::ThreadsWaitingForLock);
         let in_io = of(Role::ThreadsWaitingForIo);
-        (is_shared && in_io >= HOLDERS_MIN && in_io > of(Role::ThreadsOnCpu)).then_some(in_io)
+        (self.place().is_shared() && in_io >= HOLDERS_MIN && in_io > of(Role::ThreadsOnCpu)).then_some(in_io)
     }
 
     /// Whether it certainly is a lock, which passes one thread at a time.
@@ -115,15 +121,23 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option
 
 fn held_up<'a>(signals: &ObservedSignals<'a>, strain: &Strain, part: ObservedPart<'a>) -> Option<ThreadWait<'a>> {
     let places = places(signals, part);
-    let every: Vec<SignalReadings<'_>> = places.iter().map(|place| place.sum.clone()).collect();
-    let at_work = SignalReadings::sum(&every)?;
+    let sum = |is_counted: &dyn Fn(Role) -> bool| {
+        let counted: Vec<SignalReadings<'_>> =
+            places.iter().filter(|place| is_counted(place.role)).map(|place| place.sum.clone()).collect();
+        SignalReadings::sum(&counted)
+    };
+    // A request may have several threads, of which one waits for another. That one does not compete for a lock or a pool.
+    let (at_work, competing) = (sum(&|_| true)?, sum(&|role| role != Role::ThreadsWaitingForOther));
+    let of_place = |place: &ThreadPlace<'_>| competing.as_ref().filter(|_| place.is_shared()).unwrap_or(&at_work);
     let candidates = places.iter().enumerate().filter(|(_, place)| WAITS.contains(&place.role));
     let weighed = candidates.filter_map(|(index, place)| {
-        let stretch = stretch(strain, place, &at_work)?;
+        let stretch = stretch(strain, place, of_place(place))?;
         Some((place.sum.mean(stretch.0, stretch.1)?, index, stretch))
     });
-    let (waiting, place, (from, to)) = weighed.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let total = at_work.mean(from, to)?;
+    // A thread that waits for another of its request is less telling than one that waits for a lock or a pool.
+    let is_shared = |index: usize| places[index].is_shared();
+    let (waiting, place, (from, to)) = weighed.max_by(|a, b| is_shared(a.1).cmp(&is_shared(b.1)).then_with(|| a.0.total_cmp(&b.0)))?;
+    let total = of_place(&places[place]).mean(from, to)?;
     Some(ThreadWait { observer: part.observer, places, place, waiting, total, from, to })
 }
 
@@ -159,8 +173,11 @@ fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_
 
 /// Whether most requests wait for a lock or a pool in nearly all of a load that hardly varied.
 fn is_always(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
-    let is_shared = matches!(place.role, Role::ThreadsWaitingForMember | Role::ThreadsWaitingForLock);
     let is_long = strain.loaded().is_some_and(|(begin, end)| to - from >= ALWAYS_PART_MIN * (end - begin));
     let is_most = |all: Option<f64>| place.sum.mean(from, to).zip(all).is_some_and(|(waiting, all)| waiting >= ALWAYS_SHARE_MIN * all);
-    is_shared && is_long && strain.low_and_high().0.is_empty() && is_most(at_work.mean(from, to)) && is_most(strain.in_system(from, to))
+    place.is_shared()
+        && is_long
+        && strain.low_and_high().0.is_empty()
+        && is_most(at_work.mean(from, to))
+        && is_most(strain.in_system(from, to))
 }

@@ -19,10 +19,14 @@
 //!
 //! If a process began to use {CORES_RISEN_MIN} cores more up to {EARLIER_MAX_S} s before, the claim has that instant: it is nearer to the cause.
 //!
+//! If sessions of a database wait for locks from the instant of the change on ({LOCKED_SESSIONS_MIN} on average or more), and hardly did before, the claim
+//! names the statement and the session that holds the lock.
+//!
 //! While the load only rises, a drift looks like the load response, and the rule reports nothing. A slow start is a warm-up, which the remark reports. Near
 //! its limit, a queue grows and shrinks by itself (Kingman 1962); the finding then lists that alternative.
 
-use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
+use loadstone_metrics::{LeafSlice, MarkKind, Role, SeriesKind, SeriesSlice};
+use loadstone_units::number;
 
 use crate::Evidence;
 use crate::evidence::added_time;
@@ -30,6 +34,8 @@ use crate::evidence::changed_series::{drawn, span};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
+use crate::facts::readings::SignalReadings;
+use crate::facts::sessions;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::signal_steps;
 use crate::facts::timeline::TimelineOf;
@@ -65,6 +71,9 @@ const SAME_CHANGE_DIFFERENCE_MAX: f64 = 0.1;
 /// Seconds before a change in which the use of cores may have risen for the same reason, and by how many cores.
 const EARLIER_MAX_S: f64 = 15.0;
 const CORES_RISEN_MIN: f64 = 0.3;
+/// Sessions that wait for locks after a change, mean, for the claim to name what they wait for, and those before it as a part of them.
+const LOCKED_SESSIONS_MIN: f64 = 0.25;
+const LOCKED_BEFORE_PART_MAX: f64 = 0.1;
 /// Part of the added time that a phase must hold to be named.
 const PHASE_PART_MIN: f64 = 0.6;
 
@@ -145,10 +154,13 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let what_changed = what(change);
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
     let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::find(facts, &all) } else { None };
+    let is_slower_at_once = change.is_slower() && change.shape != Shape::Drift;
+    let locks = if is_slower_at_once && added_time.is_none() { locked_since(facts, change) } else { None };
     let has_backlog = change.shape == Shape::Drift && change.is_slower() && backlog_grows(facts, change, (change.from, change.to));
     let passed = if has_backlog { passed_of_more(facts, change) } else { None };
-    let where_to = match (&added_time, passed) {
-        (Some(added), _) => format!(": {}", added.claim),
+    let shown = added_time.as_ref().map(|added| added.claim.clone()).or_else(|| locks.as_ref().map(|locks| locks.text.clone()));
+    let where_to = match (shown, passed) {
+        (Some(shown), _) => format!(": {shown}"),
         (None, Some(rate)) => format!(": {} end, and the backlog grows", loadstone_units::rate(rate)),
         (None, None) => String::new(),
     };
@@ -188,6 +200,10 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
         found = found.rests_on(added.evidence, added.series, span(change));
         what_to_do = added.next;
     }
+    if let Some(locks) = locks {
+        what_to_do = Some(format!("Find out what that session does from {} on, and why it holds its locks for so long.", clock(change.at)));
+        found = found.rests_on_drawn(locks);
+    }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on_drawn(Evidence::new(phase, vec!["phases/wait".to_owned()], span(change)).of_requests([change.of.name()]));
     }
@@ -205,6 +221,20 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     RankedFinding { uncertainty, ..found }
 }
 
+/// Sessions that wait for locks from the instant of a change on, and hardly did before: as a sentence with its series.
+fn locked_since(facts: &Facts<'_>, change: &Change) -> Option<Evidence> {
+    let spans = (change.from, change.at - change.at_error, change.at + change.at_error, change.until.unwrap_or(change.to));
+    facts.signals.parts_with(Role::SessionsWaitingForLock).find_map(|part| {
+        let waiting = SignalReadings::sum(&facts.signals.read_each(part, Role::SessionsWaitingForLock))?;
+        // The first of these waits may have made the change.
+        let (before, after) = (waiting.mean(spans.0, spans.1 - SAME_INSTANT_MAX_S).unwrap_or(0.0), waiting.mean(spans.2, spans.3)?);
+        let blocked = sessions::most_blocked(&facts.signals, part, &[(spans.2, spans.3)])?;
+        let begins = after >= LOCKED_SESSIONS_MIN && before <= LOCKED_BEFORE_PART_MAX * after;
+        let text = || format!("{} sessions of its database wait for a lock from then on, most in {}", number(after), blocked.phrase());
+        begins.then(|| Evidence::new(text(), vec![blocked.readings.name()], (spans.2, spans.3)))
+    })
+}
+
 /// What a process or database began to do shortly before the times changed, as a sentence and its series. Times of few requests show a cause late, and the use
 /// of a resource at once.
 fn earlier_step(facts: &Facts<'_>, change: &Change) -> Option<(String, String)> {
@@ -216,7 +246,6 @@ fn earlier_step(facts: &Facts<'_>, change: &Change) -> Option<(String, String)> 
         let step = signal_steps::find(used, (change.from, change.until.unwrap_or(change.to)))?;
         let is_shortly_before = step.at + SAME_INSTANT_MAX_S < change.at - change.at_error && step.at + EARLIER_MAX_S >= change.at;
         (step.after >= step.before + CORES_RISEN_MIN && is_shortly_before).then(|| {
-            let number = loadstone_units::number;
             let (process, when) = (process.part.observer, clock(step.at));
             let sentence = format!("\"{process}\" used {} instead of {} cores from {when} on", number(step.after), number(step.before));
             (step.after - step.before, sentence, used.name())

@@ -7,6 +7,7 @@
 //! | nothing is held up | {session_waits::COMPUTING_SHARE_MIN:%} of the active sessions, and half as many as requests in the system, wait for one thing |
 //! | locks take time | requests spend {session_waits::LOCK_SESSIONS_PER_REQUEST_MIN:%} of it there, in {session_waits::LOCK_READINGS_PART_MIN:%} of readings |
 //! | sessions compute | {session_waits::COMPUTING_SHARE_MIN:%} of the active ones; they fill the cores, a pool, or half of the requests in the system |
+//! | sessions execute one statement | the same, if they compute, read data and wait inside of the database by turns |
 //!
 //! Waits for the client or for a timer do not count.
 //!
@@ -20,6 +21,9 @@
 //!
 //! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
 //! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
+//!
+//! If requests became slower at an instant, and hardly any session waited for a lock before it ({ONSET_PART_MAX:%} of those after it at most), the lock is the
+//! cause of the change. The claim then has the instant.
 //!
 //! A lock for which sessions wait in recurring pauses only is reported by [`periodic-stall`](periodic-stall.md).
 //!
@@ -37,12 +41,19 @@ use crate::evidence::added_time::is_commit;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
+use crate::facts::changes::{Change, Shape};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::session_waits::SessionWait;
+use crate::facts::sessions::BlockedStatement;
 use crate::finding::ranked::{Account, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
+
+/// Seconds around a change that are left out.
+const ONSET_EDGE_S: f64 = 1.0;
+/// Sessions that waited before a change, as a part of those after it, up to which their waits began with it.
+const ONSET_PART_MAX: f64 = 0.1;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
@@ -69,12 +80,20 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
-    let claim = claim(wait);
+    let onset = lock_onset(facts, wait);
+    let claim = claim(wait, onset);
     // The claim has the sessions that run one statement, where it names one.
     let in_claim = statement.filter(|_| wait.role == Role::SessionsOnCpu).map_or(sessions, |(_, running, _)| *running);
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
-    let doing = if wait.role == Role::SessionsOnCpu { "computed".to_owned() } else { format!("in {event}") };
+    let doing = match (wait.is_mixed, wait.role) {
+        (true, _) => "computed, read data or waited inside of the database".to_owned(),
+        (false, Role::SessionsOnCpu) => "computed".to_owned(),
+        (false, _) => format!("in {event}"),
+    };
+    // The sum of several waits has no signal.
+    let readings = statement.filter(|_| wait.is_mixed).map_or(&wait.readings, |(_, _, readings)| readings);
     let standing = match (wait.holds_up(), &wait.waiting) {
+        (false, _) if onset.is_some() => Standing::Cause,
         (false, _) => Standing::Fault,
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),
@@ -85,10 +104,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             .with(Quantity::count("sessions", in_claim))
             .with(Quantity::count("sessions_active", wait.active))
             .rests_on_drawn(
-                Evidence::new(format!("{sessions:.1} sessions {doing} while {waited} waited"), vec![wait.readings.name()], stretch).level(
-                    &wait.readings.name(),
+                Evidence::new(format!("{sessions:.1} sessions {doing} while {waited} waited"), vec![readings.name()], stretch).level(
+                    &readings.name(),
                     "on average",
-                    sessions,
+                    if wait.is_mixed { in_claim } else { sessions },
                     stretch,
                 ),
             );
@@ -119,8 +138,22 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     Some(found.try_next(advice(wait.role)))
 }
 
-fn claim(wait: &SessionWait<'_>) -> String {
+/// The instant from which sessions wait for locks, if that is when requests became slower, and if hardly any did before.
+fn lock_onset(facts: &Facts<'_>, wait: &SessionWait<'_>) -> Option<f64> {
+    let begins_with = |change: &&Change| {
+        let mean = |from: f64, to: f64| wait.readings.mean(from, to).unwrap_or(0.0);
+        let before = mean(change.from, change.at - change.at_error - ONSET_EDGE_S);
+        let after = mean(change.at + change.at_error + ONSET_EDGE_S, change.until.unwrap_or(change.to));
+        change.is_slower() && change.shape != Shape::Drift && after > 0.0 && before <= ONSET_PART_MAX * after
+    };
+    let is_lock = wait.role == Role::SessionsWaitingForLock;
+    facts.changes.found.iter().filter(|_| is_lock).find(begins_with).map(|change| change.at)
+}
+
+fn claim(wait: &SessionWait<'_>, onset: Option<f64>) -> String {
     let (event, sessions) = (wait.event, wait.sessions);
+    let holder = wait.blocked.as_ref().filter(|_| wait.role == Role::SessionsWaitingForLock).and_then(BlockedStatement::holder);
+    let behind = holder.map_or_else(String::new, |name| format!(", behind a session of {name:?}"));
     let slower_commit = wait.slower_commit.map(|commit| {
         format!(
             "Each commit takes {} instead of {} from {} on: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
@@ -130,14 +163,20 @@ fn claim(wait: &SessionWait<'_>) -> String {
             wait.active
         )
     });
-    slower_commit.unwrap_or_else(|| match (wait.role, &wait.statement, wait.takes_time_of) {
+    slower_commit.unwrap_or_else(|| claim_of_wait(wait, onset)) + &behind
+}
+
+fn claim_of_wait(wait: &SessionWait<'_>, onset: Option<f64>) -> String {
+    let (event, sessions) = (wait.event, wait.sessions);
+    match (wait.role, &wait.statement, wait.takes_time_of) {
         (Role::SessionsOnCpu, Some((statement, running, _)), _) if is_commit(statement) => format!(
             "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, without another wait",
             wait.active
         ),
         (Role::SessionsOnCpu, Some((statement, running, _)), _) => format!(
-            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which takes CPU time",
-            wait.active
+            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, which {}",
+            wait.active,
+            if wait.is_mixed { "computes and reads data" } else { "takes CPU time" }
         ),
         (Role::SessionsOnCpu, None, _) => {
             let each = wait.statements.iter().map(|(statement, running, _)| format!("{running:.1} run `{statement}`"));
@@ -145,10 +184,14 @@ fn claim(wait: &SessionWait<'_>) -> String {
             let of_each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average{of_each}", wait.active)
         }
-        (Role::SessionsWaitingForLock, _, Some(in_system)) => format!(
-            "Requests spend {} of their time waiting for {event} at any load: {sessions:.1} of {in_system:.1} in the system do, on average",
-            loadstone_units::share(sessions / in_system)
-        ),
+        (Role::SessionsWaitingForLock, _, Some(in_system)) => {
+            let share = loadstone_units::share(sessions / in_system);
+            let many = format!("{sessions:.1} of {in_system:.1} in the system do, on average");
+            match onset {
+                Some(at) => format!("From {} on requests spend {share} of their time waiting for {event}: {many}", clock(at)),
+                None => format!("Requests spend {share} of their time waiting for {event} at any load: {many}"),
+            }
+        }
         (_, _, Some(_)) => format!(
             "Requests spend most of their time in the database at any load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
             wait.active
@@ -156,7 +199,7 @@ fn claim(wait: &SessionWait<'_>) -> String {
         _ => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
         }
-    })
+    }
 }
 
 fn advice(role: Role) -> &'static str {

@@ -9,7 +9,7 @@
 //! | connections of a pool in use, with the database observed | the same |
 //! | calls without an answer (`awaited` of `observe.process`, Linux) | {dependency_path::AWAITED_PER_ADDED_REQUEST.0:%} of the added requests |
 //! | threads in calls that leave the process ([runtimes](../observers.md#runtimes)) | {dependency_path::THREADS_PER_ADDED_REQUEST.0:%} of the added requests |
-//! | sessions with an open transaction, with the service observed | {dependency_path::BETWEEN_PART_MIN:%} of the added requests |
+//! | sessions with an open transaction, with the service observed | {dependency_path::BETWEEN_PART_MIN:%} of the added requests, or the only session |
 //! | connections to the database, with the service observed | {dependency_path::OPENED_MIN} and {dependency_path::RISEN_FACTOR_MIN} times as many |
 //!
 //! In all but the first, no observed database is busier: it has at most {dependency_path::BUSIER_PART_MAX:%} of the added requests as added active sessions.
@@ -23,7 +23,8 @@
 //!
 //! Threads count if they wait for the network, or wait in a function that is named like those of clients of databases. The threads that compute, wait for a
 //! lock or for a member of a pool, and the cores that the service uses, must not account for the added requests. In an event loop, one thread is in the call
-//! for more of the time, and the other added requests wait for their turn.
+//! for more of the time, and the other added requests wait for their turn. The same holds for a single session, as that of a writer of a log: it is in a
+//! transaction for {dependency_path::ONE_THREAD_LEVEL_MIN:%} of the time from then on, and for {dependency_path::ONE_THREAD_RISE_MIN:%} more than before.
 //!
 //! In the last two, the processes of the service must use or wait for no more cores, and no request may wait for a pool. The added time is then spent in
 //! neither of the two. The service may still wait for something else between its statements, and the claim names both.

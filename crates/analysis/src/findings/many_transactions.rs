@@ -26,8 +26,9 @@
 //! - Requests began to take longer at an instant, with as many round trips per request before it as after it (within a quarter).
 //!
 //! It also ranks last if the round trips take less than {round_trips::SMALL_SHARE_MAX:%} of the time of a request that does not wait, even with
-//! {round_trips::UNSEEN_ROUND_TRIP_S} s for each: the path of the system may be longer than the observer's. If nothing else is found, the remark states the
-//! part, and that it does not explain the times. If they take less than that part with round trips as long as the observer's, confidence is low.
+//! {round_trips::UNSEEN_ROUND_TRIP_S} s for each: the path of the system may be longer than the observer's. The same holds if the kernel shows that their
+//! answers are awaited for less than {round_trips::LOADED_SHARE_MAX:%} of the time of all requests, waits included. If nothing else is found, the remark states
+//! the part, and that it does not explain the times. If they take less than that part with round trips as long as the observer's, confidence is low.
 //!
 //! **A slow path.** The kernel shows for how long the database's answers are awaited (`awaited` of `observe.process`). The claim states that the path takes
 //! the time if that is {round_trips::ON_THE_WAY_PART_MIN:%} of the requests' time or more, and the database works for {round_trips::IN_DATABASE_PART_MAX:%} of
@@ -143,7 +144,9 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
     }
     let next = match on_the_way {
         Some(_) => {
-            format!("Measure the network between the service and the database (ping, a proxy or connection pooler on the path). {FEWER_ROUND_TRIPS}")
+            format!(
+                "Measure the network between the service and the database (ping, a proxy or connection pooler on the path). {FEWER_ROUND_TRIPS}"
+            )
         }
         None => FEWER_ROUND_TRIPS.to_owned(),
     };
@@ -164,7 +167,7 @@ fn idle_machine(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<bool> {
 
 /// With the part of the time that the round trips take. A habit, if that part is small or something else explains the time.
 fn weighed(facts: &Facts<'_>, found: RankedFinding, series: &str, time: Option<RoundTripTime<'_>>) -> RankedFinding {
-    let is_small = time.as_ref().is_some_and(RoundTripTime::is_small);
+    let is_small = time.as_ref().is_some_and(|time| time.is_small() || time.is_small_under_load());
     // Only a path that is longer than the observer's would make them matter, and nothing shows one.
     let is_small_as_observed = time.as_ref().is_some_and(RoundTripTime::is_small_as_observed);
     let found = match time {

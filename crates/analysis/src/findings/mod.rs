@@ -39,6 +39,7 @@ rules! {
     generator,
     held_connections,
     interference,
+    interpreter_lock,
     many_transactions,
     memory_per_connection,
     new_connections,

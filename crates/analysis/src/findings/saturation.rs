@@ -34,7 +34,9 @@
 //!
 //! A machine that other programs fill throughout the load is ignored if hardly any request that the waiting added is at a core: the threads of the observed
 //! processes that compute or wait for one grow by less than {exhausted::THREADS_PER_REQUEST_MIN:%} of these requests, and those that wait are as many as
-//! before. The same holds from an instant on at which requests began to take longer, 10 s or more after the machine was full.
+//! before. The same holds from an instant on at which requests began to take longer, 10 s or more after the machine was full. It is also ignored if fewer
+//! threads wait for a core, database sessions on a CPU included, than {exhausted::WAITING_PER_REQUEST_MIN:%} of the requests in the system, and than cores are
+//! in use: free cores would shorten the times by less than that.
 //!
 //! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small.
 
@@ -88,6 +90,10 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     // The rule of the event loop states that this thread is busy, and with what.
     if facts.full_loop.as_ref().is_some_and(|full| full.as_thread(&facts.signals, exhausted).is_some()) {
+        return None;
+    }
+    // Nor the cores that its process uses one at a time, where the rule of the interpreter's lock states why.
+    if facts.full_interpreter.as_ref().is_some_and(|full| full.process.is_some_and(|(process, _)| exhausted.resource.is_one_core_of(process))) {
         return None;
     }
     let found = match &exhausted.resource {

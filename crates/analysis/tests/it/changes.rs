@@ -495,15 +495,19 @@ fn a_scenario_with_a_single_request_is_not_reported_separately() {
 #[test]
 fn a_change_names_the_cores_that_account_for_it() {
     let buy = |second: u32, draws: &mut Draws| 0.02 * noise(0.2, draws) + if second >= 20 { 0.04 } else { 0.0 };
-    let observed = |used: f64, waiting: f64| {
+    let throttled = |used: f64, waiting: f64, throttled: f64| {
         let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 3);
         let later = |second: u64, more: f64| if second >= 20 { more } else { 0.0 };
         counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.3 + later(second, used));
         counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| 0.01 + later(second, waiting));
+        counter("shop", "throttled").role(Role::GroupThrottled).each_second(&mut run, |second| later(second, throttled));
         findings(&run)[0].claim.clone()
     };
+    let observed = |used: f64, waiting: f64| throttled(used, waiting, 0.0);
     let (waits, computes, neither) = (observed(0.05, 1.15), observed(1.2, 0.0), observed(0.0, 0.0));
     assert!(waits.ends_with(": the threads of \"shop\" wait for a core for that long, since other work uses it"), "{waits}");
+    let limited = throttled(0.05, 1.15, 0.2);
+    assert!(limited.ends_with(": the CPU limit of its control group holds the threads of \"shop\" back for that long"), "{limited}");
     assert!(computes.contains(": \"shop\" computes for that long"), "{computes}");
     assert!(neither.starts_with("\"Buy\" went from") && !neither.contains("shop"), "{neither}");
 }

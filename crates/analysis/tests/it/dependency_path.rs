@@ -138,6 +138,20 @@ fn a_part_of_the_added_requests_in_transactions_shows_a_wait_between_statements(
     assert!(named(&starved).is_none(), "{}", shown(&findings(&starved)));
 }
 
+/// A broker writes its log in batches on one connection. Requests wait for the batch, and a quarter of them would be too many sessions.
+#[test]
+fn one_session_that_is_in_transactions_for_most_of_the_time_shows_the_path_that_all_wait_for() {
+    let of = |idle: (f64, f64)| findings(&with_idle_service(observed(idle, (0.1, 0.1))));
+    let found = of((0.0, 0.55));
+    let claim = "From 0:20 on requests wait between their statements: 0.549 more sessions of \"postgres\" wait for the service";
+    assert!(found[0].rule == "dependency-path" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    // For less of the time, or nearly as much before.
+    for idle in [(0.0, 0.4), (0.4, 0.6)] {
+        let found = of(idle);
+        assert!(found.iter().all(|finding| finding.rule != "dependency-path"), "{idle:?}: {}", shown(&found));
+    }
+}
+
 /// Statements of MariaDB without transactions: only the number of connections shows that requests hold them for longer.
 #[test]
 fn more_connections_to_an_idle_database_show_a_wait_between_statements() {

@@ -96,8 +96,9 @@ fn connections_that_are_in_use_precede_the_round_trips_that_use_them() {
     };
     let (rule, names_pool, all) = first(0.9);
     assert!(rule == "held-connections" && names_pool, "{all}");
+    // Answers are awaited for 1 % of the time: neither the connection nor the round trips are shown to be in use for long, and the latter are certainly not.
     let (rule, names_pool, all) = first(0.2);
-    assert!(rule == "many-transactions" && !names_pool, "{all}");
+    assert!(rule == "held-connections" && !names_pool, "{all}");
 }
 
 #[test]

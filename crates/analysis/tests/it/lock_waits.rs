@@ -95,6 +95,54 @@ fn a_lock_that_takes_much_of_the_time_is_reported_before_it_is_a_limit() {
     }
 }
 
+/// Orders take 50 ms. From 0:20 on a job locks their table again and again, and half of them wait for 0.5 s.
+#[test]
+fn a_lock_that_begins_with_a_change_is_its_cause_and_its_holder_is_named() {
+    let slice = |second: u32| {
+        let slice = Slice::new(second).arrivals(8).requests("Order", 8, 50 * MS + u64::from(second % 5) * MS);
+        if second < 20 { slice.done() } else { slice.requests("Order", 8, 500 * MS + u64::from(second % 7) * MS).done() }
+    };
+    let with = |before: f64| {
+        let mut run = synthetic::run_of(synthetic::plan(synthetic::open(8.0, 60)), (0..60).map(slice).collect());
+        let waiting = move |second: u64| if second < 20 { before } else { [0.4, 2.0, 3.0][second as usize % 3] };
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, move |second| waiting(second) + 0.4);
+        let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:relation");
+        wait.each_second(&mut run, waiting);
+        let pair = gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy).label("statement", "update stock set left = ?");
+        pair.label("by", "select pg_sleep(?)").label("holder", "nightly").each_second(&mut run, waiting);
+        findings(&run)
+    };
+    let found = with(0.0);
+    assert_eq!(found[0].rule, "database-waits", "{}", shown(&found));
+    assert!(found[0].claim.ends_with(", behind a session of \"nightly\""), "{}", shown(&found));
+    assert!(found.iter().any(|finding| finding.rule == "change"), "{}", shown(&found));
+}
+
+/// A broker writes what it stores on one connection. From 0:20 on a job locks the table for half of the time: only one session ever waits.
+#[test]
+fn a_change_names_the_lock_for_which_sessions_wait_since() {
+    let slice = |second: u32| {
+        let time = if second < 20 { 20 * MS } else { 1_500 * MS } + u64::from(second % 5) * MS;
+        Slice::new(second).arrivals(10).requests("Store", 10, time).requests("Read", 10, 2 * MS).done()
+    };
+    let with = |before: f64| {
+        let mut run = synthetic::run_of(synthetic::plan(synthetic::open(10.0, 60)), (0..60).map(slice).collect());
+        let waiting = move |second: u64| if second < 20 { before } else { [0.0, 0.5, 1.0][second as usize % 3] };
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, move |second| waiting(second) + 0.1);
+        let wait = gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:relation");
+        wait.each_second(&mut run, waiting);
+        let pair = gauge("postgres", "blocked_by").role(Role::SessionsBlockedBy).label("statement", "insert into messages values (?)");
+        pair.label("by", "select pg_sleep(?)").label("holder", "nightly").each_second(&mut run, waiting);
+        findings(&run)
+    };
+    let found = with(0.0);
+    let holder = "most in `insert into messages values (?)` behind a session of \"nightly\" whose last statement was `select pg_sleep(?)`";
+    assert!(found[0].rule == "change" && found[0].claim.ends_with(holder), "{}", shown(&found));
+    assert!(found[0].next.starts_with("Find out what that session does from 0:"), "{}", found[0].next);
+    // As many waited before.
+    assert!(!with(0.5)[0].claim.contains("lock"), "{}", shown(&with(0.5)));
+}
+
 /// A second session locks a table for two of every seven seconds, at five requests a second. `idle` sessions wait for the same lock in the other seconds.
 fn with_table_lock(idle: f64, fails: impl Fn(bool, u64) -> bool) -> Vec<Finding> {
     let locked = |at: f64| at % 7.0 >= 5.0;

@@ -35,6 +35,7 @@ mod held_sessions;
 mod in_service;
 mod instances;
 mod interference;
+mod interpreter_lock;
 mod layers;
 mod limits;
 mod live;

@@ -22,6 +22,12 @@ fn exhausted_descriptors_while_requests_fail_are_the_cause() {
     let found = findings(&accepting(open, |second| if second < 20 { 0 } else { 6 }));
     assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
     assert!(found[0].evidence[0].text.contains("while 30.0 % of the requests failed"), "{}", shown(&found));
+    // The limit is lowered during the run.
+    let mut run = accepting(open, |second| if second < 20 { 0 } else { 6 });
+    let limit = gauge("shop", "descriptors_limit").role(Role::ProcessDescriptorsMax);
+    limit.each_second(&mut run, |second| if second < 20 { 20_000.0 } else { 50.0 });
+    let found = findings(&run);
+    assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
     // The same number failed before, or none fails now: they are not the cause.
     for failed in [(|_| 6) as fn(u32) -> u64, |_| 0] {
         let found = findings(&accepting(open, failed));

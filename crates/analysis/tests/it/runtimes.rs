@@ -317,6 +317,20 @@ fn what_the_holders_wait_for_in_the_same_call_is_the_deeper_cause() {
     assert!(found[0].rule == "thread-waits" && found[0].claim.ends_with("below `Shop.buy`"), "{}", shown(&found));
 }
 
+/// Each request has a goroutine that waits for another one, and eight are there at any load. Requests wait for the lock of a log.
+#[test]
+fn a_lock_is_compared_with_the_requests_where_each_has_several_threads() {
+    let fluid = PLACES.under(RAMP);
+    let mut run = fluid.run.clone();
+    let open = |second: u64| fluid.open[second as usize];
+    threads(&mut run, Role::ThreadsWaitingForOther, "http.HandlerFunc.ServeHTTP", "gateway.ServeHTTP", open);
+    threads(&mut run, Role::ThreadsWaitingForOther, "errgroup.(*Group).Wait", "server.Run", |_| 8.0);
+    threads(&mut run, Role::ThreadsWaitingForLock, "zerolog.(*Event).Msg", "server.Log", |second| (open(second) - 4.0).max(0.0));
+    let found = findings(&run);
+    assert!(found[0].rule == "thread-waits" && found[0].claim.contains("wait for a lock in `zerolog.(*Event).Msg`"), "{}", shown(&found));
+    assert_eq!(found[0].confidence, Confidence::High, "{}", shown(&found));
+}
+
 /// The end of the run is no low load with the same number of waiters.
 #[test]
 fn requests_at_the_end_of_the_run_still_wait_for_the_lock() {

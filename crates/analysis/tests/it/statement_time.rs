@@ -32,6 +32,39 @@ fn the_statement_whose_total_time_grew_is_named_where_sessions_compute() {
     assert!(!has(&observed(0.4, 0.41), "issues") && !has(&observed(0.1, 0.01), "issues"), "{}", shown(&observed(0.1, 0.01)));
 }
 
+/// A large table without its index, read by parallel workers: no single wait is most of the sessions' time, and the statement is the same.
+#[test]
+fn a_statement_that_reads_and_computes_by_turns_is_named() {
+    let fluid = System { capacity: 6.0, base: 0.3, is_shared: true }.under(Load::Users(1, 16, 60));
+    let observed = |events: f64| {
+        let mut run = fluid.run.clone();
+        let active = |second: u64| fluid.open[second as usize].min(12.0);
+        gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| active(second) + 0.1);
+        let by_turns = [
+            ("CPU", Role::SessionsOnCpu, 0.25),
+            ("IO:DataFileRead", Role::SessionsWaitingForRead, 0.25),
+            ("IPC:MessageQueueReceive", Role::SessionsWaitingForOther, 0.3),
+            ("LWLock:BufferMapping", Role::SessionsWaitingForOther, 0.2),
+        ];
+        for (wait, role, part) in by_turns {
+            gauge("postgres", "sessions").role(role).label("wait", wait).each_second(&mut run, |second| part * active(second));
+        }
+        let running = gauge("postgres", "sessions_by_statement").role(Role::SessionsByStatement);
+        let running = running.label("statement", "SELECT * FROM event_logs WHERE run_id = $1");
+        running.each_second(&mut run, |second| events * active(second));
+        // Threads of the service that wait for it.
+        let threads = gauge("python", "threads").unit("threads").role(Role::ThreadsWaitingForOther).label("at", "execute base.py");
+        threads.each_second(&mut run, active);
+        findings(&run)
+    };
+    let found = observed(0.9);
+    let claim = "active sessions run `SELECT * FROM event_logs WHERE run_id = $1`, which computes and reads data";
+    assert!(found[0].rule == "database-waits" && found[0].claim.ends_with(claim), "{}", shown(&found));
+    // Many different statements.
+    let found = observed(0.1);
+    assert!(found.iter().all(|finding| finding.rule != "database-waits"), "{}", shown(&found));
+}
+
 /// Threads that a sampler sees in a native function, such as a driver's call, may wait there. The process used a fifth of what they would.
 #[test]
 fn functions_of_blocked_threads_are_no_cpu_time() {

@@ -11,6 +11,9 @@ pub const KERNEL: &str = "(kernel)";
 /// How the value of `function` begins where a program has no name for it.
 pub const UNKNOWN: &str = "(unknown";
 
+/// How the value of `function` begins for a thread of the runtime itself, such as its compiler or collector.
+pub const RUNTIME_THREAD: &str = "(thread ";
+
 const CALLED_BY: &str = " ← ";
 
 /// The value of `under`: the callers, innermost first.
@@ -25,14 +28,14 @@ pub fn callers(under: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the value of `function` names one that somebody can change.
 pub fn is_named(function: &str) -> bool {
-    function != OTHER && function != KERNEL && !function.starts_with(UNKNOWN)
+    function != OTHER && function != KERNEL && !function.starts_with(UNKNOWN) && !function.starts_with(RUNTIME_THREAD)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn what_has_no_name_is_no_function() {
-        for nameless in [super::OTHER, super::KERNEL, "(unknown)", "(unknown in php-fpm8.2)"] {
+        for nameless in [super::OTHER, super::KERNEL, "(unknown)", "(unknown in php-fpm8.2)", "(thread G1 Refine)"] {
             assert!(!super::is_named(nameless), "{nameless}");
         }
         assert!(super::is_named("hash shop.mjs:3") && super::is_named(super::COLLECTOR) && super::is_named("(anonymous) shop.mjs:9"));

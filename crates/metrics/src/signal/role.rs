@@ -164,6 +164,8 @@ pub enum Role {
     EventLoopBusy,
     /// Cores in use by the process of the event loop.
     EventLoopCpu,
+    /// Share of the processes at work in which a thread has the lock of the interpreter: the only one that executes code of its language.
+    InterpreterLock,
     /// Work for the runtime's own threads, waiting or running. Label `type`.
     RuntimeWork,
     /// How much work of one type the threads do at a time. Label `type`.

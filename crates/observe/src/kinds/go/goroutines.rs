@@ -12,6 +12,8 @@ const PARKED: &[(&str, Doing)] = &[
     ("sync.runtime_SemacquireRWMutex", Doing::Lock),
     ("sync.(*Mutex).", Doing::Lock),
     ("sync.(*RWMutex).", Doing::Lock),
+    // Another goroutine reads or writes the same file or connection.
+    ("internal/poll.runtime_Semacquire", Doing::Lock),
     ("internal/poll.runtime_pollWait", Doing::Io),
     ("time.Sleep", Doing::Timer),
 ];
@@ -41,4 +43,23 @@ fn doing(functions: &[GoFunction<'_>]) -> Doing {
     }
     let found = PARKED.iter().find(|(part, _)| functions.iter().any(|function| function.name.starts_with(part)));
     found.map_or(Doing::Other, |(_, doing)| *doing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goroutine_that_waits_for_another_ones_write_waits_for_a_lock() {
+        let parked = |names: &[&'static str]| {
+            let all = std::iter::once(&"runtime.gopark").chain(names);
+            doing(&all.map(|name| GoFunction { name, file: "" }).collect::<Vec<_>>())
+        };
+        let write = ["runtime.semacquire1", "internal/poll.runtime_Semacquire", "internal/poll.(*fdMutex).rwlock", "os.(*File).Write"];
+        assert_eq!(parked(&write), Doing::Lock);
+        assert_eq!(parked(&["runtime.netpollblock", "internal/poll.runtime_pollWait", "net.(*conn).Read"]), Doing::Io);
+        assert_eq!(parked(&["runtime.chanrecv1"]), Doing::Other);
+        let system_call = GoFunction { name: "internal/runtime/syscall.Syscall6", file: "" };
+        assert_eq!(doing(&[system_call]), Doing::Io);
+    }
 }

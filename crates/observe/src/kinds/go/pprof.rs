@@ -27,7 +27,7 @@ pub(super) struct Stack<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GoFunction<'a> {
     pub(super) name: &'a str,
-    file: &'a str,
+    pub(super) file: &'a str,
 }
 
 impl Profile {

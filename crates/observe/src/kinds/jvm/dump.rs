@@ -3,6 +3,8 @@
 //! Cores in use by function are the mean number of threads that compute in it at the instant of a dump. The threads' CPU times, which dumps contain since
 //! JDK 11, show which of the runnable threads did run.
 
+use loadstone_metrics::function_labels::RUNTIME_THREAD;
+
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 use crate::stacks::threads::{Doing, ThreadSamples, family};
@@ -87,7 +89,7 @@ impl DumpedThread<'_> {
     fn add_to(self, samples: &mut JavaSamples) {
         // Threads of the JVM itself: compilers and collectors have no stack, and their name identifies their work.
         if self.state.is_empty() {
-            let function = || Position { at: family(self.name), under: String::new() };
+            let function = || Position { at: format!("{RUNTIME_THREAD}{})", family(self.name)), under: String::new() };
             self.used.filter(|of| of.used > 0.0).into_iter().for_each(|of| samples.functions.add(function(), of.used));
             return;
         }
@@ -95,9 +97,10 @@ impl DumpedThread<'_> {
             return;
         }
         let own = own_frames(&self.frames);
-        let stack: Vec<Frame> =
-            self.frames.iter().zip(&own).map(|(frame, is_own)| Frame { function: short(frame), is_own: *is_own }).collect();
-        let doing = self.doing(&own);
+        let doing = self.doing(&own.are_own);
+        let is_background = own.may_be_background && matches!(doing, Doing::Other | Doing::Timer);
+        let frame = |(frame, is_own): (&&str, &bool)| Frame { function: short(frame), is_own: *is_own && !is_background };
+        let stack: Vec<Frame> = self.frames.iter().zip(&own.are_own).map(frame).collect();
         samples.times.add(self.facts, self.used, (doing == Doing::Computes).then(|| Position::computing(&stack)));
         samples.threads.add(doing, self.name, &stack, 1.0);
     }
@@ -201,6 +204,30 @@ Full thread dump OpenJDK 64-Bit Server VM (17.0.13+11 mixed mode, sharing):
 JNI global refs: 10, weak refs: 0
 "#;
 
+    /// A broker's thread that waits for its database, and one that waits for the next message.
+    #[test]
+    fn a_products_threads_count_while_they_wait_for_something_but_work() {
+        let dump = r#"
+"writer" #23 prio=5 cpu=1ms elapsed=1s tid=0x1 nid=0x6 runnable  [0x00007f]
+   java.lang.Thread.State: RUNNABLE
+	at sun.nio.ch.Net.poll(java.base@17.0.13/Native Method)
+	at org.postgresql.jdbc.PgStatement.executeBatch(PgStatement.java:1)
+	at org.apache.activemq.artemis.jdbc.store.journal.JDBCJournalImpl.performSync(JDBCJournalImpl.java:1)
+
+"reaper" #24 prio=5 cpu=1ms elapsed=1s tid=0x2 nid=0x7 in Object.wait()  [0x00007f]
+   java.lang.Thread.State: TIMED_WAITING (on object monitor)
+	at java.lang.Object.wait(java.base@17.0.13/Native Method)
+	at org.apache.activemq.artemis.core.server.impl.ReaperImpl.run(ReaperImpl.java:1)
+"#;
+        let mut samples = samples();
+        add_to(&mut samples, dump, SECOND);
+        let mut out = SignalCollector::new("jvm");
+        samples.threads.report(&mut out);
+        let reported: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
+        let writer = "jvm/threads{wait=io,threads=writer,at=PgStatement.executeBatch,under=JDBCJournalImpl.performSync} = 1";
+        assert_eq!(reported, [writer, "jvm/samples = 1"]);
+    }
+
     #[test]
     fn threads_are_grouped_by_what_the_systems_own_code_waits_for() {
         let mut samples = samples();
@@ -254,7 +281,7 @@ JNI global refs: 10, weak refs: 0
             add_to(&mut samples, &computing([100.0 + 1000.0 * used, 5.0, 10.0 + 250.0 * used]), u64::from(second) * SECOND);
         }
         let wanted = [
-            "jvm/function_cpu{function=C2 CompilerThread} = 0.250",
+            "jvm/function_cpu{function=(thread C2 CompilerThread)} = 0.250",
             "jvm/function_cpu{function=MessageDigest.digest,under=Risk.fingerprint ← Shop.buy} = 1.000",
         ];
         assert_eq!(cores_by_function(samples), wanted);

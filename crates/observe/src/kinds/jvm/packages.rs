@@ -1,7 +1,8 @@
 //! Whose code a frame of a JVM is: the system's own, or the JDK's, a library's or a framework's.
 //!
 //! A JVM does not report this. A list of packages suffices for applications. A product of the same makers as the libraries, such as Solr, has only frames of
-//! listed packages: in its threads that serve a request, what is neither the JDK's nor certainly a library's is its own.
+//! listed packages: what is neither the JDK's nor certainly a library's is its own. Libraries have background threads that wait, though: a thread that waits
+//! for time or a condition counts only if it serves a request.
 
 /// Packages that are certainly the JDK's, a library's or a framework's.
 const LIBRARIES: &[&str] = &[
@@ -37,6 +38,7 @@ const LIBRARIES: &[&str] = &[
     "org.apache.thrift.",
     "org.apache.tomcat.",
     "org.apache.xerces.",
+    "org.apache.zookeeper.",
     "org.codehaus.groovy.",
     "org.eclipse.jetty.",
     "org.eclipse.jersey.",
@@ -109,8 +111,14 @@ const SERVERS: &[&str] = &[
     "com.sun.net.httpserver.",
 ];
 
-/// For each frame of a stack, innermost first, whether it is the system's own code.
-pub(super) fn own_frames(frames: &[&str]) -> Vec<bool> {
+/// Which frames of a stack, innermost first, are the system's own code.
+pub(super) struct OwnFrames {
+    pub(super) are_own: Vec<bool>,
+    /// Whether they may be those of a library's background thread.
+    pub(super) may_be_background: bool,
+}
+
+pub(super) fn own_frames(frames: &[&str]) -> OwnFrames {
     let plain: Vec<String> = frames.iter().map(|frame| plain(frame)).collect();
     let is_of = |name: &str, packages: &[&str]| packages.iter().any(|package| name.starts_with(package));
     // Compiler-generated frames of a lambda add no information to the lambda's own frame.
@@ -119,8 +127,11 @@ pub(super) fn own_frames(frames: &[&str]) -> Vec<bool> {
     let is_applications = |index: usize| is_outside_libraries(index) && !is_of(&plain[index], MAKERS);
     let own = |is_own: &dyn Fn(usize) -> bool| (0..frames.len()).map(is_own).collect::<Vec<bool>>();
     let of_application = own(&is_applications);
+    if of_application.contains(&true) {
+        return OwnFrames { are_own: of_application, may_be_background: false };
+    }
     let serves = plain.iter().any(|name| is_of(name, SERVERS));
-    if serves && !of_application.contains(&true) { own(&is_outside_libraries) } else { of_application }
+    OwnFrames { are_own: own(&is_outside_libraries), may_be_background: !serves }
 }
 
 /// Removes the class loader before the class (`app//shop.Shop.buy`), and the suffix of generated classes (`shop.Shop$$Lambda$14/0x0000.handle`), whose
@@ -147,25 +158,26 @@ mod tests {
             "org.eclipse.jetty.servlet.ServletHandler.doHandle",
             "java.lang.Thread.run",
         ];
-        assert_eq!(own_frames(&frames), [false, false, false, true, true, false, false]);
+        let own = own_frames(&frames);
+        assert!(own.are_own == [false, false, false, true, true, false, false] && !own.may_be_background);
         // The same product below an application is a library.
         let embedded = ["org.apache.solr.core.SolrCore.execute", "shop.Search.find", "org.eclipse.jetty.servlet.ServletHandler.doHandle"];
-        assert_eq!(own_frames(&embedded), [false, true, false]);
+        assert_eq!(own_frames(&embedded).are_own, [false, true, false]);
     }
 
     #[test]
-    fn an_idle_thread_and_a_librarys_background_thread_have_no_own_code() {
+    fn an_idle_thread_has_no_own_code_and_a_background_thread_is_recognised() {
         let idle = ["jdk.internal.misc.Unsafe.park", "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll", "java.lang.Thread.run"];
-        assert_eq!(own_frames(&idle), [false; 3]);
+        assert_eq!(own_frames(&idle).are_own, [false; 3]);
         let background = ["java.lang.Object.wait", "org.apache.solr.update.CommitTracker.run", "java.lang.Thread.run"];
-        assert_eq!(own_frames(&background), [false; 3]);
+        assert!(own_frames(&background).may_be_background);
     }
 
     #[test]
     fn generated_classes_are_nobodys_code() {
         let frames =
             ["java.lang.invoke.LambdaForm$MH/0x00007f39800c9000.invoke", "shop.Shop$$Lambda$14/0x0000.handle", "app//shop.Shop.buy"];
-        assert_eq!(own_frames(&frames), [false, false, true]);
+        assert_eq!(own_frames(&frames).are_own, [false, false, true]);
         assert_eq!(frames.map(plain), ["java.lang.invoke.LambdaForm$MH.invoke", "shop.Shop.handle", "shop.Shop.buy"]);
     }
 }

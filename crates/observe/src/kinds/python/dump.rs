@@ -84,8 +84,22 @@ pub(super) struct Sources {
     files: HashMap<String, Vec<String>>,
 }
 
-/// Adds the threads of one process to a sample. Returns whether one of them had the interpreter's lock.
-pub(super) fn add_to(threads: &mut ThreadSamples, functions: &mut FunctionSamples, dump: &[PythonThread], sources: &mut Sources) -> bool {
+/// One process at the instant of a sample.
+pub(super) struct ProcessSample {
+    /// A thread computes, or executes the service's own code.
+    pub(super) is_at_work: bool,
+    /// A thread has the interpreter's lock.
+    pub(super) has_lock: bool,
+}
+
+/// Adds the threads of one process to a sample.
+pub(super) fn add_to(
+    threads: &mut ThreadSamples,
+    functions: &mut FunctionSamples,
+    dump: &[PythonThread],
+    sources: &mut Sources,
+) -> ProcessSample {
+    let mut is_at_work = false;
     for thread in dump {
         let is_own = thread.own_code();
         let stack: Vec<Frame> = thread.frames.iter().map(|frame| frame.named(is_own(frame))).collect();
@@ -93,9 +107,10 @@ pub(super) fn add_to(threads: &mut ThreadSamples, functions: &mut FunctionSample
         if doing == Doing::Computes {
             functions.add(Position::computing(&stack), 1.0);
         }
+        is_at_work |= doing == Doing::Computes || stack.iter().any(|frame| frame.is_own);
         threads.add(doing, thread.thread_name.as_deref().unwrap_or_default(), &stack, 1.0);
     }
-    dump.iter().any(|thread| thread.owns_gil)
+    ProcessSample { is_at_work, has_lock: dump.iter().any(|thread| thread.owns_gil) }
 }
 
 impl PythonThread {

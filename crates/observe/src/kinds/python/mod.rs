@@ -16,7 +16,7 @@ pub(super) mod fuzzing {
 mod spy;
 
 use futures_util::future::join_all;
-use loadstone_metrics::unit;
+use loadstone_metrics::{Role, unit};
 
 use super::process::find::ProcessTable;
 use super::process::system;
@@ -56,7 +56,8 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 };
 
 const GIL: MetricSpec<'_> =
-    MetricSpec::gauge("gil", unit::COUNT, "Processes in which a thread had the interpreter's lock, mean over the samples");
+    MetricSpec::gauge("gil", unit::COUNT, "Share of the processes at work in which a thread had the interpreter's lock, over the samples")
+        .role(Role::InterpreterLock);
 const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Sampled Python processes, mean over the samples");
 
 /// Maximum number of sampled processes; more would be too expensive.
@@ -67,6 +68,7 @@ struct Python {
     pace: SamplingPace,
     samples: f64,
     seen: f64,
+    at_work: f64,
     held: f64,
     threads: ThreadSamples,
     functions: FunctionSamples,
@@ -90,7 +92,7 @@ impl SignalReader for Python {
         self.pace.reset();
         self.threads.reset();
         self.functions.reset();
-        (self.samples, self.seen, self.held) = (0.0, 0.0, 0.0);
+        self.restart();
     }
 }
 
@@ -106,12 +108,17 @@ fn has_python_library(maps: &str) -> bool {
 }
 
 impl Python {
+    fn restart(&mut self) {
+        (self.samples, self.seen, self.at_work, self.held) = (0.0, 0.0, 0.0, 0.0);
+    }
+
     fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
         Ok(Self {
             which: Which::from_description(description)?,
             pace: SamplingPace::from_description(description),
             samples: 0.0,
             seen: 0.0,
+            at_work: 0.0,
             held: 0.0,
             threads: ThreadSamples::of("threads"),
             functions: FunctionSamples::at(f64::from(description.whole_number(SAMPLE_HZ.name).unwrap_or(1))),
@@ -135,8 +142,9 @@ impl Python {
             match dumped {
                 Ok(threads) => {
                     seen += 1.0;
-                    let held = dump::add_to(&mut self.threads, &mut self.functions, &threads, &mut self.sources);
-                    self.held += f64::from(u8::from(held));
+                    let sample = dump::add_to(&mut self.threads, &mut self.functions, &threads, &mut self.sources);
+                    self.at_work += f64::from(u8::from(sample.is_at_work));
+                    self.held += f64::from(u8::from(sample.has_lock));
                 }
                 Err(why) => problem = Some(why),
             }
@@ -151,8 +159,8 @@ impl Python {
             self.threads.report(out);
             self.functions.report(out);
             out.put(PROCESSES, self.seen / self.samples);
-            out.put(GIL, self.held / self.samples);
-            (self.samples, self.seen, self.held) = (0.0, 0.0, 0.0);
+            out.put(GIL, self.held / self.at_work.max(1.0));
+            self.restart();
         }
         self.pace.end(&look, out);
         Ok(())
