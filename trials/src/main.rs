@@ -10,6 +10,7 @@ mod accuracy;
 mod bench;
 mod dated_result;
 mod diagnose;
+mod external_measure;
 mod fleet_sim;
 mod hostile;
 mod k6_conformance;

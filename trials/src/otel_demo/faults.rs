@@ -3,15 +3,7 @@
 //! The answers come from the flags' descriptions and the services' sources. They were written before the first run. Deliberately absent: any knowledge of
 //! Loadstone's rules.
 
-/// A first finding is right if its claim has one of `places` and one of `causes`.
-///
-/// All are words or phrases in lower case; `*` at the end stands for any ending. With one of `symptoms` or `places` only, or if place and cause are only in
-/// its evidence, the finding is partly right.
-pub(super) struct DemoAnswer {
-    pub(super) places: &'static [&'static str],
-    pub(super) causes: &'static [&'static str],
-    pub(super) symptoms: &'static [&'static str],
-}
+use crate::external_measure::rating::FaultAnswer;
 
 /// A flag of the demo, and what its effect on users is attributed to.
 pub(super) struct DemoFault {
@@ -21,16 +13,16 @@ pub(super) struct DemoFault {
     pub(super) load: &'static str,
     /// Requests per second if the flag is on from the start, and if it is switched on in mid-run.
     pub(super) rates: [u32; 2],
-    pub(super) answer: DemoAnswer,
+    pub(super) answer: FaultAnswer,
 }
 
-const RECOMMENDATION_CACHE: DemoAnswer = DemoAnswer {
+const RECOMMENDATION_CACHE: FaultAnswer = FaultAnswer {
     places: &["recommendation", "recommendation-python", "recommend", "get_product_list*"],
     causes: &["memory", "leak*", "cache*", "get_product_list*", "cpu", "compute*", "computing"],
     symptoms: &["slow*", "grow*", "grew", "restart*", "refused"],
 };
 
-const PAYMENT_FAILURE: DemoAnswer = DemoAnswer {
+const PAYMENT_FAILURE: FaultAnswer = FaultAnswer {
     places: &["payment", "charge", "paymentservice*"],
     causes: &["fail*", "error*", "invalid token", "unknown"],
     symptoms: &["place order", "internal"],
@@ -43,7 +35,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "on",
         load: "ad",
         rates: [30, 30],
-        answer: DemoAnswer {
+        answer: FaultAnswer {
             places: &["ad", "ad-jvm", "cpuload*", "logarithmizer*"],
             causes: &["cpu", "compute*", "computing", "core", "cores", "logarithmizer*"],
             symptoms: &["cpu", "core", "cores", "get ads"],
@@ -55,7 +47,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "on",
         load: "ad",
         rates: [30, 30],
-        answer: DemoAnswer {
+        answer: FaultAnswer {
             places: &["ad", "ad-jvm", "get ads", "garbagecollectiontrigger*"],
             causes: &["garbage", "gc", "collect*", "heap", "garbagecollectiontrigger*"],
             symptoms: &["stop*", "memory", "cpu", "core", "cores"],
@@ -67,7 +59,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "on",
         load: "ad",
         rates: [30, 30],
-        answer: DemoAnswer { places: &["ad", "get ads", "getads*"], causes: &["unavailable"], symptoms: &["fail*", "error*"] },
+        answer: FaultAnswer { places: &["ad", "get ads", "getads*"], causes: &["unavailable"], symptoms: &["fail*", "error*"] },
     },
     // A list grows by a quarter with each cache miss. Every call builds a set of the whole list: work and memory grow until the memory limit ends the process.
     DemoFault { flag: "recommendationCacheFailure", variant: "on", load: "catalog", rates: [5, 8], answer: RECOMMENDATION_CACHE },
@@ -77,7 +69,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "on",
         load: "catalog",
         rates: [8, 8],
-        answer: DemoAnswer {
+        answer: FaultAnswer {
             places: &["product-catalog", "get product", "getproduct"],
             causes: &["internal", "product catalog fail*"],
             symptoms: &["fail*", "error*"],
@@ -91,7 +83,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "on",
         load: "checkout",
         rates: [8, 8],
-        answer: DemoAnswer {
+        answer: FaultAnswer {
             places: &["payment", "charge", "paymentservice*", "badaddress*"],
             causes: &["unreachable", "unavailable", "connect*", "resol*", "dns", "lookup*", "refused", "produced zero addresses"],
             symptoms: &["place order", "internal"],
@@ -103,7 +95,7 @@ pub(super) const DEMO_FAULTS: &[DemoFault] = &[
         variant: "50%",
         load: "charge",
         rates: [20, 20],
-        answer: DemoAnswer { places: &["payment", "charge"], causes: &["unknown", "invalid token"], symptoms: &["fail*", "error*"] },
+        answer: FaultAnswer { places: &["payment", "charge"], causes: &["unknown", "invalid token"], symptoms: &["fail*", "error*"] },
     },
     DemoFault { flag: "recommendationCacheFailure", variant: "on", load: "recommend", rates: [5, 8], answer: RECOMMENDATION_CACHE },
 ];

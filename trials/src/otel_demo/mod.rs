@@ -4,30 +4,28 @@
 //! traces. Start with `faults`, whose table has the flags and their answers. `labs/otel-demo/README.md` describes how the services are built. Nothing of the
 //! demo is part of this repository. Deliberately absent: any knowledge of the faults in the load tests or the binary.
 
-mod demo_run;
 mod faults;
 mod flags;
-mod rating;
-mod results;
 mod services;
-mod system;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use checkout::Workspace;
-use checkout::machine;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 
-use self::demo_run::{DemoRun, FlagOnset};
 use self::faults::{DEMO_FAULTS, DemoFault};
 use self::flags::FlagFile;
-use self::system::DemoSystem;
+use crate::external_measure::fault_run::{self, FaultOnset, FaultRun};
+use crate::external_measure::service_processes::{RunningServices, SystemOfServices};
+use crate::external_measure::{self, MeasureFolders, MeasureOptions, results};
 use crate::lab::conclusion;
+
+/// Time for the services to connect to flagd and to the database after all of them listen.
+const SETTLE: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub(crate) struct OtelDemoOptions {
@@ -40,141 +38,74 @@ pub(crate) struct OtelDemoOptions {
     /// Only flags whose name contains this, or this load: `ad`, `catalog`, `checkout`, `charge`, `recommend`. May be repeated.
     #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
-    /// How often each flag is run.
-    #[arg(long, default_value_t = 1)]
-    repeat: u32,
-    /// Only runs with a fault, or only their twins without one.
-    #[arg(long, value_name = "PART")]
-    part: Option<DemoPart>,
     /// Do not start flagd: the services read its flag file themselves, in flagd's in-process mode.
     #[arg(long)]
     without_flagd: bool,
-    /// Length of each run's load.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(20..))]
-    seconds: u64,
-    /// Run nothing; rate the results of earlier runs.
-    #[arg(long)]
-    judge: bool,
-    /// Use this binary instead of building one.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-    /// Where runs and results are written; `target/otel-demo` by default.
-    #[arg(long, value_name = "FOLDER")]
-    folder: Option<PathBuf>,
-}
-
-/// A part of the runs.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DemoPart {
-    Faulty,
-    Healthy,
-}
-
-/// Folders of the runs.
-struct DemoFolders {
-    checkout: PathBuf,
-    built: PathBuf,
-    runs: PathBuf,
-    logs: PathBuf,
+    #[command(flatten)]
+    measure: MeasureOptions,
 }
 
 pub(crate) fn otel_demo(workspace: &Workspace, options: &OtelDemoOptions) -> Result<()> {
-    let folder = options.folder.clone().unwrap_or_else(|| workspace.target.join("otel-demo"));
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let folder = fs::canonicalize(&folder)?;
-    let results = folder.join("results.jsonl");
-    let failures = if options.judge { 0 } else { run_all(workspace, options, &folder, &results)? };
-    println!("{}\n\n{}\nResults: {}", machine::facts()?, results::table(&results::read(&results)?), results.display());
-    if failures > 0 {
-        bail!("{failures} runs did not end");
-    }
-    Ok(())
+    let answer = |flag: &str, load: &str| {
+        let fault = DEMO_FAULTS.iter().find(|fault| fault.flag == flag && fault.load == load);
+        fault.map(|fault| &fault.answer)
+    };
+    external_measure::measure(
+        workspace,
+        "otel-demo",
+        &options.measure,
+        (&options.checkout, options.built.as_deref()),
+        |folders| run_all(workspace, options, folders),
+        |results| results::table(results, answer),
+    )
 }
 
-/// Returns how many runs failed.
-fn run_all(workspace: &Workspace, options: &OtelDemoOptions, folder: &Path, results: &Path) -> Result<usize> {
+/// Each flag from the start and in mid-run. Returns how many runs failed.
+fn run_all(workspace: &Workspace, options: &OtelDemoOptions, folders: &MeasureFolders) -> Result<usize> {
     let is_chosen = |fault: &&DemoFault| {
         options.only.is_empty() || options.only.iter().any(|text| fault.load == text || fault.flag.contains(text.as_str()))
     };
-    let chosen: Vec<&DemoFault> = DEMO_FAULTS.iter().filter(is_chosen).collect();
-    if chosen.is_empty() {
+    let onsets = [FaultOnset::Start, FaultOnset::AfterSeconds(options.measure.seconds / 2)];
+    let chosen = DEMO_FAULTS.iter().filter(is_chosen).flat_map(|fault| onsets.map(|onset| (fault, onset)));
+    let runs = fault_run::planned(&chosen.collect::<Vec<_>>(), options.measure.part, options.measure.repeat);
+    if runs.is_empty() {
         let flags: Vec<&str> = DEMO_FAULTS.iter().map(|fault| fault.flag).collect();
         bail!("no flag has such a name; there are: {}", flags.join(", "));
     }
-    let binary = match &options.binary {
-        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => machine::development_binary(workspace)?,
-    };
-    let existing =
-        |path: &Path| fs::canonicalize(path).with_context(|| format!("there is no {}: see labs/otel-demo/README.md", path.display()));
-    let built = options.built.clone().unwrap_or_else(|| folder.join("built"));
-    let folders = DemoFolders {
-        checkout: existing(&options.checkout)?,
-        built: existing(&built)?,
-        runs: folder.join("runs"),
-        logs: folder.join("logs"),
-    };
-    fs::create_dir_all(&folders.logs).with_context(|| format!("creating {}", folders.logs.display()))?;
-    let mut failures = 0;
-    for run in planned(&chosen, options) {
-        eprintln!("{}", run.name());
-        let carried_out = carry_out(workspace, &binary, &folders, &run, options);
-        // One failed run does not lose the results of the others.
-        if let Err(error) = carried_out.and_then(|result| {
-            eprintln!("  {}", result["claim"].as_str().unwrap_or("no finding"));
-            results::append(results, &result)
-        }) {
-            eprintln!("  did not run: {error:#}");
-            failures += 1;
-        }
-    }
-    Ok(failures)
+    Ok(external_measure::run_each(&runs, &folders.results, |fault| fault.flag, |run| carry_out(workspace, folders, run, options)))
 }
 
-/// Each flag from the start and in mid-run, each after its twin, as often as asked.
-fn planned<'a>(chosen: &[&'a DemoFault], options: &OtelDemoOptions) -> Vec<DemoRun<'a>> {
-    let onsets = [FlagOnset::Start, FlagOnset::AfterSeconds(options.seconds / 2)];
-    let twins: &[bool] = match options.part {
-        None => &[true, false],
-        Some(DemoPart::Faulty) => &[false],
-        Some(DemoPart::Healthy) => &[true],
-    };
-    let once = chosen.iter().flat_map(|&fault| onsets.map(|onset| (fault, onset)));
-    let once: Vec<DemoRun<'a>> =
-        once.flat_map(|(fault, onset)| twins.iter().map(move |&is_twin| DemoRun { fault, onset, is_twin })).collect();
-    (0..options.repeat).flat_map(|_| once.clone()).collect()
-}
-
-fn carry_out(workspace: &Workspace, binary: &Path, folders: &DemoFolders, run: &DemoRun<'_>, options: &OtelDemoOptions) -> Result<Value> {
+fn carry_out(workspace: &Workspace, folders: &MeasureFolders, run: &FaultRun<'_, DemoFault>, options: &OtelDemoOptions) -> Result<Value> {
     let fault = run.fault;
-    fs::create_dir_all(&folders.runs).with_context(|| format!("creating {}", folders.runs.display()))?;
     let script = folders.runs.join(format!("{}.load.ts", fault.load));
     fs::copy(workspace.root.join(format!("labs/otel-demo/{}.load.ts", fault.load)), &script).context("copying the load test")?;
     fs::copy(folders.checkout.join("pb/demo.proto"), folders.runs.join("demo.proto")).context("copying demo.proto of the checkout")?;
     let flags = FlagFile::create(&folders.checkout, &folders.logs)?;
-    let (delay, rate) = match run.onset {
-        FlagOnset::Start => (None, fault.rates[0]),
-        FlagOnset::AfterSeconds(seconds) => (Some(Duration::from_secs(seconds)), fault.rates[1]),
-    };
+    let delay = run.onset.delay();
+    let rate = fault.rates[usize::from(delay.is_some())];
     let switch = || if run.is_twin { Ok(()) } else { flags.switch(fault.flag, fault.variant) };
     if delay.is_none() {
         switch()?;
     }
-    let _system =
-        DemoSystem::start(&folders.built, services::services_of(fault.load), flags.path(), &folders.logs, !options.without_flagd)?;
-    let parameters = [("rate", rate.to_string()), ("seconds", options.seconds.to_string())];
-    let concluded = thread::scope(|scope| {
-        let switched = delay.map(|delay| {
-            scope.spawn(move || {
-                thread::sleep(delay);
-                switch()
-            })
-        });
-        let concluded = conclusion::run(binary, &script, &folders.runs, &parameters, None);
-        if let Some(switched) = switched {
-            switched.join().map_err(|_panic| anyhow::anyhow!("the thread that switches the flag panicked"))??;
+    let _system = start(folders, fault, &flags, !options.without_flagd)?;
+    let parameters = [("rate", rate.to_string()), ("seconds", options.measure.seconds.to_string())];
+    let concluded =
+        fault_run::switched_after(delay, switch, || conclusion::run(&folders.binary, &script, &folders.runs, &parameters, None))?;
+    Ok(results::of(run, (fault.flag, fault.load), &concluded))
+}
+
+fn start(folders: &MeasureFolders, fault: &DemoFault, flags: &FlagFile, with_flagd: bool) -> Result<RunningServices> {
+    let system = SystemOfServices { name: "otel-demo", built: &folders.built, logs: &folders.logs, has_cpu_groups: false, settle: SETTLE };
+    let services = services::services_of(fault.load).iter().copied();
+    let services: Vec<_> = services.filter(|service| with_flagd || service.name != services::FLAGD.name).collect();
+    system.start(&services, |service, command| {
+        command.env("FLAGD_HOST", "127.0.0.1").env("FLAGD_PORT", "8013").env("FLAG_FILE", flags.path());
+        command.env("OTEL_SERVICE_NAME", service.name).env("OTEL_TRACES_EXPORTER", "otlp");
+        // A service's own settings take precedence; the delay shortens the wait for the last spans, as docs/traces.md advises.
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", services::TRACES).env("OTEL_BSP_SCHEDULE_DELAY", "1000");
+        command.envs(service.environment.iter().copied());
+        if !with_flagd {
+            command.envs(services::WITHOUT_FLAGD.iter().copied()).env("FLAGD_OFFLINE_FLAG_SOURCE_PATH", flags.path());
         }
-        concluded
-    })?;
-    Ok(results::of(run, &concluded))
+    })
 }

@@ -1,17 +1,7 @@
-//! The demo's services as processes: what each is started with, as in its Dockerfile and in `compose.yaml`.
+//! The demo's services as processes: what each is started with, as in its Dockerfile and in `compose.yaml`, whose
+//! `limits.memory` they have.
 
-/// A service of the demo, or a program that services depend on.
-pub(super) struct DemoService {
-    pub(super) name: &'static str,
-    /// It is ready when it accepts connections here.
-    pub(super) port: u16,
-    /// Where it starts, below the folder of the built services.
-    pub(super) folder: &'static str,
-    pub(super) command: &'static [&'static str],
-    pub(super) environment: &'static [(&'static str, &'static str)],
-    /// `limits.memory` of `compose.yaml`, in megabytes.
-    pub(super) memory_limit_mb: Option<u32>,
-}
+use crate::external_measure::service_processes::ServiceProcess;
 
 /// How the services read the flag file without flagd: its providers evaluate flags in their own process.
 pub(super) const WITHOUT_FLAGD: &[(&str, &str)] = &[("FLAGD_RESOLVER", "in-process"), ("FLAGD_OFFLINE_POLL_MS", "1000")];
@@ -19,7 +9,7 @@ pub(super) const WITHOUT_FLAGD: &[(&str, &str)] = &[("FLAGD_RESOLVER", "in-proce
 /// Where Loadstone receives the services' traces.
 pub(super) const TRACES: &str = "http://127.0.0.1:4418";
 
-const POSTGRES: DemoService = DemoService {
+const POSTGRES: ServiceProcess = ServiceProcess {
     name: "postgres",
     port: 5439,
     folder: "pg",
@@ -28,7 +18,7 @@ const POSTGRES: DemoService = DemoService {
     memory_limit_mb: None,
 };
 
-pub(super) const FLAGD: DemoService = DemoService {
+pub(super) const FLAGD: ServiceProcess = ServiceProcess {
     name: "flagd",
     port: 8013,
     folder: ".",
@@ -37,7 +27,7 @@ pub(super) const FLAGD: DemoService = DemoService {
     memory_limit_mb: Some(75),
 };
 
-const AD: DemoService = DemoService {
+const AD: ServiceProcess = ServiceProcess {
     name: "ad",
     port: 9555,
     folder: "ad",
@@ -51,7 +41,7 @@ const AD: DemoService = DemoService {
     memory_limit_mb: Some(300),
 };
 
-const PRODUCT_CATALOG: DemoService = DemoService {
+const PRODUCT_CATALOG: ServiceProcess = ServiceProcess {
     name: "product-catalog",
     port: 3550,
     folder: ".",
@@ -66,7 +56,7 @@ const PRODUCT_CATALOG: DemoService = DemoService {
     memory_limit_mb: Some(20),
 };
 
-const RECOMMENDATION: DemoService = DemoService {
+const RECOMMENDATION: ServiceProcess = ServiceProcess {
     name: "recommendation",
     port: 9001,
     folder: "recommendation",
@@ -80,7 +70,7 @@ const RECOMMENDATION: DemoService = DemoService {
     memory_limit_mb: Some(500),
 };
 
-const PAYMENT: DemoService = DemoService {
+const PAYMENT: ServiceProcess = ServiceProcess {
     name: "payment",
     port: 50051,
     folder: "payment",
@@ -93,7 +83,7 @@ const PAYMENT: DemoService = DemoService {
     memory_limit_mb: Some(140),
 };
 
-const CHECKOUT: DemoService = DemoService {
+const CHECKOUT: ServiceProcess = ServiceProcess {
     name: "checkout",
     port: 5050,
     folder: ".",
@@ -113,7 +103,7 @@ const CHECKOUT: DemoService = DemoService {
 };
 
 /// What a load needs, in the order of the start.
-pub(super) fn services_of(load: &str) -> &'static [&'static DemoService] {
+pub(super) fn services_of(load: &str) -> &'static [&'static ServiceProcess] {
     match load {
         "ad" => &[&FLAGD, &AD],
         "catalog" => &[&POSTGRES, &FLAGD, &PRODUCT_CATALOG, &RECOMMENDATION],

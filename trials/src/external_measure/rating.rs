@@ -1,9 +1,17 @@
 //! Whether a first finding gives the answer of its fault, by the words of its claim.
 
-use super::faults::DemoAnswer;
+/// A first finding is right if its claim has one of `places` and one of `causes`.
+///
+/// All are words or phrases in lower case; `*` at the end stands for any ending. With one of `symptoms` or `places` only, or if place and cause are only in
+/// its evidence, the finding is partly right.
+pub(crate) struct FaultAnswer {
+    pub(crate) places: &'static [&'static str],
+    pub(crate) causes: &'static [&'static str],
+    pub(crate) symptoms: &'static [&'static str],
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DemoRating {
+pub(crate) enum ClaimRating {
     Right,
     /// The place or the symptom without the cause, or both only in the evidence.
     Partly,
@@ -12,8 +20,8 @@ pub(super) enum DemoRating {
     Nothing,
 }
 
-impl DemoRating {
-    pub(super) fn name(self) -> &'static str {
+impl ClaimRating {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
             Self::Partly => "partly",
@@ -24,15 +32,15 @@ impl DemoRating {
 }
 
 /// Rates the first finding: its claim, and the sentences of its evidence.
-pub(super) fn rate(answer: &DemoAnswer, claim: Option<&str>, evidence: &str) -> DemoRating {
-    let Some(claim) = claim else { return DemoRating::Nothing };
+pub(crate) fn rate(answer: &FaultAnswer, claim: Option<&str>, evidence: &str) -> ClaimRating {
+    let Some(claim) = claim else { return ClaimRating::Nothing };
     let gives_answer = |text: &str| has_any(text, answer.places) && has_any(text, answer.causes);
     if gives_answer(claim) {
-        DemoRating::Right
+        ClaimRating::Right
     } else if has_any(claim, answer.places) || has_any(claim, answer.symptoms) || gives_answer(evidence) {
-        DemoRating::Partly
+        ClaimRating::Partly
     } else {
-        DemoRating::Wrong
+        ClaimRating::Wrong
     }
 }
 
@@ -56,23 +64,23 @@ fn has(text: &str, phrase: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ANSWER: DemoAnswer = DemoAnswer { places: &["ad", "cpuload*"], causes: &["cpu"], symptoms: &["slow*"] };
+    const ANSWER: FaultAnswer = FaultAnswer { places: &["ad", "cpuload*"], causes: &["cpu"], symptoms: &["slow*"] };
 
     #[test]
     fn a_claim_with_place_and_cause_is_right() {
-        assert_eq!(rate(&ANSWER, Some("\"ad\" uses all CPU"), ""), DemoRating::Right);
-        assert_eq!(rate(&ANSWER, Some("CPULoad$Worker.run uses 2 cores of CPU"), ""), DemoRating::Right);
+        assert_eq!(rate(&ANSWER, Some("\"ad\" uses all CPU"), ""), ClaimRating::Right);
+        assert_eq!(rate(&ANSWER, Some("CPULoad$Worker.run uses 2 cores of CPU"), ""), ClaimRating::Right);
     }
 
     #[test]
     fn a_word_within_another_word_does_not_count() {
-        assert_eq!(rate(&ANSWER, Some("the load needs more CPU"), ""), DemoRating::Wrong);
+        assert_eq!(rate(&ANSWER, Some("the load needs more CPU"), ""), ClaimRating::Wrong);
     }
 
     #[test]
     fn a_symptom_or_an_answer_in_the_evidence_is_partly_right() {
-        assert_eq!(rate(&ANSWER, Some("requests became slower"), ""), DemoRating::Partly);
-        assert_eq!(rate(&ANSWER, Some("throughput stops at 30/s"), "process ad: 1.9 cores of CPU"), DemoRating::Partly);
-        assert_eq!(rate(&ANSWER, None, ""), DemoRating::Nothing);
+        assert_eq!(rate(&ANSWER, Some("requests became slower"), ""), ClaimRating::Partly);
+        assert_eq!(rate(&ANSWER, Some("throughput stops at 30/s"), "process ad: 1.9 cores of CPU"), ClaimRating::Partly);
+        assert_eq!(rate(&ANSWER, None, ""), ClaimRating::Nothing);
     }
 }
