@@ -13,6 +13,7 @@ mod diagnose;
 mod external_measure;
 mod fleet_sim;
 mod hostile;
+mod hotel;
 mod k6_conformance;
 mod lab;
 mod long_run;
@@ -49,6 +50,8 @@ enum TrialCommand {
     Diagnose(diagnose::DiagnoseOptions),
     /// Switch on the OpenTelemetry Demo's own fault flags, and report whether the first finding names each.
     OtelDemo(otel_demo::OtelDemoOptions),
+    /// Inject SREGym's performance problems into DeathStarBench's hotel reservation, and report whether the first finding names each.
+    Hotel(hotel::HotelOptions),
     /// Compare the findings under the load of other tools with those under Loadstone's own.
     WatchFindings(diagnose::WatchFindingsOptions),
     /// Compare reported percentiles with truths in closed form: Loadstone's own, and those of other generators.
@@ -92,6 +95,7 @@ fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
         TrialCommand::Lab(options) => lab::lab(workspace, options),
         TrialCommand::Diagnose(options) => diagnose::diagnose(workspace, options),
         TrialCommand::OtelDemo(options) => otel_demo::otel_demo(workspace, options),
+        TrialCommand::Hotel(options) => hotel::hotel(workspace, options),
         TrialCommand::WatchFindings(options) => diagnose::watch_findings(workspace, options),
         TrialCommand::Accuracy(options) => accuracy::accuracy(workspace, options),
         TrialCommand::Scaling(options) => scaling::scaling(workspace, options),

@@ -91,6 +91,8 @@ enum Chore {
     Diagnose(TrialArguments),
     /// Switch on the OpenTelemetry Demo's own fault flags, and report whether the first finding names each.
     OtelDemo(TrialArguments),
+    /// Inject SREGym's performance problems into DeathStarBench's hotel reservation, and report whether the first finding names each.
+    Hotel(TrialArguments),
     /// Compare the findings under the load of other tools with those under Loadstone's own.
     WatchFindings(TrialArguments),
     /// Compare reported percentiles with truths in closed form.
@@ -153,6 +155,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Lab(arguments) => trials::run(&workspace, "lab", arguments),
         Chore::Diagnose(arguments) => trials::run(&workspace, "diagnose", arguments),
         Chore::OtelDemo(arguments) => trials::run(&workspace, "otel-demo", arguments),
+        Chore::Hotel(arguments) => trials::run(&workspace, "hotel", arguments),
         Chore::WatchFindings(arguments) => trials::run(&workspace, "watch-findings", arguments),
         Chore::Accuracy(arguments) => trials::run(&workspace, "accuracy", arguments),
         Chore::Scaling(arguments) => trials::run(&workspace, "scaling", arguments),
