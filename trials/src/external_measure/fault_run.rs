@@ -16,6 +16,13 @@ pub(crate) enum FaultOnset {
 }
 
 impl FaultOnset {
+    pub(crate) fn kind(self) -> OnsetKind {
+        match self {
+            Self::Start => OnsetKind::Start,
+            Self::AfterSeconds(_) => OnsetKind::MidRun,
+        }
+    }
+
     /// The time until the fault is switched on, if it is not on from the start.
     pub(crate) fn delay(self) -> Option<Duration> {
         match self {
@@ -23,6 +30,13 @@ impl FaultOnset {
             Self::AfterSeconds(seconds) => Some(Duration::from_secs(seconds)),
         }
     }
+}
+
+/// Onsets by their kind.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnsetKind {
+    Start,
+    MidRun,
 }
 
 /// A part of the runs.
@@ -53,13 +67,18 @@ impl<Fault> FaultRun<'_, Fault> {
 }
 
 /// Each fault with its onsets, each run after its twin, as often as requested.
-pub(crate) fn planned<'a, Fault>(chosen: &[(&'a Fault, FaultOnset)], part: Option<RunPart>, repeat: u32) -> Vec<FaultRun<'a, Fault>> {
+pub(crate) fn planned<'a, Fault>(
+    chosen: &[(&'a Fault, FaultOnset)],
+    (part, kind): (Option<RunPart>, Option<OnsetKind>),
+    repeat: u32,
+) -> Vec<FaultRun<'a, Fault>> {
     let twins: &[bool] = match part {
         None => &[true, false],
         Some(RunPart::Faulty) => &[false],
         Some(RunPart::Healthy) => &[true],
     };
-    let rounds = (0..repeat).flat_map(|_| chosen);
+    let is_chosen = |onset: FaultOnset| kind.is_none_or(|kind| kind == onset.kind());
+    let rounds = (0..repeat).flat_map(|_| chosen).filter(|(_, onset)| is_chosen(*onset));
     rounds.flat_map(|&(fault, onset)| twins.iter().map(move |&is_twin| FaultRun { fault, onset, is_twin })).collect()
 }
 
@@ -90,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_run_follows_its_twin() {
-        let runs = planned(&[(&"lock", FaultOnset::Start), (&"lock", FaultOnset::AfterSeconds(15))], None, 1);
+        let runs = planned(&[(&"lock", FaultOnset::Start), (&"lock", FaultOnset::AfterSeconds(15))], (None, None), 1);
         let names: Vec<String> = runs.iter().map(|run| run.name(run.fault)).collect();
         assert_eq!(
             names,
@@ -101,6 +120,7 @@ mod tests {
                 "lock, after 15 s"
             ]
         );
-        assert!(planned(&[(&"lock", FaultOnset::Start)], Some(RunPart::Healthy), 2).iter().all(|run| run.is_twin));
+        let healthy = planned(&[(&"lock", FaultOnset::Start)], (Some(RunPart::Healthy), Some(OnsetKind::Start)), 2);
+        assert!(healthy.len() == 2 && healthy.iter().all(|run| run.is_twin));
     }
 }

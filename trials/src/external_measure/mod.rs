@@ -17,7 +17,7 @@ use checkout::machine;
 use clap::Args;
 use serde_json::Value;
 
-use self::fault_run::{FaultRun, RunPart};
+use self::fault_run::{FaultRun, OnsetKind, RunPart};
 
 /// Options of every external measure.
 #[derive(Args)]
@@ -28,6 +28,9 @@ pub(crate) struct MeasureOptions {
     /// Only runs with a fault, or only their twins without one.
     #[arg(long, value_name = "PART")]
     pub(crate) part: Option<RunPart>,
+    /// Only faults that are on from the start, or only those that are switched on in mid-run.
+    #[arg(long, value_name = "ONSET")]
+    pub(crate) onset: Option<OnsetKind>,
     /// Length of each run's load.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(20..))]
     pub(crate) seconds: u64,

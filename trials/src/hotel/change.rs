@@ -17,8 +17,8 @@ pub(super) enum SystemChange {
     CpuLimit { service: &'static str, percent: u32 },
     /// Each Go service's control group has so many percent of a core.
     CpuLimits { percent: u32 },
-    /// A variable in the environment of services.
-    Environment { services: &'static [&'static str], name: &'static str, value: &'static str },
+    /// Variables in the environment of services.
+    Environment { services: &'static [&'static str], variables: &'static [(&'static str, &'static str)] },
     /// The cache of rates refuses larger items.
     CacheItemMax { bytes: u32 },
     /// Each message to the store arrives later.

@@ -57,21 +57,22 @@ pub(super) const HOTEL_FAULTS: &[HotelFault] = &[
         load: "hotel",
         rate: 40,
         setting: &[],
-        change: SystemChange::CpuLimit { service: "geo", percent: 1 },
+        change: SystemChange::CpuLimit { service: "geo", percent: 2 },
         answer: FaultAnswer {
             places: &["geo"],
             causes: &["throttl*", "quota", "cpu limit", "limit of its control group", "container's limit", "cpu"],
             symptoms: &["search", "slow*", "throttl*"],
         },
     },
-    // GC=1, hotelReservation's own setting for GOGC, in all services, each with half a core: SREGym's LimitRange.
+    // GC=1, hotelReservation's own setting for GOGC, in all services, and a memory limit below what they use, so that collections follow each other. Each
+    // service has a fifth of a core: SREGym's LimitRange gives half a core, at a hundred times this load.
     HotelFault {
         name: "gc-capacity",
         origin: "SREGym GCCapacityDegradation",
         load: "hotel",
         rate: 40,
-        setting: &[SystemChange::CpuLimits { percent: 50 }],
-        change: SystemChange::Environment { services: GO_SERVICES, name: "GC", value: "1" },
+        setting: &[SystemChange::CpuLimits { percent: 20 }],
+        change: SystemChange::Environment { services: GO_SERVICES, variables: &[("GC", "1"), ("GOMEMLIMIT", "2MiB")] },
         answer: FaultAnswer {
             places: GO_SERVICES,
             causes: &["garbage", "gc", "collect*", "gcbgmark*", "gcdrain*", "gogc"],
@@ -108,12 +109,13 @@ pub(super) const HOTEL_FAULTS: &[HotelFault] = &[
         },
     },
     // The cache of rates refuses items above 2 KiB, which all rate plans together exceed. Each search reads the store up to five times.
+    // FerretDB has 15 % of a core, three times what it needs with the cache.
     HotelFault {
         name: "cache-too-small",
         origin: "own; nearest SREGym ValkeyMemoryDisruption",
         load: "hotel",
         rate: 20,
-        setting: &[],
+        setting: &[SystemChange::CpuLimit { service: "ferretdb", percent: 15 }],
         change: SystemChange::CacheItemMax { bytes: 2048 },
         answer: FaultAnswer {
             places: &["rate", "memcached*", "cache*"],
@@ -121,13 +123,13 @@ pub(super) const HOTEL_FAULTS: &[HotelFault] = &[
             symptoms: &["search", "ferretdb", "5348", "store", "cpu", "slow*", "wait*"],
         },
     },
-    // One connection for all reservations, to a store whose messages need 10 ms.
+    // One connection for all reservations, to a store whose messages need 30 ms.
     HotelFault {
         name: "pool-too-small",
         origin: "own",
         load: "hotel",
-        rate: 20,
-        setting: &[SystemChange::StoreDelay { milliseconds: 10 }],
+        rate: 30,
+        setting: &[SystemChange::StoreDelay { milliseconds: 30 }],
         change: SystemChange::StoreConnections { service: "Reserve", count: 1 },
         answer: FaultAnswer {
             places: &["reservation", "reserve"],

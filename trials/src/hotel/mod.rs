@@ -60,7 +60,7 @@ fn run_all(workspace: &Workspace, options: &HotelOptions, folders: &MeasureFolde
     let is_chosen = |fault: &&HotelFault| options.only.is_empty() || options.only.iter().any(|text| fault.name.contains(text.as_str()));
     let chosen = HOTEL_FAULTS.iter().filter(is_chosen);
     let chosen = chosen.flat_map(|fault| fault.change.onsets(options.measure.seconds).into_iter().map(move |onset| (fault, onset)));
-    let runs = fault_run::planned(&chosen.collect::<Vec<_>>(), options.measure.part, options.measure.repeat);
+    let runs = fault_run::planned(&chosen.collect::<Vec<_>>(), (options.measure.part, options.measure.onset), options.measure.repeat);
     if runs.is_empty() {
         let faults: Vec<String> = HOTEL_FAULTS.iter().map(|fault| format!("{} ({})", fault.name, fault.origin)).collect();
         bail!("no fault has such a name; there are:\n{}", faults.join("\n"));

@@ -87,14 +87,16 @@ pub(super) fn config(changes: &[&SystemChange]) -> BTreeMap<String, String> {
 
 /// What changes set in a service's environment before it starts.
 pub(super) fn environment(service: &str, changes: &[&SystemChange]) -> Vec<(&'static str, String)> {
-    let variable = |change: &&SystemChange| match change {
-        SystemChange::Environment { services, name, value } if services.contains(&service) => Some((*name, (*value).to_owned())),
-        SystemChange::CacheItemMax { bytes } if service == CACHE_OF_RATES => {
-            Some(("CACHE_OPTIONS", format!("-I {bytes} -o slab_chunk_max={bytes}")))
+    let variables = |change: &&SystemChange| match change {
+        SystemChange::Environment { services, variables } if services.contains(&service) => {
+            variables.iter().map(|&(name, value)| (name, value.to_owned())).collect()
         }
-        _ => None,
+        SystemChange::CacheItemMax { bytes } if service == CACHE_OF_RATES => {
+            vec![("CACHE_OPTIONS", format!("-I {bytes} -o slab_chunk_max={bytes}"))]
+        }
+        _ => Vec::new(),
     };
-    changes.iter().filter_map(variable).collect()
+    changes.iter().flat_map(variables).collect()
 }
 
 #[cfg(test)]
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn a_change_of_the_environment_concerns_its_services() {
         let changes =
-            [&SystemChange::CacheItemMax { bytes: 1024 }, &SystemChange::Environment { services: &["geo"], name: "GC", value: "1" }];
+            [&SystemChange::CacheItemMax { bytes: 1024 }, &SystemChange::Environment { services: &["geo"], variables: &[("GC", "1")] }];
         assert_eq!(environment("memcached-rate", &changes), [("CACHE_OPTIONS", "-I 1024 -o slab_chunk_max=1024".to_owned())]);
         assert_eq!(environment("geo", &changes), [("GC", "1".to_owned())]);
         assert!(environment("memcached-profile", &changes).is_empty());

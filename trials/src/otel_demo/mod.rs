@@ -67,7 +67,7 @@ fn run_all(workspace: &Workspace, options: &OtelDemoOptions, folders: &MeasureFo
     };
     let onsets = [FaultOnset::Start, FaultOnset::AfterSeconds(options.measure.seconds / 2)];
     let chosen = DEMO_FAULTS.iter().filter(is_chosen).flat_map(|fault| onsets.map(|onset| (fault, onset)));
-    let runs = fault_run::planned(&chosen.collect::<Vec<_>>(), options.measure.part, options.measure.repeat);
+    let runs = fault_run::planned(&chosen.collect::<Vec<_>>(), (options.measure.part, options.measure.onset), options.measure.repeat);
     if runs.is_empty() {
         let flags: Vec<&str> = DEMO_FAULTS.iter().map(|fault| fault.flag).collect();
         bail!("no flag has such a name; there are: {}", flags.join(", "));
