@@ -30,7 +30,7 @@ pub(super) fn apply(change: &SystemChange, hotel: &HotelSystem<'_>) -> Result<Op
     match change {
         SystemChange::Descriptors { service, limit, connections } => {
             limit_descriptors(hotel.process_id(service)?, *limit).with_context(|| format!("limiting descriptors of {service}"))?;
-            return Ok(Some(Disturbance::Flood(Flood::start(*connections)?)));
+            return Ok(Some(Disturbance::Flood { _ends_when_dropped: Flood::start(*connections)? }));
         }
         SystemChange::TableLock { schema, collection, held_s, released_s } => {
             return lock_table(schema, collection, *held_s, *released_s)
@@ -50,7 +50,7 @@ pub(super) fn apply(change: &SystemChange, hotel: &HotelSystem<'_>) -> Result<Op
 
 /// What disturbs the system from outside, until it is dropped.
 pub(super) enum Disturbance {
-    Flood(Flood),
+    Flood { _ends_when_dropped: Flood },
     Locks { _ends_when_dropped: ProcessGroup },
 }
 
