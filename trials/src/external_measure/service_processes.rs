@@ -101,6 +101,8 @@ impl SystemOfServices<'_> {
                 continue;
             }
             let group = self.control_group(controller, service.name);
+            // A group of an earlier run has counters that would continue.
+            let _absent = fs::remove_dir(&group);
             fs::create_dir_all(&group).with_context(|| format!("creating {}: needs root", group.display()))?;
             fs::write(group.join(file), value).with_context(|| format!("limiting {}", group.display()))?;
             groups.push(group.display().to_string());
