@@ -8,6 +8,7 @@ use loadstone_metrics::Role;
 use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
+use crate::facts::process_cpu;
 use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits::SESSIONS_PER_ADDED_REQUEST;
 use crate::instant::clock;
@@ -24,8 +25,6 @@ const CORES_MIN: f64 = 0.1;
 const NAMED_CORES_PART_MIN: f64 = 0.6;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
-/// Seconds per second up to which a limit of its control group does not hold a process back.
-const HELD_BACK_MAX: f64 = 0.05;
 
 const WAITS: [Role; 5] = [
     Role::SessionsWaitingForLock,
@@ -60,12 +59,13 @@ fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<A
         let (used, waiting) = (growth(process.used.as_ref(), first, end), growth(process.waiting.as_ref(), first, end));
         let more = |of: &Option<EventGrowth<'_>>| of.as_ref().map_or(0.0, EventGrowth::more);
         let is_it = SESSIONS_PER_ADDED_REQUEST.contains(&((more(&used) + more(&waiting)) / added));
-        (is_it && more(&used) + more(&waiting) >= CORES_MIN).then_some((process.part.observer, used, waiting))
+        (is_it && more(&used) + more(&waiting) >= CORES_MIN).then_some((process.part, used, waiting))
     });
     let more = |of: &Option<EventGrowth<'_>>| of.as_ref().map_or(0.0, EventGrowth::more);
-    let (process, used, waiting) = grown.max_by(|a, b| (more(&a.1) + more(&a.2)).total_cmp(&(more(&b.1) + more(&b.2))))?;
+    let (part, used, waiting) = grown.max_by(|a, b| (more(&a.1) + more(&a.2)).total_cmp(&(more(&b.1) + more(&b.2))))?;
     let waits = more(&waiting) >= NAMED_CORES_PART_MIN * (more(&used) + more(&waiting));
-    let is_held_back = waits && is_throttled(facts, process, (first.at + first.at_error, end));
+    let process = part.observer;
+    let is_held_back = waits && process_cpu::is_held_back(&facts.signals, part, (first.at + first.at_error, end));
     let claim = if is_held_back {
         format!("the CPU limit of its control group holds the threads of \"{process}\" back for that long")
     } else if waits {
@@ -90,12 +90,6 @@ fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<A
     });
     let series = used.iter().chain(&waiting).map(|of| of.readings.name()).collect();
     Some(AddedTime { claim, evidence, next, series })
-}
-
-/// Whether a limit of its control group held a process back. Its threads wait for a core then, too.
-fn is_throttled(facts: &Facts<'_>, process: &str, (from, to): (f64, f64)) -> bool {
-    let groups = facts.signals.parts_with(Role::GroupThrottled).filter(|part| part.observer == process);
-    groups.filter_map(|part| facts.signals.mean(part, Role::GroupThrottled, from, to)).any(|share| share > HELD_BACK_MAX)
 }
 
 fn growth<'a>(readings: Option<&SignalReadings<'a>>, change: &Change, end: f64) -> Option<EventGrowth<'a>> {

@@ -161,7 +161,11 @@ impl MachineCpu {
 impl ExhaustedResource<'_> {
     /// Whether it is about one core of this process.
     pub(crate) fn is_one_core_of(&self, process: &str) -> bool {
-        let is_one = |cpu: &ProcessCpu<'_>| matches!(cpu.limit, CpuLimit::OneThread(_) | CpuLimit::OneAtATime { .. });
+        let is_one = |cpu: &ProcessCpu<'_>| match cpu.limit {
+            CpuLimit::OneThread(_) | CpuLimit::OneAtATime { .. } => true,
+            CpuLimit::Cores(cores) => cores == 1.0,
+            _ => false,
+        };
         matches!(self, ExhaustedResource::ProcessCpu(cpu) if cpu.process == process && is_one(cpu))
     }
 

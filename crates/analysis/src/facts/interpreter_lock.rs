@@ -22,8 +22,8 @@ pub(crate) struct FullInterpreter<'a> {
     pub(crate) share: f64,
     /// Threads that compute or wait for the lock.
     pub(crate) computing: f64,
-    /// The only process that uses about one core, and how much; `None`: there is none, or several.
-    pub(crate) process: Option<(&'a str, f64)>,
+    /// The only process that uses about one core, with the cores in use and their mean; `None`: there is none, or several.
+    pub(crate) process: Option<(SignalReadings<'a>, f64)>,
     /// Seconds since the run began.
     pub(crate) stretch: (f64, f64),
 }
@@ -36,10 +36,10 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option
         let mean = |readings: &SignalReadings<'a>| readings.mean(stretch.0, stretch.1);
         let share = mean(&held).filter(|share| *share >= SHARE_MIN)?;
         let computing = SignalReadings::sum(&signals.read_each(part, Role::ThreadsOnCpu)).and_then(|readings| mean(&readings))?;
-        let used =
-            signals.parts_with(Role::ProcessCpu).filter_map(|part| Some((part.observer, mean(&signals.read(part, Role::ProcessCpu)?)?)));
-        let alike: Vec<(&'a str, f64)> = used.filter(|(_, cores)| CORES_PER_SHARE.contains(&(cores / share))).collect();
-        let process = if let [one] = alike[..] { Some(one) } else { None };
+        let used = signals.parts_with(Role::ProcessCpu).filter_map(|part| signals.read(part, Role::ProcessCpu));
+        let used = used.filter_map(|readings| Some((mean(&readings)?, readings)));
+        let mut alike = used.filter(|(cores, _)| CORES_PER_SHARE.contains(&(cores / share)));
+        let process = alike.next().filter(|_| alike.next().is_none()).map(|(cores, readings)| (readings, cores));
         (computing >= COMPUTING_MIN).then_some(FullInterpreter { part, held, share, computing, process, stretch })
     })
 }

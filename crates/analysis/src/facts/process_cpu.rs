@@ -10,7 +10,7 @@ use super::path::PathResource;
 use super::plateau::{ONE_SLOT_MIN, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN, Search};
-use super::signals::ObservedSignals;
+use super::signals::{ObservedPart, ObservedSignals};
 use super::timeline::TimelineOf;
 use crate::statistics::{mean, median, population_variance, quantile};
 use crate::{Confidence, ResourceKind};
@@ -282,11 +282,15 @@ fn taken(
     let added = search.strain.in_system(after.0, after.1)? - search.strain.in_system(before.0, before.1)?;
     let more = waited.1 - waited.0;
     let is_longer = more >= TAKEN_WAITING_MIN && more >= TAKEN_PART_MIN * added && waited.1 >= TAKEN_FACTOR_MIN * waited.0;
-    let held_back = search.signals.read(process.part, Role::GroupThrottled).and_then(|throttled| throttled.mean(after.0, after.1));
-    let is_by_quota = held_back.is_some_and(|seconds| seconds >= HELD_BACK_MAX);
+    let is_by_quota = is_held_back(search.signals, process.part, after);
     let does_the_same = used.1 <= SAME_WORK_FACTOR_MAX * used.0;
     let limit = CpuLimit::Taken { at: change.at, allowed, is_all: allowed >= search.path.machine_cores, before: waited.0 };
     (is_longer && does_the_same && !is_by_quota).then_some((limit, Confidence::Medium, after))
+}
+
+/// Whether a limit of its control group held a process back. Its threads wait for a core then, too.
+pub(crate) fn is_held_back<'a>(signals: &ObservedSignals<'a>, process: ObservedPart<'a>, (from, to): (f64, f64)) -> bool {
+    signals.mean(process, Role::GroupThrottled, from, to).is_some_and(|seconds| seconds >= HELD_BACK_MAX)
 }
 
 /// One core that many processes share although none of their threads is busy for half of it, and hardly any waits for a core. A runtime's limit or a mask

@@ -2,6 +2,7 @@
 
 use loadstone_metrics::Role;
 
+use super::changes::{Change, Shape};
 use super::readings::{SignalReadings, most_frequent};
 use super::signals::{ObservedPart, ObservedSignals};
 
@@ -27,6 +28,23 @@ pub(crate) struct BlockedStatement<'a> {
     /// The session at the head of the chain, which waits for no other; `None`: it is `by`.
     head: Option<LockHolder<'a>>,
     pub(crate) readings: SignalReadings<'a>,
+}
+
+/// Seconds before a change that are left out: the first of the waits may have made it.
+const BEFORE_EDGE_S: f64 = 3.0;
+/// Sessions that waited before a change, as a part of those after it, up to which their waits began with it.
+pub(crate) const BEFORE_PART_MAX: f64 = 0.1;
+
+/// The mean of sessions that wait for locks after a change at which requests became slower; `None` if more than a small part of them waited before it, or if
+/// the database was not observed then. A wait has readings from its first sample on.
+pub(crate) fn waiting_since(signals: &ObservedSignals<'_>, waiting: &SignalReadings<'_>, change: &Change) -> Option<f64> {
+    let before = (change.from, change.at - change.at_error - BEFORE_EDGE_S);
+    let is_observed = |part: &ObservedPart<'_>| part.observer == waiting.signal.observer.as_str();
+    let active = signals.parts_with(Role::SessionsActive).find(is_observed).and_then(|part| signals.read(part, Role::SessionsActive))?;
+    let after = waiting.mean(change.at + change.at_error, change.until.unwrap_or(change.to)).filter(|after| *after > 0.0)?;
+    let is_slower_at_once = change.is_slower() && change.shape != Shape::Drift;
+    let is_read_before = active.count(before.0, before.1) > 0;
+    (is_slower_at_once && is_read_before && waiting.mean(before.0, before.1).unwrap_or(0.0) <= BEFORE_PART_MAX * after).then_some(after)
 }
 
 /// A session that holds a lock for which others wait.

@@ -71,9 +71,8 @@ const SAME_CHANGE_DIFFERENCE_MAX: f64 = 0.1;
 /// Seconds before a change in which the use of cores may have risen for the same reason, and by how many cores.
 const EARLIER_MAX_S: f64 = 15.0;
 const CORES_RISEN_MIN: f64 = 0.3;
-/// Sessions that wait for locks after a change, mean, for the claim to name what they wait for, and those before it as a part of them.
+/// Sessions that wait for locks after a change, mean, for the claim to name what they wait for.
 const LOCKED_SESSIONS_MIN: f64 = 0.25;
-const LOCKED_BEFORE_PART_MAX: f64 = 0.1;
 /// Part of the added time that a phase must hold to be named.
 const PHASE_PART_MIN: f64 = 0.6;
 
@@ -154,8 +153,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let what_changed = what(change);
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
     let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::find(facts, &all) } else { None };
-    let is_slower_at_once = change.is_slower() && change.shape != Shape::Drift;
-    let locks = if is_slower_at_once && added_time.is_none() { locked_since(facts, change) } else { None };
+    let locks = if added_time.is_none() { locked_since(facts, change) } else { None };
     let has_backlog = change.shape == Shape::Drift && change.is_slower() && backlog_grows(facts, change, (change.from, change.to));
     let passed = if has_backlog { passed_of_more(facts, change) } else { None };
     let shown = added_time.as_ref().map(|added| added.claim.clone()).or_else(|| locks.as_ref().map(|locks| locks.text.clone()));
@@ -223,15 +221,13 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
 
 /// Sessions that wait for locks from the instant of a change on, and hardly did before: as a sentence with its series.
 fn locked_since(facts: &Facts<'_>, change: &Change) -> Option<Evidence> {
-    let spans = (change.from, change.at - change.at_error, change.at + change.at_error, change.until.unwrap_or(change.to));
+    let span = (change.at + change.at_error, change.until.unwrap_or(change.to));
     facts.signals.parts_with(Role::SessionsWaitingForLock).find_map(|part| {
         let waiting = SignalReadings::sum(&facts.signals.read_each(part, Role::SessionsWaitingForLock))?;
-        // The first of these waits may have made the change.
-        let (before, after) = (waiting.mean(spans.0, spans.1 - SAME_INSTANT_MAX_S).unwrap_or(0.0), waiting.mean(spans.2, spans.3)?);
-        let blocked = sessions::most_blocked(&facts.signals, part, &[(spans.2, spans.3)])?;
-        let begins = after >= LOCKED_SESSIONS_MIN && before <= LOCKED_BEFORE_PART_MAX * after;
-        let text = || format!("{} sessions of its database wait for a lock from then on, most in {}", number(after), blocked.phrase());
-        begins.then(|| Evidence::new(text(), vec![blocked.readings.name()], (spans.2, spans.3)))
+        let since = sessions::waiting_since(&facts.signals, &waiting, change).filter(|since| *since >= LOCKED_SESSIONS_MIN)?;
+        let blocked = sessions::most_blocked(&facts.signals, part, &[span])?;
+        let text = format!("{} sessions of its database wait for a lock from then on, most in {}", number(since), blocked.phrase());
+        Some(Evidence::new(text, vec![blocked.readings.name()], span))
     })
 }
 

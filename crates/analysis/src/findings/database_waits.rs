@@ -22,8 +22,8 @@
 //! For locks it names the waiting statement and the last statement of the session that holds the lock, which need not be the one that took it. If a chain of
 //! sessions waits, it also names the last statement at the head of the chain: the session that waits for no other.
 //!
-//! If requests became slower at an instant, and hardly any session waited for a lock before it ({ONSET_PART_MAX:%} of those after it at most), the lock is the
-//! cause of the change. The claim then has the instant.
+//! If requests became slower at an instant, and hardly any session waited for a lock before it ({sessions::BEFORE_PART_MAX:%} of those after it at most),
+//! the lock is the cause of the change. The claim then has the instant.
 //!
 //! A lock for which sessions wait in recurring pauses only is reported by [`periodic-stall`](periodic-stall.md).
 //!
@@ -41,19 +41,13 @@ use crate::evidence::added_time::is_commit;
 use crate::evidence::examined;
 use crate::evidence::next_limit;
 use crate::facts::Facts;
-use crate::facts::changes::{Change, Shape};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::session_waits::SessionWait;
-use crate::facts::sessions::BlockedStatement;
+use crate::facts::sessions::{self, BlockedStatement};
 use crate::finding::ranked::{Account, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
-
-/// Seconds around a change that are left out.
-const ONSET_EDGE_S: f64 = 1.0;
-/// Sessions that waited before a change, as a part of those after it, up to which their waits began with it.
-const ONSET_PART_MAX: f64 = 0.1;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["database-waits"],
@@ -140,14 +134,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// The instant from which sessions wait for locks, if that is when requests became slower, and if hardly any did before.
 fn lock_onset(facts: &Facts<'_>, wait: &SessionWait<'_>) -> Option<f64> {
-    let begins_with = |change: &&Change| {
-        let mean = |from: f64, to: f64| wait.readings.mean(from, to).unwrap_or(0.0);
-        let before = mean(change.from, change.at - change.at_error - ONSET_EDGE_S);
-        let after = mean(change.at + change.at_error + ONSET_EDGE_S, change.until.unwrap_or(change.to));
-        change.is_slower() && change.shape != Shape::Drift && after > 0.0 && before <= ONSET_PART_MAX * after
-    };
-    let is_lock = wait.role == Role::SessionsWaitingForLock;
-    facts.changes.found.iter().filter(|_| is_lock).find(begins_with).map(|change| change.at)
+    let changes = facts.changes.found.iter().filter(|_| wait.role == Role::SessionsWaitingForLock);
+    let mut with_it = changes.filter(|change| sessions::waiting_since(&facts.signals, &wait.readings, change).is_some());
+    with_it.next().map(|change| change.at)
 }
 
 fn claim(wait: &SessionWait<'_>, onset: Option<f64>) -> String {

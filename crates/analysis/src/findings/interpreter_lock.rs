@@ -47,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let full = facts.full_interpreter.as_ref()?;
     let (name, share, stretch) = (full.part.observer, full.share, full.stretch);
-    let cores = full.process.map(|(_, cores)| cores);
+    let cores = full.process.as_ref().map(|(_, cores)| *cores);
     let demand = CpuDemand::of(&facts.strain, &facts.responses, cores.unwrap_or(share).min(share), stretch);
     let claim = format!(
         "The threads of \"{name}\" compute one at a time: one of them has the interpreter's lock {} of the time while work waits{}",
@@ -65,10 +65,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::share("held", share))
         .rests_on(text, vec![full.held.name()], stretch)
         .at_level(&full.held.name(), "on average", share);
-    if let Some((process, cores)) = full.process {
-        let text = format!("\"{process}\" used {} cores meanwhile", loadstone_units::number(cores));
-        let series = format!("{process}/cpu");
-        found = found.rests_on(text, vec![series.clone()], stretch).at_level(&series, "on average", cores);
+    if let Some((used, cores)) = &full.process {
+        let text = format!("\"{}\" used {} cores meanwhile", used.signal.observer, loadstone_units::number(*cores));
+        found = found.rests_on(text, vec![used.name()], stretch).at_level(&used.name(), "on average", *cores);
     }
     let found = demand.iter().fold(found, |found, demand| cpu_demand::add_to(found, demand, stretch));
     let top = BusiestFunction::of(&facts.signals, full.part, stretch).filter(|top| top.cores >= FUNCTION_SHARE_MIN * full.computing);

@@ -93,7 +93,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         return None;
     }
     // Nor the cores that its process uses one at a time, where the rule of the interpreter's lock states why.
-    if facts.full_interpreter.as_ref().is_some_and(|full| full.process.is_some_and(|(process, _)| exhausted.resource.is_one_core_of(process))) {
+    let interpreter = facts.full_interpreter.as_ref().and_then(|full| full.process.as_ref());
+    if interpreter.is_some_and(|(used, _)| exhausted.resource.is_one_core_of(&used.signal.observer)) {
         return None;
     }
     let found = match &exhausted.resource {
