@@ -1,6 +1,6 @@
 //! The position of a stack: the library call, and the function of the system's own code that called it.
 
-use loadstone_metrics::function_labels::under;
+use loadstone_metrics::function_labels::{COLLECTOR, under};
 
 use crate::collector::label;
 
@@ -8,6 +8,25 @@ use crate::collector::label;
 const OWN_MAX: usize = 2;
 /// Maximum length of each half of a position. Characters.
 const LENGTH_MAX: usize = 110;
+
+/// How the names of functions begin in which runtimes collect garbage: Go (runtime/mgc.go), CPython (Python/gc.c), Ruby (gc.c), PHP (Zend/zend_gc.c) and
+/// Erlang (erl_gc.c). Whatever they call is part of the collection, which would otherwise be spread over many functions of the runtime.
+const COLLECTORS: [&str; 14] = [
+    "runtime.gcBgMarkWorker",
+    "runtime.gcAssistAlloc",
+    "runtime.gcStart",
+    "runtime.gcMarkDone",
+    "runtime.gcMarkTermination",
+    "runtime.deductSweepCredit",
+    "runtime.bgsweep",
+    "runtime.bgscavenge",
+    "gc_collect_main",
+    "gc_start",
+    "gc_marks",
+    "gc_sweep",
+    "zend_gc_collect_cycles",
+    "erts_garbage_collect",
+];
 
 /// One frame of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +57,12 @@ impl Position {
         Some(Self { at: shortened(&at.function), under: own(callers, &at.function) })
     }
 
-    /// The position of a computing stack: the innermost function computes, regardless of whose code it is.
+    /// The position of a computing stack: the innermost function computes, regardless of whose code it is. A collection of garbage is one function.
     pub(crate) fn computing(stack: &[Frame]) -> Self {
+        let collects = |frame: &Frame| COLLECTORS.iter().any(|collector| frame.function.starts_with(collector));
+        if stack.iter().any(collects) {
+            return Self { at: COLLECTOR.to_owned(), under: String::new() };
+        }
         let Some((innermost, callers)) = stack.split_first() else { return Self::default() };
         Self { at: shortened(&innermost.function), under: own(callers, &innermost.function) }
     }
@@ -87,6 +110,8 @@ mod tests {
     fn what_computes_is_the_innermost_function() {
         let position = Position::computing(&stack(&[("parse", false), ("decode", false), ("render", true), ("handle", true)]));
         assert_eq!((position.at.as_str(), position.under.as_str()), ("parse", "render ← handle"));
+        let collects = Position::computing(&stack(&[("runtime.scanObject", false), ("runtime.gcBgMarkWorker.func2", false)]));
+        assert_eq!((collects.at.as_str(), collects.under.as_str()), ("garbage collector", ""));
         let long = Position::computing(&stack(&[(&"x{".repeat(100), false)]));
         assert!(long.at.chars().count() == LENGTH_MAX && !long.at.contains('{'));
     }
