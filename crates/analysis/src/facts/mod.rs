@@ -344,6 +344,11 @@ impl<'a> Facts<'a> {
             || self.responses.iter().any(|response| response.has_grown_with_load())
     }
 
+    /// Whether what began at an instant began with the spike after which retries keep the system down.
+    pub(crate) fn began_with_retry_storm(&self, at: f64) -> bool {
+        self.retry_storm.as_ref().is_some_and(|storm| storm.explains(at))
+    }
+
     /// Whether something more specific than busy workers explains why requests waited in a stretch.
     pub(crate) fn explain_waiting(&self, (from, to): (f64, f64)) -> bool {
         self.used_up().next().is_some()

@@ -23,6 +23,11 @@ const SLOWER_FACTOR_MIN: f64 = 3.0;
 /// Consecutive seconds whose successes show how many the system can answer.
 const ANSWERED_OVER_S: usize = 3;
 
+/// Share of the requests that a system answers in time from which it is not broken.
+const ANSWERED_SHARE_MIN: f64 = 0.05;
+/// Seconds before the spike in which its effects may appear: readings and the spike have different seconds.
+const EARLIER_MAX_S: f64 = 1.0;
+
 /// Requests that fail at a load that was served before, because they are repeated.
 #[derive(Debug, Clone)]
 pub(crate) struct RetryStorm {
@@ -41,6 +46,18 @@ pub(crate) struct RetryStorm {
     pub(crate) answered_max: f64,
     /// Share of failed requests before and after.
     pub(crate) failed: (f64, f64),
+}
+
+impl RetryStorm {
+    /// Whether the system answers some requests, so that no part of it is broken.
+    pub(crate) fn answers_some(&self) -> bool {
+        self.failed.1 < 1.0 - ANSWERED_SHARE_MIN
+    }
+
+    /// Whether what began at an instant began with the spike.
+    pub(crate) fn explains(&self, at: f64) -> bool {
+        self.answers_some() && at >= self.spike.0 - EARLIER_MAX_S
+    }
 }
 
 pub(super) fn find(strain: &Strain) -> Option<RetryStorm> {

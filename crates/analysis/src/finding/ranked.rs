@@ -190,7 +190,10 @@ impl RankedFinding {
 
     /// Ranks it before the generator's own finding if requests took longer in a stretch by far more than the generator's lateness in it.
     pub(crate) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
-        let growth = facts.responses.iter().filter_map(|response| response.growth(from, to)).fold(0.0, f64::max);
+        let by_load = facts.responses.iter().filter_map(|response| response.growth(from, to));
+        let changed =
+            facts.changes.found.iter().filter(|change| change.is_slower() && change.at < to && change.until.unwrap_or(change.to) > from);
+        let growth = by_load.chain(changed.map(|change| change.after.median - change.before.median)).fold(0.0, f64::max);
         let is_invalid = facts.generator.grade() == Grade::Invalid;
         let is_beyond = is_invalid
             && growth > 0.0

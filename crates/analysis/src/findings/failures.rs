@@ -42,7 +42,7 @@
 //!
 //! `lost-journeys` reports journeys that did not finish within the time limit of their flow.
 
-use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind, Snapshot};
 use loadstone_plan::TestLanguage;
 
 use crate::Evidence;
@@ -356,6 +356,7 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
         |at: f64| facts.waiting.iter().any(|waiting| waiting.from + SAME_INSTANT_MAX_S < at && at < waiting.to + SAME_INSTANT_MAX_S);
     match failing.when {
         _ if has_observed_cause(facts, failing) => Standing::Consequence,
+        _ if first_failure(facts, failing).is_some_and(|at| facts.began_with_retry_storm(at)) => Standing::Consequence,
         FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
@@ -364,6 +365,12 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
         FailedWhen::Throughout | FailedWhen::Within(..) => Standing::Fault,
         FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,
     }
+}
+
+/// The begin of the first second with a failure. Seconds since the run began.
+fn first_failure(facts: &Facts<'_>, failing: &Failing<'_>) -> Option<f64> {
+    let has_failed = |slice: &&Snapshot| slice.series.iter().any(|series| series.failed > 0 && series.key == *failing.key);
+    facts.run.slices.iter().find(has_failed).map(|slice| slice.start as f64 / 1e9)
 }
 
 fn claim(failing: &Failing<'_>) -> String {

@@ -22,19 +22,20 @@
 //! | time in the system | {retry_storm::SLOWER_FACTOR_MIN} times as long as before: requests wait, and do not fail at once |
 //! | requests sent per second | more than the system ever answered in {retry_storm::ANSWERED_OVER_S} s |
 //!
+//! Full resources, changes and failures that began with the spike are consequences, and rank after it, unless the system answers hardly any request.
+//!
 //! The spike may also have broken a part of the system, which looks the same. The confidence is medium if the system answers some requests, otherwise low. A
 //! pause of the load decides: a system that only retries keep down then recovers.
 
 use loadstone_metrics::Histogram;
 
-use crate::Confidence;
-use crate::Evidence;
 use crate::facts::Facts;
 use crate::finding::Alternative;
-use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
+use crate::{Confidence, Evidence, Grade};
 
 /// Minimum of failed calls, and the range of slow journeys per failed call: a call may fail twice, and some retries succeed at once.
 const FAILED_CALLS_MIN: u64 = 3;
@@ -42,8 +43,6 @@ const JOURNEYS_PER_CALL: (f64, f64) = (0.5, 1.1);
 /// Minimum ratio of the fastest delayed journey to the slowest other one, and the minimum delay.
 const GAP_RATIO_MIN: f64 = 1.5;
 const DELAY_MIN_S: f64 = 1.0;
-/// Share of the requests that a system answers in time from which it is not broken.
-const ANSWERED_SHARE_MIN: f64 = 0.05;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["retries", "retry-storm"],
@@ -78,10 +77,10 @@ fn storm(facts: &Facts<'_>) -> Option<RankedFinding> {
         number(storm.attempts.1),
         number(storm.attempts.0)
     );
-    let answers_some = storm.failed.1 < 1.0 - ANSWERED_SHARE_MIN;
+    let answers_some = storm.answers_some();
     let confidence = if answers_some { Confidence::Medium } else { Confidence::Low };
     let why = if answers_some { "it still answers some requests in time" } else { "it answers hardly any request in time" };
-    Some(
+    let found =
         RankedFinding::new(Standing::Cause, "retry-storm", Subject::Whole, confidence, claim)
             .with(Quantity::count("attempts", storm.attempts.1))
             .with(Quantity::share("failed_share", storm.failed.1))
@@ -110,8 +109,10 @@ fn storm(facts: &Facts<'_>) -> Option<RankedFinding> {
             .try_next(
                 "Stop the load for some seconds and continue: if the system then serves it, limit the retries (a budget of 10 % of the requests, longer and \
                  random pauses before each), and let the system reject requests whose users have given up.",
-            ),
-    )
+            );
+    // A late generator does not let the target fail.
+    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    Some(RankedFinding { uncertainty, ..found })
 }
 
 fn delayed_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {

@@ -41,6 +41,7 @@
 //! The rule ignores a resource that was as busy before the waiting began. It cannot distinguish a leak from a heap that is too small.
 
 use loadstone_metrics::Role;
+use loadstone_metrics::function_labels::COLLECTOR;
 
 use crate::Confidence;
 use crate::Evidence;
@@ -69,6 +70,9 @@ const READING_ERROR_MAX: f64 = 0.05;
 /// Share of a profile from which a function is named, and the minimum of CPU seconds in its samples.
 const FUNCTION_SHARE_MIN: f64 = 0.25;
 const FUNCTION_CPU_MIN_S: f64 = 1.0;
+
+/// Part of the machine's cores that the generator uses, from which it matters where it runs.
+const GENERATOR_PART_MIN: f64 = 0.05;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["cpu", "heap", "disk", "bandwidth", "descriptors", "ports"],
@@ -129,7 +133,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             let found = begun(exhausted, "cpu", Confidence::High, claim, text)
                 .with(Quantity::new("cores_max", *cores_max, QuantityUnit::Cores))
                 .with(Quantity::seconds("throttled_per_second", *throttled));
-            sampled(found, top, exhausted).try_next("Raise the limit, and run again: throughput should rise in proportion.")
+            let collects = top.as_ref().is_some_and(|top| top.owner == COLLECTOR);
+            sampled(found, top, exhausted).try_next(if collects {
+                "Let it collect less often: a larger heap (GOGC and GOMEMLIMIT in Go), or fewer allocations. Otherwise raise the limit of its cores."
+            } else {
+                "Raise the limit, and run again: throughput should rise in proportion."
+            })
         }
         ExhaustedResource::Heap { process, collecting, heap, filled, .. } => {
             heap_too_small(exhausted, &whose_heap(facts, process), *collecting, (*heap, *filled))
@@ -181,6 +190,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // A saturated machine may have made the generator late; the observed system's own resources cannot.
     let is_own = !matches!(exhausted.resource, ExhaustedResource::MachineCpu(_));
     let found = if is_own { found.beyond_the_generator(facts, span) } else { found };
+    let found =
+        if facts.began_with_retry_storm(exhausted.from) { RankedFinding { standing: Standing::Consequence, ..found } } else { found };
     let others = facts.exhausted[1..].iter().filter(|other| !is_same_cpu(&exhausted.resource, &other.resource));
     Some(others.fold(found, |found, other| found.weigh(at_its_limit_too(exhausted, other))))
 }
@@ -401,11 +412,18 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         cores,
         QuantityUnit::Cores,
     ));
-    sampled(found, top, exhausted).weigh(alternative).try_next(format!(
-        "Find the process that uses it ({}), and run the load generator on another machine. More cores, or less work per request, should raise \
-         throughput in proportion.",
+    sampled(found, top, exhausted).weigh(alternative).try_next(machine_advice(facts, machine))
+}
+
+fn machine_advice(facts: &Facts<'_>, machine: &MachineCpu) -> String {
+    let generator = if machine.by_generator >= GENERATOR_PART_MIN { ", and run the load generator on another machine" } else { "" };
+    if machine.is_filled_by_others() {
+        return format!("Programs that are not observed use most of it: find them (`top`), and run again without them{generator}.");
+    }
+    format!(
+        "Find the process that uses it ({}){generator}. More cores, or less work per request, should raise throughput in proportion.",
         facts.terms().named(&["process"])
-    ))
+    )
 }
 
 /// The function that takes most of a process's CPU time, if its runtime was observed. Observers do not name each other's process, so the profile is that

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use loadstone_analysis::Finding;
-use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{Outcome, Role, SeriesKind};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
 use crate::concluded::{findings, shown};
-use crate::synthetic::{self, SECOND, Slice, plan};
+use crate::synthetic::{self, SECOND, Slice, gauge, plan};
 
 const LENGTH_S: u32 = 60;
 const STEP_MS: u32 = 5;
@@ -24,6 +24,8 @@ struct Shop {
     spike: f64,
     /// Whether the queue drops requests whose users have given up.
     drops_late: bool,
+    /// Requests per second that overtake the queue from the spike on.
+    overtaking: u32,
     /// From this second on it answers each request with an error at once, or after two seconds.
     breaks: Option<(u32, u32)>,
 }
@@ -91,6 +93,9 @@ impl Shop {
                 }
             }
         }
+        for ended in &mut ended[20..] {
+            ended.extend((0..self.overtaking).map(|_| (10, Outcome::Passed)));
+        }
         self.recorded(&ended, &in_system)
     }
 
@@ -109,7 +114,7 @@ impl Shop {
     }
 }
 
-const METASTABLE: Shop = Shop { capacity: 60.0, attempts: 4, load: 40.0, spike: 150.0, drops_late: false, breaks: None };
+const METASTABLE: Shop = Shop { capacity: 60.0, attempts: 4, load: 40.0, spike: 150.0, drops_late: false, overtaking: 0, breaks: None };
 
 fn storm(shop: &Shop) -> (Option<Finding>, String) {
     let found = findings(&shop.run());
@@ -127,6 +132,22 @@ fn retries_that_keep_a_system_down_after_a_spike_are_named() {
         first.claim
     );
     assert!(first.alternatives.iter().any(|other| !other.ruled_out && other.text.starts_with("A part of the system that broke")));
+}
+
+/// The retries fill the process. That, the failures and the slower requests follow from them.
+#[test]
+fn what_began_with_the_spike_ranks_after_the_retries() {
+    let found = {
+        let mut run = Shop { overtaking: 20, ..METASTABLE }.run();
+        gauge("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < 20 { 0.3 } else { 0.99 });
+        gauge("shop", "busiest_thread")
+            .role(Role::ProcessThreadCpuMax)
+            .each_second(&mut run, |second| if second < 20 { 0.3 } else { 0.99 });
+        gauge("shop", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 1.0);
+        findings(&run)
+    };
+    let rules: Vec<&str> = found.iter().map(|finding| finding.rule.as_str()).collect();
+    assert!(rules[0] == "retry-storm" && rules.contains(&"cpu"), "{}", shown(&found));
 }
 
 #[test]
