@@ -77,6 +77,7 @@ pub(crate) mod signal_steps;
 pub(crate) mod signals;
 pub(crate) mod slow_connects;
 pub(crate) mod slow_part;
+mod span_changes;
 pub(crate) mod span_services;
 pub(crate) mod span_stretch;
 pub(crate) mod spans;

@@ -61,16 +61,41 @@ impl StretchOfSpans {
 
     /// A part's time per request. Seconds.
     pub(super) fn time(&self, traces: &RunTraces, request: u32, part: TimePart, service: f64) -> f64 {
-        let each = |ns: u64| ns as f64 / self.traces(request).max(1) as f64 / 1e9;
         match part {
             TimePart::Outside => service - self.of(request).and_then(|whole| whole.total.mean()).unwrap_or(0.0) / 1e9,
+            TimePart::Own(_) | TimePart::Before(_) => self.sum(traces, part) / self.traces(request).max(1) as f64,
+        }
+    }
+
+    /// The time of a part within spans, of all requests. Seconds.
+    pub(super) fn sum(&self, traces: &RunTraces, part: TimePart) -> f64 {
+        let ns = match part {
+            TimePart::Outside => 0,
             TimePart::Own(path) => {
                 let leads: u64 =
                     self.spans.iter().filter(|span| traces.paths[span.path as usize].parent == Some(path)).map(|span| span.lead_ns).sum();
-                each(self.of(path).map_or(0, |span| span.critical_ns).saturating_sub(leads))
+                self.of(path).map_or(0, |span| span.critical_ns).saturating_sub(leads)
             }
-            TimePart::Before(path) => each(self.of(path).map_or(0, |span| span.lead_ns)),
-        }
+            TimePart::Before(path) => self.of(path).map_or(0, |span| span.lead_ns),
+        };
+        ns as f64 / 1e9
+    }
+
+    /// The same times per call, with the calls of another stretch. A path that this stretch lacks has the times of the other one.
+    pub(super) fn with_calls_of(&self, other: &StretchOfSpans, request: u32) -> Self {
+        let per_request = self.traces(request) as f64 / other.traces(request).max(1) as f64;
+        let scaled = |theirs: &SpanSlice| {
+            let mine = self.of(theirs.path).filter(|mine| mine.calls > 0).unwrap_or(theirs);
+            let factor = theirs.calls as f64 * per_request / mine.calls.max(1) as f64;
+            let calls = if theirs.path == request { self.traces(request) } else { (theirs.calls as f64 * per_request) as u64 };
+            SpanSlice {
+                calls,
+                critical_ns: (mine.critical_ns as f64 * factor) as u64,
+                lead_ns: (mine.lead_ns as f64 * factor) as u64,
+                ..mine.clone()
+            }
+        };
+        Self { spans: other.spans.iter().map(scaled).collect() }
     }
 
     /// Critical time of a path and all below it. Nanoseconds.

@@ -10,6 +10,7 @@ use loadstone_run_directory::{Run, RunTraces};
 
 use super::changes::{CHANGE_MIN_S, Change, Changes};
 use super::load_response::{LoadResponse, SLOWER_FACTOR_MIN};
+use super::span_changes;
 use super::span_services::{CallSides, ServiceGrowth, ServiceGrowths};
 use super::span_stretch::{StretchOfSpans, TimePart, below, between, lies_in, request_path};
 use super::timeline::TimelineOf;
@@ -20,6 +21,8 @@ const TRACES_MIN: u64 = 30;
 const GROWTH_PART_MIN: f64 = 0.5;
 /// The same for all spans of a service: with more summands, more of the growth may be chance.
 const SERVICE_GROWTH_PART_MIN: f64 = 0.6;
+/// Part of the request's time that slower calls must take, where its own times do not change.
+const CALLS_GROWTH_PART_MIN: f64 = 0.05;
 /// Share of the seconds that must show it.
 const SECONDS_SHARE_MIN: f64 = 0.75;
 /// Part of a request's time by which the spans of a stretch may take longer than its requests.
@@ -62,6 +65,9 @@ pub(crate) enum GrowthWhy {
     Load,
     /// Times changed at an instant. Seconds since the run began.
     Change(f64),
+    /// Calls became slower at an instant, without a measurable change of the request's own times. The earlier time is that of the later calls. Seconds since
+    /// the run began.
+    Calls(f64),
 }
 
 /// A request and one part of its time in a stretch, per request. Seconds.
@@ -120,9 +126,28 @@ pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Ch
         is_request.then(|| growth(run, &key.name, GrowthWhy::Change(change.at), (change.from, change.at), (change.at, end)))?
     });
     let mut found: Vec<SpanGrowth<'a>> = by_change.collect();
+    let more = by_calls(run).into_iter().filter(|growth| growth.is_new(&found)).collect::<Vec<_>>();
+    found.extend(more);
     // A request that changed at an instant is reported as that alone.
     found.extend(by_load.collect::<Vec<_>>().into_iter().filter(|growth| growth.is_new(&found)).collect::<Vec<_>>());
     found.sort_by(|a, b| (b.after.whole - b.before.whole).total_cmp(&(a.after.whole - a.before.whole)));
+    found
+}
+
+/// Requests with calls that became slower at an instant: for each, the instant with the largest growth.
+fn by_calls(run: &Run) -> Vec<SpanGrowth<'_>> {
+    let mut found: Vec<SpanGrowth<'_>> = Vec::new();
+    for change in span_changes::find(run) {
+        let name = &run.traces.paths[change.request as usize].name;
+        let Some(new) = growth(run, name, GrowthWhy::Calls(change.at), (change.from, change.at), (change.at, change.until)) else {
+            continue;
+        };
+        match found.iter_mut().find(|known| known.request == new.request) {
+            Some(known) if known.grown() >= new.grown() => {}
+            Some(known) => *known = new,
+            None => found.push(new),
+        }
+    }
     found
 }
 
@@ -137,6 +162,11 @@ fn grown_part(response: &LoadResponse) -> Option<(f64, f64)> {
 }
 
 impl SpanGrowth<'_> {
+    /// How much longer the request takes. Seconds.
+    fn grown(&self) -> f64 {
+        self.after.whole - self.before.whole
+    }
+
     fn is_new(&self, found: &[SpanGrowth<'_>]) -> bool {
         found.iter().all(|other| other.request != self.request)
     }
@@ -150,9 +180,16 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     if low_traces.min(high_traces) < TRACES_MIN {
         return None;
     }
-    let service = (service_mean(run, name, before)?, service_mean(run, name, after)?);
+    let is_of_calls = matches!(why, GrowthWhy::Calls(_));
+    let low = if is_of_calls { low.with_calls_of(&high, request) } else { low };
+    // Requests that take seconds begin in other seconds than they end in, and other calls are theirs. Then only the spans are compared.
+    let service = if is_of_calls {
+        (of_spans(traces, request, &low), of_spans(traces, request, &high))
+    } else {
+        (service_mean(run, name, before)?, service_mean(run, name, after)?)
+    };
     let grown = service.1 - service.0;
-    if grown < CHANGE_MIN_S {
+    if grown < CHANGE_MIN_S || is_of_calls && grown < CALLS_GROWTH_PART_MIN * service.1 {
         return None;
     }
     let found = (request, (&low, service.0), (&high, service.1));
@@ -165,7 +202,7 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
         GrownPart::One(part) => in_stretch.time(traces, request, *part, service),
         GrownPart::Service(growth) => growth.time(request, in_stretch),
     };
-    if !is_seen_all_along((run, name, request), &time, (&low, service.0), after) {
+    if !is_of_calls && !is_seen_all_along((run, name, request), &time, (&low, service.0), after) {
         return None;
     }
     let path_of_part = match &part {
@@ -201,6 +238,11 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
         after: at(&high, service.1),
         part,
     })
+}
+
+/// Time of all spans of a request, per request. Seconds.
+fn of_spans(traces: &RunTraces, request: u32, in_stretch: &StretchOfSpans) -> f64 {
+    in_stretch.critical_below(traces, request) as f64 / in_stretch.traces(request).max(1) as f64 / 1e9
 }
 
 /// The part with most of the added time of a request. The stretches are given with the request's mean time in them, the earlier one first.

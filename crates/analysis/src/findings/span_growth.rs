@@ -20,6 +20,10 @@
 //! | many spans of one service | the service computes more slowly, or waits for a core |
 //! | outside of all spans | before the first service handles the request, or the network: at most medium confidence |
 //!
+//! One name may stand for requests of several kinds, and few of them may make a call. So the parts are also compared call by call, at an instant from which
+//! one takes longer. "For the same calls" then compares with the time that the later calls took before. {spans::CALLS_GROWTH_PART_MIN:%} of the request's time
+//! is enough.
+//!
 //! A call may become slower without the span of the called service. The time is then spent between both, and the finding names the slow side:
 //!
 //! - the caller, if all of its calls to other services gained {span_services::CALLER_SIDE_FACTOR_MIN} times as much as those of the called service
@@ -78,6 +82,7 @@ fn finding(facts: &Facts<'_>, growth: &SpanGrowth<'_>) -> RankedFinding {
     let when = match growth.why {
         GrowthWhy::Load => "under high load".to_owned(),
         GrowthWhy::Change(at) => format!("from {} on", clock(at)),
+        GrowthWhy::Calls(at) => format!("from {} on for the same calls", clock(at)),
     };
     let share = loadstone_units::share(growth.share());
     let claim = format!("{share} of the added time of \"{}\" {when} ({from} → {to}) is {}", growth.request, place(growth));
@@ -143,7 +148,7 @@ fn drawn(growth: &SpanGrowth<'_>, text: String) -> Evidence {
     let (before, after) = (growth.before, growth.after);
     let names = match growth.why {
         GrowthWhy::Load => ("low load", "high load"),
-        GrowthWhy::Change(_) => ("before", "after"),
+        GrowthWhy::Change(_) | GrowthWhy::Calls(_) => ("before", "after"),
     };
     let part = match growth.part {
         GrownPart::One(TimePart::Outside) | GrownPart::Service(_) => None,

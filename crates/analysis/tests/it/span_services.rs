@@ -159,6 +159,32 @@ fn a_slow_call_names_the_side_that_other_calls_show() {
     assert!(unknown.claim.contains("between \"bank\" and its caller \"payment\""), "{}", unknown.claim);
 }
 
+/// Orders of two kinds under one name: most only read the cart, at times that scatter widely, and one in twelve pays. Paying becomes slower at an instant.
+fn two_kinds(second: u32, number: u64, added: f64) -> Request {
+    let mut spans = usual();
+    let pays = (u64::from(second) * RATE + number).is_multiple_of(12);
+    spans[CART - 1].own = [0.004, 0.02, 0.06, 0.15, 0.4][(u64::from(second) * 7 + number * 3) as usize % 5];
+    if pays {
+        spans[PAYMENT - 1].own += if second >= ONSET { added } else { 0.0 };
+    } else {
+        spans[CALL_PAYMENT - 1..].fill(OneSpan { calls: 0, ..USUAL });
+    }
+    (spans, false)
+}
+
+#[test]
+fn a_call_of_few_requests_that_becomes_slower_is_named() {
+    let found = first(&run(|second, number| two_kinds(second, number, 0.15)), "span-growth");
+    assert_eq!(service(&found), "payment");
+    assert!(found.claim.contains("of the added time of \"Place order\" from 0:30 on for the same calls ("), "{}", found.claim);
+    assert!(found.claim.ends_with("is spent in `Charge` of \"payment\" itself"), "{}", found.claim);
+    assert!(
+        found.evidence.iter().any(|evidence| evidence.text.starts_with("`Charge`: 2.0") && evidence.text.contains("→ 15")),
+        "{found:#?}"
+    );
+    assert_eq!(of_rule(&run(|second, number| two_kinds(second, number, 0.0)), "span-growth"), []);
+}
+
 /// Every second request fails, in these spans.
 fn failing(paths: &'static [usize]) -> impl Fn(u32, u64) -> Request {
     move |_, number| {
