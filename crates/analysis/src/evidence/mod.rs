@@ -11,6 +11,7 @@ pub(crate) mod examined;
 pub(crate) mod failed_calls;
 pub(crate) mod failed_objective;
 pub(crate) mod failed_place;
+pub(crate) mod fixed_pause;
 pub(crate) mod growing_level;
 pub(crate) mod headroom;
 pub(crate) mod next_limit;

@@ -20,6 +20,11 @@ pub(super) const CHANGE_FACTOR_MIN: f64 = 1.25;
 pub(crate) const CHANGE_MIN_S: f64 = 1e-3;
 /// Samples on either side of a change.
 const SIDE_SAMPLES_MIN: u64 = 10;
+/// The added mean over the added median, from which a part of the requests became slower and not all.
+const MEAN_OVER_MEDIAN_MIN: f64 = 3.0;
+/// Shares of slow requests up to which they are such a part: before the change, and after it.
+const APART_BEFORE_MAX: f64 = 0.05;
+const APART_AFTER_MAX: f64 = 0.5;
 /// A line fits better than a step where its residuals are at most this part of the step's.
 const LINE_RESIDUAL_PART_MAX: f64 = 0.9;
 /// A slow beginning is a warm-up only up to this share of the stretch.
@@ -178,11 +183,23 @@ impl Tested<'_> {
     }
 
     fn values(&self) -> Vec<f64> {
-        self.points.iter().map(|point| (self.number)(point).max(1e-9).ln()).collect()
+        self.points.iter().map(|point| (self.number)(point)).collect()
     }
 }
 
-const NUMBERS: [fn(&TimelinePoint) -> f64; 3] = [|point| point.median, |point| point.p90, |point| point.mean];
+/// The tested numbers of a point, the median first: times by their logarithms, and parts of slow requests. Where few requests end in a second, the clearest
+/// sign of a change in a part of them is that seconds without a slow one become rare.
+const NUMBERS: [fn(&TimelinePoint) -> f64; 5] = [
+    |point| logarithm(point.median),
+    |point| logarithm(point.p90),
+    |point| logarithm(point.mean),
+    |point| point.slow[0],
+    |point| point.slow[1],
+];
+
+fn logarithm(seconds: f64) -> f64 {
+    seconds.max(1e-9).ln()
+}
 
 pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Changes {
     let mut tests = Vec::new();
@@ -288,6 +305,15 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
         // A point holds the requests that ended then. A request that took seconds began earlier, but not before the last point with normal times.
         let last_quick = test.points[shift.start - 1].from;
         step.at = (step.at - step.after.median.floor()).max(seconds(run, last_quick)).min(step.at);
+    }
+    // Where a part of the requests takes far longer, the median of all moves a little, too.
+    let (of_median, of_mean) = (step.after.median - step.before.median, step.after.mean - step.before.mean);
+    let is_of_part = step.is_slower() && of_mean > MEAN_OVER_MEDIAN_MIN * of_median;
+    let is_apart =
+        |shape: &Shape| matches!(shape, Shape::Part { before, after, .. } if *before <= APART_BEFORE_MAX && *after <= APART_AFTER_MAX);
+    let shape = if is_of_part { part(&before, &after).filter(is_apart) } else { None };
+    if let Some(shape) = shape.filter(|_| matters(step.before.mean, step.after.mean, &step)) {
+        return Some(Change { shape, ..step });
     }
     if matters(step.before.median, step.after.median, &step) {
         return Some(step);

@@ -14,6 +14,13 @@ const POINT_SAMPLES_MIN: f64 = 5.0;
 /// Points of a timeline at least, even if their medians rest on fewer samples.
 const POINTS_MIN: usize = 24;
 
+/// Share of the times of a whole run up to which they are not slow.
+const SLOW_FROM: f64 = 0.8;
+/// Shares between which the widest gap of the times, as a factor, separates slow ones from the others.
+const GAP_WITHIN: std::ops::RangeInclusive<f64> = 0.5..=0.97;
+/// Times between which gaps are examined.
+const EXAMINED_MAX: u64 = 400;
+
 /// The subject of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TimelineOf {
@@ -39,6 +46,8 @@ pub(crate) struct TimelinePoint {
     pub(crate) median: f64,
     pub(crate) p90: f64,
     pub(crate) mean: f64,
+    /// Parts of the times that exceed those of [`SLOW_FROM`] of the whole run, and those below its widest gap.
+    pub(crate) slow: [f64; 2],
 }
 
 impl TimelineOf {
@@ -88,8 +97,8 @@ pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     let slices = run.slices.len();
     let timed = tally.series().iter().filter(|series| series.merged.key.kind != SeriesKind::Check);
     let mut found: Vec<Growing> = timed
-        .map(|series| Growing::new(TimelineOf::Series(series.merged.key.clone()), series.merged.service.count(), slices))
-        .chain(tally.flows().iter().map(|flow| Growing::new(TimelineOf::Flow(flow.merged.name.to_string()), flow.merged.finished, slices)))
+        .map(|series| Growing::new(TimelineOf::Series(series.merged.key.clone()), &series.merged.service, slices))
+        .chain(tally.flows().iter().map(|flow| Growing::new(TimelineOf::Flow(flow.merged.name.to_string()), &flow.merged.time, slices)))
         .collect();
     let places: HashMap<SeriesKey, usize> = found
         .iter()
@@ -112,18 +121,35 @@ pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     found.into_iter().map(Growing::done).collect()
 }
 
+/// The time below the widest gap. Nanoseconds.
+fn below_widest_gap(all: &Histogram) -> u64 {
+    let rank = |share: f64| ((all.count() as f64 * share) as u64).clamp(1, all.count().max(1));
+    let (from, to) = (rank(*GAP_WITHIN.start()), rank(*GAP_WITHIN.end()));
+    if all.count() == 0 || from >= to {
+        return 0;
+    }
+    let step = (to - from).div_ceil(EXAMINED_MAX).max(1) as usize;
+    let times: Vec<u64> = (from..=to).step_by(step).map(|rank| all.value_at_rank(rank)).collect();
+    let gap = |pair: &&[u64]| pair[1] as f64 / pair[0].max(1) as f64;
+    times.windows(2).max_by(|a, b| gap(a).total_cmp(&gap(b))).map_or(0, |pair| pair[0])
+}
+
 /// A timeline and its last point, which is not complete yet.
 struct Growing {
     timeline: SeriesTimeline,
     place: usize,
     times: Histogram,
+    /// Times beyond which a request is slow. Nanoseconds.
+    slow_beyond: [u64; 2],
 }
 
 impl Growing {
-    fn new(of: TimelineOf, samples: u64, slices: usize) -> Self {
+    fn new(of: TimelineOf, all: &Histogram, slices: usize) -> Self {
+        let samples = all.count();
+        let slow_beyond = [all.quantile(SLOW_FROM).unwrap_or(0), below_widest_gap(all)];
         let for_samples = (POINT_SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
         let stride = for_samples.min(slices / POINTS_MIN).max(slices.div_ceil(POINTS_MAX)).max(1);
-        Self { timeline: SeriesTimeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
+        Self { timeline: SeriesTimeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new(), slow_beyond }
     }
 
     fn take(&mut self, slice: usize, times: &Histogram) {
@@ -139,7 +165,9 @@ impl Growing {
         let at = |quantile: f64| self.times.quantile(quantile).map(|ns| ns as f64 / 1e9);
         if let (Some(median), Some(p90), Some(mean)) = (at(0.5), at(0.9), self.times.mean()) {
             let from = self.place * self.timeline.stride;
-            self.timeline.points.push(TimelinePoint { from, to: from + self.timeline.stride, median, p90, mean: mean / 1e9 });
+            let all = self.times.count();
+            let slow = self.slow_beyond.map(|limit| (all - self.times.count_at_or_below(limit)) as f64 / all as f64);
+            self.timeline.points.push(TimelinePoint { from, to: from + self.timeline.stride, median, p90, mean: mean / 1e9, slow });
         }
         self.times.clear();
     }

@@ -1,6 +1,6 @@
 //! Times that changed while the load was constant, or by more than the load explains: a step, a drift, or a share of the requests.
 //!
-//! The rule examines the median, p90 and mean per second of each request, group, scenario and flow. A change has a factor of at least
+//! The rule examines the median, p90, mean and shares of slow ones per second of each request, group, scenario and flow. A change has a factor of at least
 //! {changes::CHANGE_FACTOR_MIN} and {changes::CHANGE_MIN_S:ms}.
 //!
 //! | load | method | false discoveries |
@@ -22,6 +22,9 @@
 //! If sessions of a database wait for locks from the instant of the change on ({LOCKED_SESSIONS_MIN} on average or more), and hardly did before, the claim
 //! names the statement and the session that holds the lock.
 //!
+//! If a part of the requests takes a fixed time longer, or a multiple of it, the claim has that time ({fixed_pause::SHARE_MIN:%} of the slow ones, within
+//! {fixed_pause::WITHIN_PART:%}). Queues and locks add times that scatter, and a pause before a repeated call does not.
+//!
 //! While the load only rises, a drift looks like the load response, and the rule reports nothing. A slow start is a warm-up, which the remark reports. Near
 //! its limit, a queue grows and shrinks by itself (Kingman 1962); the finding then lists that alternative.
 
@@ -31,6 +34,7 @@ use loadstone_units::number;
 use crate::Evidence;
 use crate::evidence::added_time;
 use crate::evidence::changed_series::{drawn, span};
+use crate::evidence::fixed_pause::FixedPause;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadMeanwhile, Shape};
 use crate::facts::load_response::SLOWER_FACTOR_MIN;
@@ -81,10 +85,7 @@ pub(super) const RULE: Rule = Rule {
     page: "change",
     title: "Times changed",
     says: "times changed while the load was constant, or by more than the load explains",
-    example: Example {
-        run: "examples/change",
-        claim: "\"Buy\" went from 8.15 ms to 2.01 s at 0:12 while the load was constant (8/s)",
-    },
+    example: Example { run: "examples/change", claim: "\"Buy\" went from 8.15 ms to 2.01 s at 0:12 while the load was constant (8/s)" },
     needs: &[],
     settings: &[],
     precedence: 20,
@@ -156,7 +157,9 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let locks = if added_time.is_none() { locked_since(facts, change) } else { None };
     let has_backlog = change.shape == Shape::Drift && change.is_slower() && backlog_grows(facts, change, (change.from, change.to));
     let passed = if has_backlog { passed_of_more(facts, change) } else { None };
+    let pause = if locks.is_none() && change.is_slower() { FixedPause::after(facts.run, change) } else { None };
     let shown = added_time.as_ref().map(|added| added.claim.clone()).or_else(|| locks.as_ref().map(|locks| locks.text.clone()));
+    let shown = shown.or_else(|| pause.map(FixedPause::claim));
     let where_to = match (shown, passed) {
         (Some(shown), _) => format!(": {shown}"),
         (None, Some(rate)) => format!(": {} end, and the backlog grows", loadstone_units::rate(rate)),
@@ -170,8 +173,8 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     };
     let claim = format!("{what_changed}{with_it}{}{where_to}", under_load(facts, change, !with_it.is_empty()));
     let standing = match (change.is_slower(), has_backlog) {
-        (true, false) => Standing::Symptom,
-        (true, true) => Standing::Consequence,
+        (true, false) if !facts.began_with_retry_storm(change.at) => Standing::Symptom,
+        (true, _) => Standing::Consequence,
         (false, _) => Standing::Passing,
     };
     let dwarfs = is_beyond_lag(facts, change, SURE_LAG_FACTOR_MIN);
@@ -180,16 +183,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let found = RankedFinding::new(standing, "change", subject(change, &names), confidence, claim);
     let found = quantities(facts, change, passed).into_iter().fold(found, RankedFinding::with);
-    let mut found = found.rests_on_drawn(drawn(change, numbers(change)));
-    // A scenario changes with its request, and often has the same name.
-    let added = |of: &Change| of.after.mean - of.before.mean;
-    let is_echo = |other: &Change| {
-        let is_like = |request: &&Change| (added(other) - added(request)).abs() <= SAME_CHANGE_DIFFERENCE_MAX * added(request).abs();
-        other.of.kind().is_some_and(|kind| kind != SeriesKind::Request) && all.iter().any(is_like)
-    };
-    for other in with.iter().filter(|other| !is_echo(other)) {
-        found = found.rests_on_drawn(drawn(other, format!("{}: {}", what(other), numbers(other))));
-    }
+    let mut found = with_others(found.rests_on_drawn(drawn(change, numbers(change))), with, &all);
     if let Some((sentence, series)) = earlier {
         found = found.rests_on(sentence, vec![series], (change.from, change.until.unwrap_or(change.to)));
     }
@@ -201,6 +195,10 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     if let Some(locks) = locks {
         what_to_do = Some(format!("Find out what that session does from {} on, and why it holds its locks for so long.", clock(change.at)));
         found = found.rests_on_drawn(locks);
+    }
+    if let Some(pause) = pause {
+        what_to_do = Some(pause.next());
+        found = found.with(Quantity::seconds("pause", pause.pause_s)).rests_on_drawn(drawn(change, pause.text()));
     }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on_drawn(Evidence::new(phase, vec!["phases/wait".to_owned()], span(change)).of_requests([change.of.name()]));
@@ -217,6 +215,17 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let uncertainty =
         if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     RankedFinding { uncertainty, ..found }
+}
+
+/// Adds what else changed. A scenario changes with its request, and often has the same name.
+fn with_others(found: RankedFinding, with: &[&Change], requests: &[&Change]) -> RankedFinding {
+    let added = |of: &Change| of.after.mean - of.before.mean;
+    let is_echo = |other: &Change| {
+        let is_like = |request: &&Change| (added(other) - added(request)).abs() <= SAME_CHANGE_DIFFERENCE_MAX * added(request).abs();
+        other.of.kind().is_some_and(|kind| kind != SeriesKind::Request) && requests.iter().any(is_like)
+    };
+    let others = with.iter().filter(|other| !is_echo(other));
+    others.fold(found, |found, other| found.rests_on_drawn(drawn(other, format!("{}: {}", what(other), numbers(other)))))
 }
 
 /// Sessions that wait for locks from the instant of a change on, and hardly did before: as a sentence with its series.
@@ -398,10 +407,7 @@ fn generator_alternative(facts: &Facts<'_>, change: &Change, dwarfs: bool) -> Al
     if dwarfs {
         Alternative::ruled_out(source, format!("it was at most {late} late in 99 % of requests, and the change is {by}"))
     } else {
-        Alternative::not_ruled_out(
-            source,
-            format!("it was up to {late} late, and the change is {by}; see the validity checks"),
-        )
+        Alternative::not_ruled_out(source, format!("it was up to {late} late, and the change is {by}; see the validity checks"))
     }
 }
 

@@ -25,12 +25,13 @@ use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 
 use crate::Evidence;
 use crate::facts::Facts;
-use crate::finding::{Quantity, Subject};
-use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::facts::changes::{Change, Shape};
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY_BEGIN_PART, between, hump};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
+use crate::finding::rule::{Example, FindingSearch, Rule};
+use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
@@ -73,6 +74,12 @@ pub(super) const RULE: Rule = Rule {
     find: FindingSearch::One(find),
 };
 
+/// Whether the slow kind exists only since an instant, which its own finding reports.
+fn is_of_change(facts: &Facts<'_>, request: &RequestTimes<'_>) -> bool {
+    let is_of_part = |change: &Change| matches!(change.shape, Shape::Part { .. }) && change.of.kind() == Some(SeriesKind::Request);
+    facts.changes.found.iter().any(|change| change.is_slower() && is_of_part(change) && change.of.name() == request.name)
+}
+
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.slow_part.is_some() {
         return None;
@@ -84,6 +91,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             && is_spread(facts, request, hump)
             && !is_of_queue(facts, request, hump)
             && !is_of_limit(facts, hump)
+            && !is_of_change(facts, request)
     };
     let humps = humps.filter(|(request, hump)| is_kind(request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;

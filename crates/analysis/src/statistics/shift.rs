@@ -12,6 +12,7 @@
 use super::moments::{mean, population_variance, variance};
 use super::random::Xorshift;
 use super::robust::{interquartile_range, median, median_deviation};
+use super::student::ln_gamma;
 
 /// Standard deviations from the median at which values are clipped.
 const CLIPPED_BEYOND: f64 = 3.0;
@@ -30,6 +31,8 @@ const PLAIN_EXPLAINED_MIN: f64 = 0.75;
 const SECOND_END_GAIN_MIN: f64 = 8.0;
 /// Values on either side of a gap, where only the width of the gap shows how rare they are.
 const GAP_SIDE_VALUES_MIN: usize = 5;
+/// Part of the values that are at the floor of the series, and part that are above it, from which their numbers are compared.
+const FLOOR_PART_MIN: f64 = 0.2;
 /// Standard deviations that chance alone reaches in any series.
 const SCORE_MIN: f64 = 3.0;
 
@@ -65,7 +68,8 @@ pub(crate) fn find(values: &[f64]) -> Option<Shift> {
     let reduced = if is_plain { reduced_by_noise(score, count, dependence) } else { score / dependence.sqrt() };
     let permuted = permutation_p_value(&scores, &weights, reduced);
     let (start, end) = refined_ends(values, start, end);
-    let chances = [permuted, p_value_of_order(values, (start, end), dependence), p_value_of_gap(values, (start, end))];
+    let ends = (start, end);
+    let chances = [permuted, p_value_of_order(values, ends, dependence), p_value_of_gap(values, ends), p_value_of_floor(values, ends)];
     let p_value = chances.into_iter().flatten().reduce(f64::min)?;
     Some(Shift { start, end, p_value, start_error: error_of_start(values, start, end, dependence) })
 }
@@ -212,6 +216,36 @@ fn p_value_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
     (gap > 0.0).then(|| (stretches * (-gap / distance.max(1e-3 * gap)).exp()).min(1.0))
 }
 
+/// The probability that so few, or so many, of the values of a stretch are at the floor of the series, as parts that are often 0 are: Fisher's exact test, with
+/// the number of stretches to choose from and either side as a factor. Permutations of clipped scores do not show how rare that is. Values that depend on each
+/// other, in whether they are at the floor, count for fewer. `None`: few values are there.
+fn p_value_of_floor(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
+    let floor = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let at_floor = |values: &[f64]| values.iter().filter(|value| **value <= floor).count();
+    let above: Vec<f64> = values.iter().map(|value| f64::from(*value > floor)).collect();
+    let dependence = dependence(&above, start, end);
+    let worth = |count: usize| count as f64 / dependence;
+    let (inside, all) = (worth(end - start), worth(values.len()));
+    let (floor_inside, floor_all) = (worth(at_floor(&values[start..end])), worth(at_floor(values)));
+    if floor_all < FLOOR_PART_MIN * all || floor_all > (1.0 - FLOOR_PART_MIN) * all {
+        return None;
+    }
+    let chance =
+        |at_floor: f64| (ln_choose(floor_all, at_floor) + ln_choose(all - floor_all, inside - at_floor) - ln_choose(all, inside)).exp();
+    let (least, most) = ((inside - (all - floor_all)).max(0.0), floor_all.min(inside));
+    let steps = |from: f64, to: f64| (0..=((to - from).floor().max(0.0) as usize)).map(move |step| from + step as f64);
+    let is_few = floor_inside < floor_all * inside / all;
+    let tail: f64 = if is_few { steps(least, floor_inside).map(chance).sum() } else { steps(floor_inside, most).map(chance).sum() };
+    let count = values.len() as f64;
+    let stretches = if end == values.len() { count } else { count * count / 2.0 };
+    Some((2.0 * stretches * tail).min(1.0))
+}
+
+/// The logarithm of the number of ways to choose k of n.
+fn ln_choose(n: f64, k: f64) -> f64 {
+    ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0)
+}
+
 /// In random order (Fisher and Yates, *Statistical Tables*, 1938).
 fn permuted(scores: &[f64], random: &mut Xorshift) -> Vec<f64> {
     let mut scores = scores.to_vec();
@@ -312,6 +346,34 @@ mod tests {
         // Three values that lie as far off may be a passing disturbance.
         let passing: Vec<f64> = wandering.into_iter().chain([7.6; 3]).collect();
         assert!(find(&passing).is_none_or(|found| found.p_value > 1e-3));
+    }
+
+    /// Parts that are 0 at first, and seldom from an instant on.
+    #[test]
+    fn seconds_without_that_become_rare_are_a_shift() {
+        let after = [0.5, 0.4, 0.5, 0.0, 1.0, 0.4, 0.4, 0.3, 0.0, 0.4, 0.3, 0.2, 0.2, 0.3, 0.6, 0.4, 0.3, 0.3];
+        let found = find(&[&[0.0; 12][..], &after].concat()).unwrap();
+        assert!(found.start == 12 && found.p_value < 1e-4, "{found:?}");
+    }
+
+    /// Each value is 0 or not, and like the one before with this probability.
+    #[test]
+    fn parts_that_are_often_zero_are_seldom_a_shift() {
+        for (memory, level, allowed) in [(0.0, 0.01, 6), (0.3, 0.01, 18), (0.3, 2e-4, 3)] {
+            let series = |seed: u64| {
+                let draws = noise(2 * 34, 0.0, seed);
+                let mut value = 0.0;
+                let next = |pair: &[f64]| {
+                    if pair[0] >= memory {
+                        value = if pair[1] < 0.5 { 0.0 } else { pair[1] };
+                    }
+                    value
+                };
+                draws.chunks(2).map(next).collect::<Vec<f64>>()
+            };
+            let found = (1..=600).filter(|seed| find(&series(*seed)).is_some_and(|found| found.p_value < level)).count();
+            assert!(found <= allowed, "memory {memory}: {found} of 600 at {level}");
+        }
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// ln Γ for positive numbers (Lanczos, "A precision approximation of the gamma function", 1964).
-fn ln_gamma(x: f64) -> f64 {
+pub(super) fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 6] = [
         76.180_091_729_471_46,
         -86.505_320_329_416_77,

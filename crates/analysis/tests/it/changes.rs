@@ -123,6 +123,29 @@ fn a_step_in_a_tenth_of_the_requests_is_reported_as_such() {
     assert!(first.claim.contains("% of \"List\" took 40") && first.claim.contains(" from 0:3"), "{}", first.claim);
 }
 
+/// Five requests a second, of which a third is repeated after a second from an instant on. Medians and means per second scatter too much to show it.
+#[test]
+fn few_requests_of_which_some_are_repeated_later_are_reported() {
+    let run = |seed: u64, is_repeated: bool| {
+        let time = |second: u32, draws: &mut Draws| {
+            let again = is_repeated && second >= 12 && draws.uniform() < 0.35;
+            0.09 * noise(0.5, draws) + if again { 1.05 } else { 0.0 }
+        };
+        findings(&constant(34, 5, &[Request { name: "Order", time: &time, outcome: &passes }], seed))
+    };
+    let seeds = crate::seeds(20, 60);
+    let found = run(1, true);
+    let pause = " s longer each, as with a time limit or a pause before a call is repeated";
+    assert!(found[0].claim.contains("% of \"Order\" took ") && found[0].claim.ends_with(pause), "{}", shown(&found));
+    assert!(found[0].next.starts_with("Look for a call that is repeated after 1.0"), "{}", found[0].next);
+    assert_eq!(rules(&found), ["change"]);
+    let is_change = |found: &[Finding]| found.iter().any(|finding| finding.rule == "change" && finding.claim.contains("\"Order\""));
+    let reported = (0..seeds).filter(|seed| is_change(&run(seed + 1, true))).count() as u64;
+    assert!(reported * 10 >= seeds * 6, "{reported} of {seeds}");
+    let wrong = (0..seeds).filter(|seed| !run(seed + 1, false).is_empty()).count() as u64;
+    assert!(wrong * 20 <= seeds, "{wrong} of {seeds}");
+}
+
 #[test]
 fn times_that_grow_continuously_are_a_drift() {
     let time = |second: u32, draws: &mut Draws| (0.010 + f64::from(second) * 0.000_5) * noise(0.3, draws);
