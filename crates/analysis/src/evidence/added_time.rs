@@ -23,6 +23,8 @@ const NAMED_PART_MIN: f64 = 0.1;
 const CORES_MIN: f64 = 0.1;
 /// Part of these that must wait for the wait to be named.
 const NAMED_CORES_PART_MIN: f64 = 0.6;
+/// Readings of a process before and after the instant: one may be high by chance.
+const READINGS_MIN: usize = 3;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
 
@@ -93,7 +95,9 @@ fn at_cores(facts: &Facts<'_>, first: &Change, end: f64, added: f64) -> Option<A
 }
 
 fn growth<'a>(readings: Option<&SignalReadings<'a>>, change: &Change, end: f64) -> Option<EventGrowth<'a>> {
-    EventGrowth::of(readings?.clone(), change, end)
+    let count = |from: f64, to: f64| readings.map_or(0, |readings| readings.count(from, to));
+    let is_read = count(change.from, change.at - EDGE_S).min(count(change.at + EDGE_S, end)) >= READINGS_MIN;
+    EventGrowth::of(readings?.clone(), change, end).filter(|_| is_read)
 }
 
 /// The wait of the database's sessions that grew by as much.

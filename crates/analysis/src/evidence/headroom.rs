@@ -3,45 +3,79 @@
 use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::next_limits::{self, LimitedResource};
-use crate::facts::readings::SignalReadings;
 use crate::statistics::{mean, student_t, variance};
 
 /// Readings in the stretch, and the part of its places in use from which a resource gives a figure.
 const READINGS_MIN: usize = 4;
 const USED_PART_MIN: f64 = 0.01;
 
+/// Part of the machine's cores from which programs that are not observed lower the number that is left.
+const OTHERS_PART_MIN: f64 = 0.1;
+
+/// Part of the machine's cores that is in use, mostly by other programs, from which these fill it.
+const FILLED_PART_MIN: f64 = 0.85;
+
+/// A resource in the stretch of the highest load.
+struct Room {
+    words: String,
+    /// Those that the system can have.
+    places: f64,
+    /// Places in use, by reading.
+    used: Vec<f64>,
+}
+
+impl Room {
+    fn used_part(&self) -> f64 {
+        mean(&self.used) / self.places
+    }
+}
+
 /// A sentence; `None`: no resource with a known number of places was observed in use.
 pub(crate) fn sentence(facts: &Facts<'_>) -> Option<String> {
     let span = facts.strain.top_span();
     let now = facts.strain.throughput(span.0, span.1);
-    let used_of = |resource: &LimitedResource<'_, '_>| {
-        let readings: Vec<f64> = resource.used.between(span.0, span.1).map(|(_, value)| value).collect();
-        (readings.len() >= READINGS_MIN && resource.places > 0.0).then(|| (mean(&readings), readings))
-    };
     let resources = next_limits::resources(&facts.path, span);
-    let ours = resources.iter().filter(|resource| !is_used_by_others(facts, resource, span));
-    let busiest = ours.filter_map(|resource| Some((resource, used_of(resource)?)));
-    let (resource, (used, readings)) = busiest
-        .max_by(|a, b| (a.1.0 / a.0.places).total_cmp(&(b.1.0 / b.0.places)))
-        .filter(|(of, (used, _))| *used >= USED_PART_MIN * of.places)?;
-    let count = readings.len() as f64;
-    let half = student_t(count - 1.0) * (variance(&readings) / count).sqrt();
-    let full_at = |used: f64| loadstone_units::rate(now * resource.places / used);
+    let rooms = resources.iter().filter_map(|resource| room(facts, resource, span));
+    let busiest = rooms.max_by(|a, b| a.used_part().total_cmp(&b.used_part())).filter(|room| room.used_part() >= USED_PART_MIN)?;
+    let (count, used) = (busiest.used.len() as f64, mean(&busiest.used));
+    let half = student_t(count - 1.0) * (variance(&busiest.used) / count).sqrt();
+    let full_at = |used: f64| loadstone_units::rate(now * busiest.places / used);
     let range = if half < used { format!(" ({} to {})", full_at(used + half), full_at(used - half)) } else { String::new() };
     Some(format!(
         "The highest observed utilisation is {}, of {}: that resource is full at about {}{range}, {} times this load",
-        loadstone_units::share(used / resource.places),
-        resource.words(),
+        loadstone_units::share(busiest.used_part()),
+        busiest.words,
         full_at(used),
-        loadstone_units::number(resource.places / used)
+        loadstone_units::number(busiest.places / used)
     ))
 }
 
-/// Whether other programs use most of the machine's cores that are in use, so that its utilisation does not follow the load.
-fn is_used_by_others(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64, f64)) -> bool {
-    let cores = |readings: &SignalReadings<'_>| readings.mean(from, to).unwrap_or(0.0);
-    let observed = || facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref()).map(cores).sum::<f64>();
-    resource.of.kind == ResourceKind::Machine
-        && facts.path.of_kind(ResourceKind::Process).next().is_some()
-        && observed() < cores(resource.used) / 2.0
+/// `None`: it has too few readings, or other programs fill it. They may have less priority, and then leave more than is idle.
+fn room(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64, f64)) -> Option<Room> {
+    let by_others = by_others(facts, resource, (from, to));
+    let all = resource.used.mean(from, to).unwrap_or(0.0);
+    if by_others > all / 2.0 && all >= FILLED_PART_MIN * resource.places {
+        return None;
+    }
+    let used: Vec<f64> = resource.used.between(from, to).map(|(_, value)| (value - by_others).max(0.0)).collect();
+    let places = resource.places - by_others;
+    let words = if by_others > 0.0 {
+        format!("the {} cores of the machine that programs which are not observed leave", loadstone_units::number(places))
+    } else {
+        resource.words()
+    };
+    (used.len() >= READINGS_MIN && places > 0.0).then_some(Room { words, places, used })
+}
+
+/// Cores of the machine that neither the observed processes nor the generator use. 0 for other resources, where no process is observed, and where it is little.
+fn by_others(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64, f64)) -> f64 {
+    let observed: Vec<f64> =
+        facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref()?.mean(from, to)).collect();
+    if resource.of.kind != ResourceKind::Machine || observed.is_empty() {
+        return 0.0;
+    }
+    let generator: u64 = facts.tally.workers().iter().map(|worker| worker.busy_ns).sum();
+    let by_generator = generator as f64 / 1e9 / facts.tally.duration_seconds().max(1e-9);
+    let others = resource.used.mean(from, to).unwrap_or(0.0) - observed.iter().sum::<f64>() - by_generator;
+    if others >= OTHERS_PART_MIN * resource.places { others } else { 0.0 }
 }

@@ -15,6 +15,11 @@ pub(crate) const QUEUED_MIN: f64 = 5.0;
 pub(crate) const GROWN_FACTOR_MIN: f64 = 3.0;
 /// Share of the readings of the last third in which a queue that is never empty has a connection.
 pub(crate) const FILLED_SHARE_MIN: f64 = 0.95;
+/// Part of the limit of descriptors from which none is free, and the share of the readings with a filled queue in which that holds.
+const DESCRIPTORS_PART_MIN: f64 = 0.97;
+const DESCRIPTORS_SHARE_MIN: f64 = 0.8;
+/// Seconds between readings of the same instant.
+const READING_NEAR_S: f64 = 0.6;
 /// Readings in the last third.
 const READINGS_MIN: usize = 5;
 
@@ -30,6 +35,8 @@ pub(crate) struct AcceptQueue<'a> {
     pub(crate) most: f64,
     /// Threads of the process and its children, if their number was constant.
     pub(crate) threads: Option<f64>,
+    /// Its limit of descriptors, and the name of the signal of the open ones, if all were open while the queue was filled.
+    pub(crate) descriptors: Option<(f64, String)>,
     /// From the first reading since which the queue was seldom empty, to the end of the load. Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -53,11 +60,31 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option
             last,
             most: queue.between(begin, end).map(|(_, count)| count).fold(0.0, f64::max),
             threads,
+            descriptors: used_up_descriptors(signals, part.observer, &queue, (begin, end)),
             from: onset(&queue, (begin, end)),
             to: end,
         })
     });
     found.max_by(|a, b| a.last.total_cmp(&b.last))
+}
+
+/// The limit of descriptors of a process that had all of them open while connections waited. It cannot accept another one (accept(2), EMFILE).
+fn used_up_descriptors(
+    signals: &ObservedSignals<'_>,
+    process: &str,
+    queue: &SignalReadings<'_>,
+    (begin, end): (f64, f64),
+) -> Option<(f64, String)> {
+    let of = |role: Role| signals.parts_with(role).find(|part| part.observer == process).and_then(|part| signals.read(part, role));
+    let (open, limit) = (of(Role::ProcessDescriptors)?, of(Role::ProcessDescriptorsMax)?);
+    let filled: Vec<f64> = queue.between(begin, end).filter(|(_, count)| *count >= 1.0).map(|(at, _)| at).collect();
+    let are_all_open = |at: &&f64| {
+        let near = (**at - READING_NEAR_S, **at + READING_NEAR_S);
+        open.mean(near.0, near.1).zip(limit.mean(near.0, near.1)).is_some_and(|(open, limit)| open >= DESCRIPTORS_PART_MIN * limit)
+    };
+    let used_up = filled.iter().filter(are_all_open).count();
+    let last = limit.points().last().map(|(_, limit)| *limit)?;
+    (used_up > 0 && used_up as f64 >= DESCRIPTORS_SHARE_MIN * filled.len() as f64).then(|| (last, open.name()))
 }
 
 fn onset(queue: &SignalReadings<'_>, (begin, end): (f64, f64)) -> f64 {

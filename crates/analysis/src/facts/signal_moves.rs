@@ -18,6 +18,16 @@ const SCORE_MIN: f64 = 4.0;
 pub(super) const MOVED_PART_MIN: f64 = 0.25;
 /// Cores, or part of the time, by which a signal must move. The machine's own background work varies by less.
 const CORES_MOVED_MIN: f64 = 0.05;
+/// Threads by which their number in one place must move. A few samples of the stacks are always somewhere.
+const THREADS_MOVED_MIN: f64 = 1.0;
+const THREADS: [Role; 6] = [
+    Role::ThreadsOnCpu,
+    Role::ThreadsWaitingForLock,
+    Role::ThreadsWaitingForMember,
+    Role::ThreadsWaitingForIo,
+    Role::ThreadsWaitingForTimer,
+    Role::ThreadsWaitingForOther,
+];
 /// Part of its level by which every signal is assumed to vary, even if its readings did not.
 pub(super) const VARIATION_PART_MIN: f64 = 0.02;
 
@@ -58,7 +68,13 @@ impl SignalMove<'_> {
 
 /// Whether two levels differ by more than background work, for units in which that is known.
 pub(crate) fn is_large_enough(signal: &Signal, before: f64, after: f64) -> bool {
-    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MOVED_MIN
+    let is_of_threads = signal.role.is_some_and(|role| THREADS.contains(&role));
+    let least = match signal.unit_shown() {
+        _ if is_of_threads => THREADS_MOVED_MIN,
+        "cores" | "share" | "s/s" => CORES_MOVED_MIN,
+        _ => 0.0,
+    };
+    (after - before).abs() >= least
 }
 
 /// All signals that were read on both sides of an instant. Those that moved rank first, then those with a role, then by score. Only readings from `from` to
@@ -72,12 +88,31 @@ pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> V
 }
 
 /// How close a signal is to a cause, lower first: sessions that wait for a lock show why requests wait. Threads that wait for a core often follow from the
-/// work that a pause left behind.
+/// work that a pause left behind. Connections, threads, descriptors, memory and traffic follow from requests that take longer, or are of other programs.
 pub(super) fn closeness(role: Option<Role>) -> u8 {
     match role {
         Some(Role::SessionsWaitingForLock) => 0,
-        Some(Role::SessionsBlocked | Role::SessionsBlockedBy) => 1,
+        Some(
+            Role::SessionsBlocked
+            | Role::SessionsBlockedBy
+            | Role::CallsAwaited
+            | Role::PoolWaiting
+            | Role::GroupThrottled
+            | Role::AcceptQueue
+            | Role::RoundTrip,
+        ) => 1,
         Some(Role::ProcessRunDelay | Role::MachineRunQueue) => 3,
+        Some(
+            Role::ProcessConnections
+            | Role::ProcessThreads
+            | Role::ProcessCount
+            | Role::ProcessDescriptors
+            | Role::ProcessMemory
+            | Role::PortsInUse
+            | Role::ThreadsWaitingForTimer
+            | Role::NetworkReceived
+            | Role::NetworkSent,
+        ) => 4,
         _ => 2,
     }
 }

@@ -11,6 +11,8 @@
 //! A server with a process or thread per connection (prefork, gunicorn, Puma, uWSGI) then needs more of them, or less time in each. A server with keep-alive
 //! holds a worker for each idle connection, too: requests on accepted connections are then fast, and all others wait.
 //!
+//! A process whose descriptors are all open cannot accept a connection, however idle it is. The claim then names their limit.
+//!
 //! The claim names the number of requests that are served at a time where throughput × service time shows it.
 
 use crate::Confidence;
@@ -48,16 +50,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn finding(facts: &Facts<'_>, queue: &AcceptQueue<'_>, cpu: Alternative) -> RankedFinding {
     let span = (queue.from, queue.to);
     let most = loadstone_units::number(queue.most);
-    let places = facts.plateaus.concurrency();
-    let number = places.whole().filter(|_| places.is_known() && !facts.plateaus.limited.is_empty());
-    let at_a_time = match number {
-        Some((low, high)) if low < high => format!(", {low:.0} to {high:.0} requests at a time"),
-        Some((one, _)) if one < 1.5 => ", one request at a time".to_owned(),
-        Some((number, _)) => format!(", {number:.0} requests at a time"),
-        None => String::new(),
+    let reason = match &queue.descriptors {
+        Some((limit, _)) => format!("all its {} are open", loadstone_units::counted(*limit as u64, "descriptor")),
+        None => format!("all its workers are busy{}", at_a_time(facts)),
     };
     let claim = format!(
-        "Connections wait until \"{}\" accepts them, from {} on and up to {most} at once: all its workers are busy{at_a_time}",
+        "Connections wait until \"{}\" accepts them, from {} on and up to {most} at once: {reason}",
         queue.process,
         clock(queue.from)
     );
@@ -75,6 +73,15 @@ fn finding(facts: &Facts<'_>, queue: &AcceptQueue<'_>, cpu: Alternative) -> Rank
             span,
         )
         .at_level(&queue.series, "most", queue.most);
+    if let Some((limit, series)) = &queue.descriptors {
+        let text = format!("{series} reached the limit of {}", loadstone_units::number(*limit));
+        found =
+            found.with(Quantity::count("descriptors", *limit)).rests_on(text, vec![series.clone()], span).at_level(series, "limit", *limit);
+        return RankedFinding { uncertainty: GeneratorUncertainty::None, ..found }.weigh(cpu).try_next(format!(
+            "Raise the limit of open files of \"{}\" (`ulimit -n`, `LimitNOFILE`), or find out which connections and files stay open: `ls -l /proc/PID/fd`.",
+            queue.process
+        ));
+    }
     if let Some(threads) = queue.threads {
         found = found.with(Quantity::count("threads", threads)).rests_on(
             format!("its {} (with those of its child processes) did not become more", loadstone_units::counted(threads as u64, "thread")),
@@ -88,4 +95,16 @@ fn finding(facts: &Facts<'_>, queue: &AcceptQueue<'_>, cpu: Alternative) -> Rank
          keeps idle connections open, let it close them sooner.",
         queue.process
     ))
+}
+
+/// How many requests are served at a time, where that is known.
+fn at_a_time(facts: &Facts<'_>) -> String {
+    let places = facts.plateaus.concurrency();
+    let number = places.whole().filter(|_| places.is_known() && !facts.plateaus.limited.is_empty());
+    match number {
+        Some((low, high)) if low < high => format!(", {low:.0} to {high:.0} requests at a time"),
+        Some((one, _)) if one < 1.5 => ", one request at a time".to_owned(),
+        Some((number, _)) => format!(", {number:.0} requests at a time"),
+        None => String::new(),
+    }
 }

@@ -49,7 +49,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    facts.thread_wait.as_ref().map(|wait| finding(facts, wait))
+    let wait = facts.thread_wait.as_ref()?;
+    // Threads that want the interpreter's lock are seen to wait wherever they compute.
+    let wants_interpreter = wait.place().role == Role::ThreadsWaitingForOther
+        && facts.full_interpreter.as_ref().is_some_and(|full| full.part.observer == wait.observer);
+    (!wants_interpreter).then(|| finding(facts, wait))
 }
 
 fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {

@@ -115,7 +115,7 @@ pub(super) fn without_queue(facts: &Facts<'_>, totals: &RunTotals, unlimited: &U
     let ceiling = facts.strain.throughput(from, to) / now.top;
     let least = (now.top > 0.0 && ceiling > unlimited.top_rate).then(|| {
         format!(
-            "Even if all of the time in requests were spent in one queue, {} would pass (asymptotic bounds, {} times the sustained throughput).",
+            "At least {} would pass, even if all of the time in requests were spent in one queue (asymptotic bounds, {} times the sustained throughput).",
             loadstone_units::rate(ceiling),
             loadstone_units::number(ceiling / unlimited.top_rate)
         )
@@ -230,7 +230,7 @@ fn least_ceiling(facts: &Facts<'_>, sustained: f64) -> Option<String> {
     let ceiling = users.least_ceiling()? * each;
     (ceiling > sustained).then(|| {
         format!(
-            "Even if all of the time in requests were spent in one queue, {} would pass (mean-value analysis, {} times the sustained throughput).",
+            "At least {} would pass, even if all of the time in requests were spent in one queue (mean-value analysis, {} times the sustained throughput).",
             loadstone_units::rate(ceiling),
             loadstone_units::number(ceiling / sustained)
         )

@@ -49,6 +49,27 @@ fn workers_that_are_all_busy_leave_connections_in_the_accept_queue() {
     assert!(first.evidence.iter().any(|evidence| evidence.text.contains("its 4 threads")), "{}", shown(&found));
 }
 
+/// The process is idle: it cannot open another descriptor.
+#[test]
+fn a_process_without_free_descriptors_is_not_called_busy() {
+    let with_descriptors = |open: fn(u64) -> f64| {
+        let mut run = prefork(0.05, growing);
+        gauge("process:80", "descriptors").role(Role::ProcessDescriptors).each_second(&mut run, open);
+        gauge("process:80", "descriptors_limit").role(Role::ProcessDescriptorsMax).each_second(&mut run, |_| 1024.0);
+        findings(&run)
+    };
+    let found = with_descriptors(|second| if second < 5 { 25.0 } else { 1024.0 });
+    let claim = "accepts them, from 0:06 on and up to 63 at once: all its 1,024 descriptors are open";
+    assert!(found[0].claim.ends_with(claim), "{}", shown(&found));
+    assert!(
+        found[0].evidence.iter().any(|evidence| evidence.text == "process:80/descriptors reached the limit of 1,024"),
+        "{}",
+        shown(&found)
+    );
+    let found = with_descriptors(|_| 900.0);
+    assert!(found[0].claim.contains("all its workers are busy"), "{}", shown(&found));
+}
+
 #[test]
 fn a_queue_that_is_as_long_from_the_start_is_reported_too() {
     let found = findings(&prefork(0.3, |_| 20.0));
