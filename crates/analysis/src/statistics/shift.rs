@@ -356,10 +356,11 @@ mod tests {
         assert!(found.start == 12 && found.p_value < 1e-4, "{found:?}");
     }
 
-    /// Each value is 0 or not, and like the one before with this probability.
+    /// Each value is 0 or not, and like the one before with this probability. Half a minute is too short to show such a memory, so that ten times as many are
+    /// found as at chance. Permutations alone give as many.
     #[test]
     fn parts_that_are_often_zero_are_seldom_a_shift() {
-        for (memory, level, allowed) in [(0.0, 0.01, 6), (0.3, 0.01, 18), (0.3, 2e-4, 3)] {
+        for (memory, level, allowed) in [(0.0, 0.01, 6), (0.0, 1e-3, 2), (0.3, 1e-3, 10), (0.3, 2e-4, 3)] {
             let series = |seed: u64| {
                 let draws = noise(2 * 34, 0.0, seed);
                 let mut value = 0.0;
