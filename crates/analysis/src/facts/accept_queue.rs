@@ -51,7 +51,10 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option
         let (first, last) = (queue.mean(begin, begin + third)?, queue.mean(end - third, end)?);
         let is_filled = queue.share(end - third, end, |count| count >= 1.0)? >= FILLED_SHARE_MIN;
         let has_grown = last >= GROWN_FACTOR_MIN * first;
-        let is_queue = last >= QUEUED_MIN && (is_filled || has_grown) && queue.count(end - third, end) >= READINGS_MIN;
+        // A process without a free descriptor accepts again as soon as some connections close, so that the queue is empty at times.
+        let descriptors = used_up_descriptors(signals, part.observer, &queue, (begin, end));
+        let is_queue =
+            last >= QUEUED_MIN && (is_filled || has_grown || descriptors.is_some()) && queue.count(end - third, end) >= READINGS_MIN;
         let threads = signals.read(part, Role::ProcessThreads).and_then(|threads| threads.steady(begin, end));
         is_queue.then(|| AcceptQueue {
             process: part.observer,
@@ -60,7 +63,7 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option
             last,
             most: queue.between(begin, end).map(|(_, count)| count).fold(0.0, f64::max),
             threads,
-            descriptors: used_up_descriptors(signals, part.observer, &queue, (begin, end)),
+            descriptors,
             from: onset(&queue, (begin, end)),
             to: end,
         })

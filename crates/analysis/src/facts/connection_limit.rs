@@ -25,6 +25,8 @@ const AT_LIMIT_SHARE_MIN: f64 = 0.3;
 const CONSTANT_SHARE_MIN: f64 = 0.8;
 /// Readings under load with fewer connections before that.
 const FEWER_READINGS_MIN: usize = 2;
+/// Median of failed requests over that of the others from which they waited, and were not refused.
+const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Seconds around the first failures within which the number must be reached for the first time, if it is the only evidence.
 const REACHED_WITHIN_S: f64 = 5.0;
 
@@ -62,7 +64,14 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, failing: 
     let (index, failing) = failing.iter().enumerate().find(|(_, failing)| may_be_refused(failing))?;
     let (from, to) = failing.when.span(end);
     let rate = failing.while_failing.0 as f64 / (to - from).max(1.0);
-    let search = LimitSearch { signals, begin, span: (from, to), rate, has_onset: failing.when.onset().is_some() };
+    let search = LimitSearch {
+        signals,
+        begin,
+        span: (from, to),
+        rate,
+        has_onset: failing.when.onset().is_some(),
+        have_waited: have_waited(failing),
+    };
     let limits = |find: &dyn Fn(ObservedPart<'a>) -> Option<ReachedLimit<'a>>| {
         signals.parts_with(Role::ConnectionsOpen).find_map(|part| Some((part, find(part)?)))
     };
@@ -80,6 +89,12 @@ fn may_be_refused(failing: &Failing<'_>) -> bool {
     failing.share() >= FAILED_SHARE_MIN && !failing.is_rate_limited() && failing.kinds.first().is_some_and(|kind| is_answer(kind.outcome))
 }
 
+/// Whether the failed requests took much longer than the others.
+fn have_waited(failing: &Failing<'_>) -> bool {
+    let times = failing.times.and_then(|times| Some((times.median, times.passed?.median)));
+    times.is_some_and(|(failed, passed)| failed >= WAITED_FACTOR_MIN * passed)
+}
+
 type ReachedLimit<'a> = (Option<f64>, LimitEvidence<'a>, Vec<String>);
 
 struct LimitSearch<'f, 'a> {
@@ -89,6 +104,7 @@ struct LimitSearch<'f, 'a> {
     /// Failed requests per second.
     rate: f64,
     has_onset: bool,
+    have_waited: bool,
 }
 
 impl<'a> LimitSearch<'_, 'a> {
@@ -119,13 +135,14 @@ impl<'a> LimitSearch<'_, 'a> {
         Some((self.most(&open, AT_LIMIT_SHARE_MIN), shown_by, vec![refused.name(), open.name()]))
     }
 
-    /// A number of connections that is reached when the failures begin, and then constant.
+    /// A number of connections that is reached when the failures begin, and then constant. Requests that wait for something else, such as a lock, need more
+    /// connections, too, up to the size of a pool: they fail late.
     fn constant(&self, part: ObservedPart<'a>) -> Option<ReachedLimit<'a>> {
         let open = self.signals.read(part, Role::ConnectionsOpen)?;
         let number = self.most(&open, CONSTANT_SHARE_MIN)?;
         let (at, _) = *open.points().iter().find(|(at, count)| *at >= self.begin && *count >= number)?;
         let had_fewer = open.between(self.begin, at).filter(|(_, count)| *count < number).count() >= FEWER_READINGS_MIN;
-        let is_reached_then = self.has_onset && had_fewer && (at - self.span.0).abs() <= REACHED_WITHIN_S;
+        let is_reached_then = self.has_onset && !self.have_waited && had_fewer && (at - self.span.0).abs() <= REACHED_WITHIN_S;
         is_reached_then.then(|| (Some(number), LimitEvidence::Number, vec![open.name()]))
     }
 

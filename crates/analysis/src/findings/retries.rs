@@ -69,8 +69,9 @@ fn storm(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (number, rate, share) = (loadstone_units::number, loadstone_units::rate, loadstone_units::share);
     let after = (storm.spike.1, storm.to);
     let claim = format!(
-        "Retries keep the system down after the spike ended at {}: {} of the requests fail at {}, which it served before, and each arrival sends {} instead of \
-         {}",
+        "Retries{} keep the system down after the spike ended at {}: {} of the requests fail at {}, which it served before, and each arrival sends {} instead \
+         of {}",
+        most_failed(facts).map(|name| format!(" of \"{name}\"")).unwrap_or_default(),
         clock(storm.spike.1),
         share(storm.failed.1),
         rate(storm.load),
@@ -113,6 +114,13 @@ fn storm(facts: &Facts<'_>) -> Option<RankedFinding> {
     // A late generator does not let the target fail.
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     Some(RankedFinding { uncertainty, ..found })
+}
+
+/// The request that has most of the failures, which are what is repeated.
+fn most_failed<'f>(facts: &'f Facts<'_>) -> Option<&'f str> {
+    let most = facts.failing.iter().max_by_key(|failing| failing.failed)?;
+    let all: u64 = facts.failing.iter().map(|failing| failing.failed).sum();
+    (2 * most.failed > all).then_some(&*most.key.name)
 }
 
 fn delayed_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {

@@ -70,6 +70,24 @@ fn a_process_without_free_descriptors_is_not_called_busy() {
     assert!(found[0].claim.contains("all its workers are busy"), "{}", shown(&found));
 }
 
+/// Others open and close connections by turns from the start on.
+#[test]
+fn a_process_that_lacks_descriptors_by_turns_from_the_start_is_named_too() {
+    let is_full = |second: u64| second % 7 < 5;
+    let with_descriptors = |open: f64| {
+        let mut run = prefork(0.05, |second| if second % 7 < 5 { 40.0 } else { 0.0 });
+        gauge("process:80", "descriptors")
+            .role(Role::ProcessDescriptors)
+            .each_second(&mut run, |second| if is_full(second) { open } else { 500.0 });
+        gauge("process:80", "descriptors_limit").role(Role::ProcessDescriptorsMax).each_second(&mut run, |_| 1024.0);
+        findings(&run)
+    };
+    let found = with_descriptors(1024.0);
+    assert!(found[0].claim.ends_with("all its 1,024 descriptors are open"), "{}", shown(&found));
+    let found = with_descriptors(900.0);
+    assert!(!is_reported(&found), "{}", shown(&found));
+}
+
 #[test]
 fn a_queue_that_is_as_long_from_the_start_is_reported_too() {
     let found = findings(&prefork(0.3, |_| 20.0));

@@ -14,12 +14,16 @@ const FROM: u64 = 16;
 
 /// A ramp from 2/s to 20/s of requests that take 60 ms. From then on, a quarter of them fails after a fourth of that time.
 fn failing(from: u64) -> Run {
+    failing_after(from, 15)
+}
+
+fn failing_after(from: u64, failed_ms: u64) -> Run {
     let slice = |second: u32| {
         let rate = 2 + 18 * u64::from(second) / SECONDS;
         let mut slice = Slice::new(second).arrivals(rate);
         for n in 0..rate {
             let fails = u64::from(second) >= from && n % 4 == 0;
-            let (ms, outcome) = if fails { (15, Outcome::Status) } else { (60, Outcome::Passed) };
+            let (ms, outcome) = if fails { (failed_ms, Outcome::Status) } else { (60, Outcome::Passed) };
             slice = slice.request("Show flow", 0, ms * MS + n * MS / 5, outcome);
         }
         slice.done()
@@ -35,7 +39,10 @@ fn with_connections(open: impl Fn(u64) -> f64) -> Run {
 }
 
 fn with_connections_from(from: u64, open: impl Fn(u64) -> f64) -> Run {
-    let mut run = failing(from);
+    observed(failing(from), open)
+}
+
+fn observed(mut run: Run, open: impl Fn(u64) -> f64) -> Run {
     gauge("postgres", "connections_total").role(Role::ConnectionsOpen).each_second(&mut run, open);
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
     run
@@ -105,6 +112,7 @@ fn failures_with_another_cause_are_no_refused_connections() {
     quiet("connections that come and go", &with_connections(|second| 2.0 + (second % 5) as f64));
     quiet("a pool that grew long before", &with_connections(|second| f64::min(second as f64, 6.0)));
     quiet("more connections than ever", &with_connections(|second| 1.0 + second as f64 / 4.0));
+    quiet("a pool that fills while statements wait and time out", &observed(failing_after(FROM, 500), rises_to_three));
     quiet("a single refused connection", &{
         let mut run = with_connections(|_| 10.0);
         counter("postgres", "refused").role(Role::ConnectionsRefused).each_second(&mut run, |second| f64::from(u8::from(second == 20)));

@@ -125,7 +125,7 @@ fn storm(shop: &Shop) -> (Option<Finding>, String) {
 fn retries_that_keep_a_system_down_after_a_spike_are_named() {
     let (storm, all) = storm(&METASTABLE);
     let first = storm.unwrap_or_else(|| panic!("{all}"));
-    let claim = "Retries keep the system down after the spike ended at 0:26: ";
+    let claim = "Retries of \"Buy\" keep the system down after the spike ended at 0:26: ";
     assert!(
         first.claim.starts_with(claim) && first.claim.contains(" of the requests fail at 40/s, which it served before"),
         "{}",
