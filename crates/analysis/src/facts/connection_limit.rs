@@ -25,8 +25,6 @@ const AT_LIMIT_SHARE_MIN: f64 = 0.3;
 const CONSTANT_SHARE_MIN: f64 = 0.8;
 /// Readings under load with fewer connections before that.
 const FEWER_READINGS_MIN: usize = 2;
-/// Median of failed requests over that of the others from which they waited, and were not refused.
-const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Seconds around the first failures within which the number must be reached for the first time, if it is the only evidence.
 const REACHED_WITHIN_S: f64 = 5.0;
 
@@ -70,7 +68,7 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, failing: 
         span: (from, to),
         rate,
         has_onset: failing.when.onset().is_some(),
-        have_waited: have_waited(failing),
+        have_waited: failing.times.is_some_and(|times| times.have_waited()),
     };
     let limits = |find: &dyn Fn(ObservedPart<'a>) -> Option<ReachedLimit<'a>>| {
         signals.parts_with(Role::ConnectionsOpen).find_map(|part| Some((part, find(part)?)))
@@ -87,12 +85,6 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, failing: 
 fn may_be_refused(failing: &Failing<'_>) -> bool {
     let is_answer = |outcome| matches!(outcome, Outcome::Status | Outcome::Expect | Outcome::Reset | Outcome::Closed);
     failing.share() >= FAILED_SHARE_MIN && !failing.is_rate_limited() && failing.kinds.first().is_some_and(|kind| is_answer(kind.outcome))
-}
-
-/// Whether the failed requests took much longer than the others.
-fn have_waited(failing: &Failing<'_>) -> bool {
-    let times = failing.times.and_then(|times| Some((times.median, times.passed?.median)));
-    times.is_some_and(|(failed, passed)| failed >= WAITED_FACTOR_MIN * passed)
 }
 
 type ReachedLimit<'a> = (Option<f64>, LimitEvidence<'a>, Vec<String>);

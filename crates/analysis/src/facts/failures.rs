@@ -10,6 +10,8 @@ use super::timeline;
 use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
 use crate::{RunTally, SeriesTally};
 
+/// Median of failed requests over that of the others from which they waited before they failed.
+const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Parts into which a run is cut at most: the scan compares all stretches of parts.
 const PARTS_MAX: usize = 400;
 /// Gain in log likelihood that a stretch with its own share needs, in addition to ln(n²) for the stretches to choose from: e^9.2 is 10,000.
@@ -91,6 +93,13 @@ pub(crate) struct FailedTimes {
     pub(crate) passed: Option<PassedTimes>,
     /// When the first request reached its time limit. Seconds since the run began.
     pub(crate) first_timed_out: Option<f64>,
+}
+
+impl FailedTimes {
+    /// Whether they took much longer than the others, so that they waited before they failed.
+    pub(crate) fn have_waited(&self) -> bool {
+        self.passed.is_some_and(|passed| self.median >= WAITED_FACTOR_MIN * passed.median)
+    }
 }
 
 /// Seconds.

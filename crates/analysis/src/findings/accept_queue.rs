@@ -5,7 +5,7 @@
 //!
 //! - The queue has at least {accept_queue::QUEUED_MIN} connections on average.
 //! - It is not empty in {accept_queue::FILLED_SHARE_MIN:%} of the readings, or is {accept_queue::GROWN_FACTOR_MIN} times as long as in the first third, or all
-//!   descriptors of the process are open whenever it is not empty.
+//!   descriptors of the process are open in {accept_queue::DESCRIPTORS_SHARE_MIN:%} of the readings in which it is not empty.
 //! - The process is not short of CPU.
 //! - No other finding says why the workers are busy: a resource that is used up, a pool, a lock, waits of sessions or threads, or a limit of calls.
 //!

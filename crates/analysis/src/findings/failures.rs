@@ -79,8 +79,6 @@ const SAME_INSTANT_MAX_S: f64 = 3.0;
 const EQUAL_TIMES_FACTOR_MAX: f64 = 1.05;
 /// Median of failed requests over that of the others, up to which the system rejects them early.
 const REJECTED_FACTOR_MAX: f64 = 0.5;
-/// And from which they waited before they failed.
-const WAITED_FACTOR_MIN: f64 = 3.0;
 /// Failed requests of one length, with no longer request, that show a time limit. Fewer may be chance.
 const LONGEST_FAILED_MIN: u64 = 5;
 
@@ -488,7 +486,7 @@ fn times(failing: &Failing<'_>) -> Option<String> {
     }
     let is_one_length = times.high <= EQUAL_TIMES_FACTOR_MAX * times.low;
     let is_longest = passed.longest <= times.high && failing.failed >= LONGEST_FAILED_MIN;
-    if is_one_length && times.median >= WAITED_FACTOR_MIN * passed.median {
+    if is_one_length && times.have_waited() {
         return Some(format!("all failed {what} took {median}, the others {others}: a time limit inside the system"));
     }
     if is_one_length && is_longest {
@@ -496,8 +494,7 @@ fn times(failing: &Failing<'_>) -> Option<String> {
             "all failed {what} took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
         ));
     }
-    (times.median >= WAITED_FACTOR_MIN * passed.median)
-        .then(|| format!("failed {what} took {median}, the others {others}: they waited before they failed"))
+    times.have_waited().then(|| format!("failed {what} took {median}, the others {others}: they waited before they failed"))
 }
 
 /// With the connections that a database refused meanwhile, because it had as many as it allows.

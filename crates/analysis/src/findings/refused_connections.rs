@@ -14,7 +14,7 @@
 //! the last case, the limit may also be a pool of the service that fails instead of waiting.
 //!
 //! A number of connections that was constant before the failures began is no evidence: pools open all of their connections at the start. Nor is one while
-//! failed requests take {connection_limit::WAITED_FACTOR_MIN} times as long as the others: requests that wait for a lock fill a pool, too.
+//! failed requests take {failures::WAITED_FACTOR_MIN} times as long as the others: requests that wait for a lock fill a pool, too.
 
 use crate::Confidence;
 use crate::Evidence;
