@@ -150,12 +150,21 @@ impl KindRoles {
     }
 }
 
-/// The cores in use of a machine whose idle cores were read. A core that waits for a disk is idle.
+/// The cores in use of a machine whose idle cores were read. A core that waits for a disk is idle. One that runs a program of low priority counts as idle, too:
+/// the kernel takes it away as soon as another program wants it. If the observed processes use more than the others have, some of that time is theirs.
 fn cores_used<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, idle: &SignalReadings<'a>, cores: f64) -> SignalReadings<'a> {
-    match signals.read(part, Role::MachineIoWait) {
-        Some(waits) => idle.plus(&waits).used_of(cores),
-        None => idle.used_of(cores),
-    }
+    let idle = match signals.read(part, Role::MachineIoWait) {
+        Some(waits) => idle.plus(&waits),
+        None => idle.clone(),
+    };
+    let low_priority = signals.read_each(part, Role::MachineCpu).into_iter().find(|readings| readings.label("mode") == Some("nice"));
+    let of_others = low_priority.filter(|low| {
+        let mean = |readings: &SignalReadings<'_>| readings.mean(0.0, f64::INFINITY).unwrap_or(0.0);
+        let observed: f64 =
+            signals.parts_with(Role::ProcessCpu).filter_map(|part| Some(mean(&signals.read(part, Role::ProcessCpu)?))).sum();
+        observed <= cores - mean(&idle) - mean(low)
+    });
+    of_others.map_or_else(|| idle.used_of(cores), |low| idle.plus(&low).used_of(cores))
 }
 
 impl<'a> PathResource<'a> {

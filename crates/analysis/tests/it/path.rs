@@ -116,6 +116,24 @@ fn a_machine_that_waits_for_its_disk_has_free_cores() {
     assert!(!remark(&run).contains("cores of the machine were busy"), "{}", remark(&run));
 }
 
+/// The kernel takes the cores of programs with low priority away as soon as others want them. Observed processes that have a low priority use the cores themselves.
+#[test]
+fn programs_of_low_priority_leave_their_cores_to_others() {
+    let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
+    let of = |nice: f64, observed: f64| {
+        let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+        machine(&mut run, 4.0);
+        gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.1);
+        gauge("host", "cpu").label("mode", "nice").role(Role::MachineCpu).each_second(&mut run, |_| nice);
+        counter("app", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| observed);
+        conclude(&run).verdict.findings.remark.text
+    };
+    let busy = "all 4 cores of the machine were busy";
+    assert!(!of(3.0, 0.5).contains(busy), "{}", of(3.0, 0.5));
+    assert!(of(0.05, 0.5).contains(busy), "{}", of(0.05, 0.5));
+    assert!(of(3.0, 2.8).contains(busy), "{}", of(3.0, 2.8));
+}
+
 /// One core of a process takes 40 ms per registration. The machine's eight cores take 60 ms per registration, and wait the same time for a
 /// disk.
 #[test]
