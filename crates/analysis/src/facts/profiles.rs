@@ -22,12 +22,35 @@ const SAMPLED_OVER_USED_MAX: f64 = 1.6;
 
 /// Whether a profile of so many cores can be CPU time: some observed process used about as many, or none was observed. Observers do not name each other's
 /// process. An observer that reads no states of threads samples what runs on a core.
-pub(crate) fn is_cpu_time(signals: &ObservedSignals<'_>, observer: &str, sampled_cores: f64, (from, to): (f64, f64)) -> bool {
+pub(crate) fn is_cpu_time(signals: &ObservedSignals<'_>, observer: &str, sampled_cores: f64, span: (f64, f64)) -> bool {
+    is_by_cores(signals, observer, sampled_cores, |used, _| used, span)
+}
+
+/// Whether it can be that of threads that compute or wait for a core, of which there are more.
+pub(crate) fn is_work_for_cores(signals: &ObservedSignals<'_>, observer: &str, sampled_cores: f64, span: (f64, f64)) -> bool {
+    is_by_cores(signals, observer, sampled_cores, work_for_cores, span)
+}
+
+/// Cores that a process used, and those that it waited for. Where it waits for more than it gets, its threads may as well be blocked.
+pub(crate) fn work_for_cores(used: f64, waited: f64) -> f64 {
+    used + waited.min(used)
+}
+
+fn is_by_cores(
+    signals: &ObservedSignals<'_>,
+    observer: &str,
+    sampled_cores: f64,
+    work: impl Fn(f64, f64) -> f64,
+    (from, to): (f64, f64),
+) -> bool {
     if !signals.parts_with(Role::ThreadsOnCpu).any(|part| part.observer == observer) {
         return true;
     }
-    let used = signals.parts_with(Role::ProcessCpu).filter_map(|part| signals.mean(part, Role::ProcessCpu, from, to));
-    let most = used.reduce(f64::max);
+    let of = |part| {
+        let waited = signals.mean(part, Role::ProcessRunDelay, from, to).unwrap_or(0.0);
+        Some(work(signals.mean(part, Role::ProcessCpu, from, to)?, waited))
+    };
+    let most = signals.parts_with(Role::ProcessCpu).filter_map(of).reduce(f64::max);
     most.is_none_or(|most| sampled_cores <= SAMPLED_OVER_USED_MAX * most)
 }
 

@@ -63,8 +63,9 @@ use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to explain the waiting as well.
 const SHARED_PART_MIN: f64 = 0.5;
-/// Cores in a profile over cores that a process used: the range in which the profile belongs to the process. Samples of a saturated machine are higher.
-const SAME_PROCESS_CORES_RATIO: std::ops::Range<f64> = 0.5..1.6;
+/// Cores in a profile over cores that a process used, and over those that it used or waited for: within them, the profile belongs to the process. Samples count
+/// threads that wait for a core, too.
+const SAME_PROCESS_CORES_RATIO: (f64, f64) = (0.5, 1.6);
 /// Part of a second that a thread may neither use nor wait for a core where it always does one of both.
 const READING_ERROR_MAX: f64 = 0.05;
 /// Share of a profile from which a function is named, and the minimum of CPU seconds in its samples.
@@ -120,7 +121,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             "Keep connections open and use them again (a pool, keep-alive), instead of one for each call.",
         ),
         ExhaustedResource::GroupCpu { group, cores_max, throttled } => {
-            let top = busiest_function(facts, exhausted, *cores_max);
+            let top = busiest_function(facts, exhausted, (*cores_max, *cores_max));
             let claim = format!(
                 "The control group \"{group}\" is throttled by its limit of {} cores{}",
                 loadstone_units::number(*cores_max),
@@ -383,7 +384,7 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         loadstone_units::share(used),
         loadstone_units::share(by_generator)
     );
-    let top = busiest_function(facts, exhausted, used * cores);
+    let top = busiest_function(facts, exhausted, (used * cores, used * cores));
     let most = top.as_ref().map_or_else(String::new, |top| {
         format!("; {} of them in {}", loadstone_units::share_to(top.cores / (used * cores), top.digits), top.place())
     });
@@ -427,26 +428,27 @@ fn machine_advice(facts: &Facts<'_>, machine: &MachineCpu) -> String {
 }
 
 /// The function that takes most of a process's CPU time, if its runtime was observed. Observers do not name each other's process, so the profile is that
-/// of the process that uses as many cores.
-fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores_used: f64) -> Option<BusiestFunction<'a>> {
+/// of the process that uses as many cores, or uses or waits for as many.
+fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores: (f64, f64)) -> Option<BusiestFunction<'a>> {
     let takes_much = |top: &BusiestFunction<'_>| {
         top.cores >= FUNCTION_SHARE_MIN * top.all && top.cores * (exhausted.to - exhausted.from) >= FUNCTION_CPU_MIN_S
     };
-    profiled(facts, exhausted, cores_used).find(takes_much)
+    profiled(facts, exhausted, cores).find(takes_much)
 }
 
 /// The first function of each profile that may be of the process.
 fn profiled<'f, 'a>(
     facts: &'f Facts<'a>,
     exhausted: &Exhausted<'_>,
-    cores_used: f64,
+    (used, wanted): (f64, f64),
 ) -> impl Iterator<Item = BusiestFunction<'a>> + use<'f, 'a> {
     let span = (exhausted.from, exhausted.to);
     let of = facts.signals.parts_with(Role::FunctionCpu).filter_map(move |part| {
         let top = BusiestFunction::of(&facts.signals, part, span)?;
-        profiles::is_cpu_time(&facts.signals, part.observer, top.all, span).then_some(top)
+        profiles::is_work_for_cores(&facts.signals, part.observer, top.all, span).then_some(top)
     });
-    of.filter(move |top| SAME_PROCESS_CORES_RATIO.contains(&(top.all / cores_used)))
+    let (least, most) = SAME_PROCESS_CORES_RATIO;
+    of.filter(move |top| top.all >= least * used && top.all <= most * wanted)
 }
 
 fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
@@ -473,7 +475,8 @@ fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &E
 #[expect(clippy::too_many_lines, reason = "one claim for each limit, and the evidence that they share")]
 fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
-    let top = busiest_function(facts, exhausted, cpu.cores_used);
+    let wanted = (cpu.cores_used, profiles::work_for_cores(cpu.cores_used, cpu.run_delay.unwrap_or(0.0)));
+    let top = busiest_function(facts, exhausted, wanted);
     let busiest_thread = busiest_thread(&facts.signals, process, (exhausted.from, exhausted.to));
     let collector = busiest_thread.filter(|name| is_collector(name));
     let (demand, span) = (exhausted.demand.as_ref(), (exhausted.from, exhausted.to));
@@ -561,7 +564,7 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     let less = match (&top, &large) {
         (Some(top), _) => format!("Make {} cheaper or call it less often", top.place()),
         (None, Some(large)) => large.advice(),
-        (None, None) => profiled(facts, exhausted, cpu.cores_used)
+        (None, None) => profiled(facts, exhausted, wanted)
             .next()
             .map_or_else(|| "Profile the process under this load".to_owned(), |top| top.reading_advice()),
     };
