@@ -6,15 +6,18 @@
 //!
 //! Under a load that only rises, time and load cannot be separated by residuals. There only a step counts that no queue would cause: it is complete within a
 //! few seconds, times are level before and after it, and throughput keeps following the load. It remains possible that the load had reached a limit.
+//!
+//! With few users, one more user is a step of the load itself. There a step counts if nearly all later times of one request are several times as long as nearly
+//! all earlier ones, and the other requests, which meet the same load, take as long as before.
 
-use loadstone_metrics::SeriesKind;
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
 
 use super::changes::{
     AFTEREFFECT_SLICES, CHANGE_FACTOR_MIN, CHANGE_MIN_S, Change, LoadMeanwhile, Shape, fits_a_line, level, matters, part, seconds,
 };
 use super::load_stretches::{self, SMOOTHED_SLICES, SteadyStretch};
-use super::timeline::{SeriesTimeline, TimelinePoint};
+use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
 use crate::statistics::shift::{self, Shift};
 use crate::statistics::trend::{self, Trend};
 use crate::statistics::{discoveries, isotonic_residuals, median, quantile, theil_sen};
@@ -53,6 +56,14 @@ const PAIRED_LOAD_WITHIN: f64 = 0.1;
 /// Such pairs that a drift needs.
 const PAIRS_MIN: usize = 8;
 
+/// Share of the times of a request, at either side of a step under few users, that are left out as the fastest or the slowest.
+const APART_QUANTILE: f64 = 0.1;
+/// Factor between the rest of them, and the number of requests on either side.
+const APART_FACTOR_MIN: f64 = 3.0;
+const APART_REQUESTS_MIN: u64 = 8;
+/// Factor by which the median of the other requests may grow meanwhile.
+const OTHERS_FACTOR_MAX: f64 = 1.5;
+
 /// The numbers of a point that are tested, the median first.
 const NUMBERS: [fn(&TimelinePoint) -> f64; 2] = [|point| point.median, |point| point.mean];
 
@@ -81,6 +92,8 @@ enum Deviation {
     Unexplained(Shift),
     /// A shift of the residuals of a straight line.
     Sudden(Shift),
+    /// A shift of the times themselves, which may be the load's.
+    Apart(Shift),
     Drift(Trend),
     Nothing,
 }
@@ -88,7 +101,7 @@ enum Deviation {
 impl Deviation {
     fn p_value(self) -> f64 {
         match self {
-            Deviation::Unexplained(shift) | Deviation::Sudden(shift) => shift.p_value,
+            Deviation::Unexplained(shift) | Deviation::Sudden(shift) | Deviation::Apart(shift) => shift.p_value,
             Deviation::Drift(trend) => trend.p_value,
             Deviation::Nothing => 1.0,
         }
@@ -147,6 +160,17 @@ fn failed_share(run: &Run, point: TimelinePoint) -> f64 {
     failed as f64 / count.max(1) as f64
 }
 
+/// The times of all other requests in a stretch of slices.
+fn times_of_others(run: &Run, key: &SeriesKey, from: usize, to: usize) -> Histogram {
+    let slices = run.slices.get(from..to.min(run.slices.len())).unwrap_or(&[]);
+    let series = slices.iter().flat_map(|slice| &slice.series);
+    let others = series.filter(|series| series.key.kind == SeriesKind::Request && series.key != *key);
+    others.fold(Histogram::new(), |mut times, series| {
+        times.merge(&series.service);
+        times
+    })
+}
+
 fn highest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
@@ -181,7 +205,8 @@ impl LoadedTimeline<'_> {
         let unexplained = is_step.map_or(Deviation::Nothing, Deviation::Unexplained);
         let sudden = shift::find(&self.left_by_slope()).map_or(Deviation::Nothing, Deviation::Sudden);
         let drift = (self.number == 0).then(|| trend.map_or(Deviation::Nothing, Deviation::Drift));
-        [unexplained, sudden].into_iter().chain(drift).collect()
+        let apart = (self.number == 0).then(|| shift::find(&self.values).map_or(Deviation::Nothing, Deviation::Apart));
+        [unexplained, sudden].into_iter().chain(drift).chain(apart).collect()
     }
 
     /// The residuals of the monotone line over the load.
@@ -205,6 +230,7 @@ impl LoadedTimeline<'_> {
         match found {
             Deviation::Unexplained(shift) => self.beyond_the_load(run, &shift),
             Deviation::Sudden(shift) => self.beyond_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
+            Deviation::Apart(shift) => self.apart_from_others(run, &shift),
             Deviation::Drift(trend) => self.drift(run, asked, &trend),
             Deviation::Nothing => None,
         }
@@ -272,6 +298,28 @@ impl LoadedTimeline<'_> {
             ((start.saturating_sub(near)..start).collect::<Vec<usize>>(), (start..(start + near).min(count)).collect::<Vec<usize>>());
         let load = LoadMeanwhile::Reached { load: self.load[start] };
         self.change(run, load, ((start, None), shift), (&before, &after))
+    }
+
+    /// A step of one request alone, under more users than before.
+    fn apart_from_others(&self, run: &Run, shift: &Shift) -> Option<Change> {
+        let (TimelineOf::Series(key), count) = (&self.timeline.of, self.points.len()) else { return None };
+        let is_closed = run.plan.load.leaves().iter().all(|leaf| !leaf.profile.is_open());
+        if key.kind != SeriesKind::Request || !is_closed || shift.end < count || shift.start == 0 || shift.start >= count {
+            return None;
+        }
+        let sides = [(self.points[0].from, self.points[shift.start].from), (self.points[shift.start].from, self.points[count - 1].to)];
+        let own = sides.map(|(from, to)| self.timeline.of.times(run, from, to));
+        let others = sides.map(|(from, to)| times_of_others(run, key, from, to));
+        let is_enough = |times: &Histogram| times.count() >= APART_REQUESTS_MIN;
+        let at = |times: &Histogram, share: f64| times.quantile(share).unwrap_or(0) as f64;
+        let is_apart = at(&own[1], APART_QUANTILE) >= APART_FACTOR_MIN * at(&own[0], 1.0 - APART_QUANTILE);
+        let is_alone = at(&others[1], 0.5) <= OTHERS_FACTOR_MAX * at(&others[0], 0.5);
+        if !own.iter().chain(&others).all(is_enough) || !is_apart || !is_alone {
+            return None;
+        }
+        let load = LoadMeanwhile::Reached { load: self.load[shift.start] };
+        let (before, after) = ((0..shift.start).collect::<Vec<usize>>(), (shift.start..count).collect::<Vec<usize>>());
+        self.change(run, load, ((shift.start, None), shift), (&before, &after))
     }
 
     /// Whether the time that the step added is far longer at the end. In logarithms, growth from 20 to 400 ms looks small compared with a step from 2 to 20.
@@ -353,7 +401,7 @@ impl LoadedTimeline<'_> {
         (before, after): (&[usize], &[usize]),
     ) -> Option<Change> {
         let times = |indices: &[usize]| {
-            let mut merged = loadstone_metrics::Histogram::new();
+            let mut merged = Histogram::new();
             indices.iter().for_each(|at| merged.merge(&self.timeline.of.times(run, self.points[*at].from, self.points[*at].to)));
             merged
         };

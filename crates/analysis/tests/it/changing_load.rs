@@ -230,3 +230,36 @@ fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_a_certain_change() {
     }
     assert!(reported > 0, "no run has the finding that this test is about");
 }
+
+/// Up to ten users whose "Refresh" is slow from second 15 on, or becomes slower with each user, while "List" and "Read" take as long as before.
+fn few_users(refresh: impl Fn(f64, f64) -> f64, others: impl Fn(f64) -> f64) -> Run {
+    let mut draws = Draws::new(5);
+    let slice = |second: u32| {
+        let (at, users) = (f64::from(second), 1 + u64::from(second) * 9 / 30);
+        let mut slice = Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
+        let mut send = |name: &str, time: f64, count: u64| {
+            (0..count)
+                .for_each(|_| slice.record(SeriesKind::Request, name, 0, (time * noise(0.3, &mut draws) * 1e9) as u64, Outcome::Passed));
+        };
+        send("Refresh", refresh(at, users as f64), 2);
+        send("List", 0.05 * others(at), users);
+        send("Read", 0.03 * others(at), users);
+        slice.done()
+    };
+    let profile = LoadProfile::Closed { stages: vec![ClosedStage { from: 1, to: 10, duration_ns: 30 * SECOND }] };
+    synthetic::run_of(plan(profile), (0..30).map(slice).collect())
+}
+
+#[test]
+fn a_step_of_one_request_among_few_users_is_a_change() {
+    let late = |at: f64| if at >= 15.0 { 20.0 } else { 1.0 };
+    let found = conclude(&few_users(|at, _| 0.09 * late(at), |_| 1.0)).verdict.findings.findings;
+    assert!(found[0].claim.starts_with("\"Refresh\" went from ") && found[0].claim.contains(" at 0:15, all at once"), "{found:#?}");
+    // It grows with the users, or all requests become slower.
+    let quiet = |run: &Run| {
+        let found = conclude(run).verdict.findings.findings;
+        assert!(found.iter().all(|finding| !finding.claim.contains("all at once")), "{found:#?}");
+    };
+    quiet(&few_users(|_, users| 0.04 * users * users, |_| 1.0));
+    quiet(&few_users(|at, _| 0.09 * late(at), late));
+}
