@@ -28,6 +28,7 @@ mod core_queue;
 pub(crate) mod cpu_growth;
 pub(crate) mod demand;
 pub(crate) mod dependency_path;
+pub(crate) mod even_passage;
 pub(crate) mod exhausted;
 pub(crate) mod failed_calls;
 pub(crate) mod failed_in_pauses;
@@ -258,6 +259,9 @@ table::fact_table! {
 
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);
+
+        /// Requests of all names together that pass at an even rate while they wait.
+        even_passage: Option<even_passage::EvenPassage> = even_passage::find(run, &strain, &preparation);
 
         /// A request that holds up others while it is under way.
         interference: Option<interference::Interference> = interference::find(run, &preparation);

@@ -18,6 +18,11 @@
 //!
 //! If the system has a constant number of connections that explains the rate, this becomes evidence of [`held-connections`](held-connections.md).
 //!
+//! A limit in front of a service counts the requests of all names. The finding reports all of them together if their sum passes at an even rate for
+//! {even_passage::SECONDS_MIN} s or more in which they wait, and less than {even_passage::PLACES_MAX} of them are in service at a time (the rate, times the
+//! time without waiting). Those that wait must become {even_passage::BACKLOG_FACTOR_MIN} times as many, by {even_passage::BACKLOG_PART_MIN:%} of those that
+//! pass: even arrivals that are all carried pass evenly, too. If some fail meanwhile, the limit rejects what would wait for too long.
+//!
 //! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed
 //! CPU must be idle.
 //!
@@ -33,7 +38,7 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::finding::rule::{Example, FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
-use crate::instant::named;
+use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
 /// How requests pass.
@@ -66,23 +71,75 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let plateaus = &facts.plateaus;
-    let (from, to) = plateaus.span()?;
-    let concurrency = plateaus.concurrency();
-    let cpu = examined::cpu(facts, from, to);
     let is_other = facts.saturated_link.is_some()
         || facts.slow_connects.is_some()
         || facts.used_up().next().is_some()
         || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up())
         || !facts.pools.is_empty()
         || facts.busy_sessions.is_some()
-        || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));
+        || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(&facts.plateaus));
+    if is_other || facts.generator.grade() == Grade::Invalid {
+        return None;
+    }
+    // Requests that remain fast next to the limited ones do not pass the same limit.
+    let together = if facts.plateaus.unaffected.is_empty() { of_all_together(facts) } else { None };
+    together.or_else(|| of_plateaus(facts))
+}
+
+/// The sum of all requests passes at an even rate.
+fn of_all_together(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let even = facts.even_passage.as_ref()?;
+    let (number, rate) = (loadstone_units::number, loadstone_units::rate(even.rate));
+    let rejected = facts.failing.iter().find(|failing| failing.when.onset().is_some_and(|at| at >= even.from && at <= even.to));
+    let rejects = rejected.and_then(|failing| Some((failing.kinds.first()?, failing.when.onset()?)));
+    let rejects = rejects.map_or_else(String::new, |(kind, at)| format!(", and rejects some from {} on ({})", clock(at), kind.text));
+    let claim = format!("All requests together pass at {rate}, at an even pace, however many wait: a rate limit delays them{rejects}");
+    let span = (even.from, even.to);
+    let quota = quota(facts);
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::Whole, Confidence::Medium, claim)
+        .with(Quantity::rate("throughput", even.rate).within((even.rate - even.half).max(0.0), even.rate + even.half))
+        .rests_on(
+            format!(
+                "{:.1} of them passed per second with a standard deviation of {:.1}, while those in the system went from {} to {}",
+                even.rate,
+                even.deviation,
+                number(even.in_system.0),
+                number(even.in_system.1)
+            ),
+            vec!["rate/passed".to_owned(), "response/p50".to_owned()],
+            span,
+        )
+        .at_level("rate/passed", "passed", even.rate);
+    let at_a_time = format!(
+        "{rate} × {} without waiting = {} requests in service at a time: less than one place",
+        loadstone_units::seconds(even.alone_s),
+        number(even.at_a_time())
+    );
+    Some(
+        found
+            .weigh(Alternative::ruled_out(
+                "A pool, a lock, workers or a core, of which at least one place is in use all the time",
+                at_a_time,
+            ))
+            .weigh(quota)
+            .try_next(format!(
+                "Look for a rate limiter (in a gateway, a proxy or the service) that lets {rate} through. If it is intended, stay below it."
+            )),
+    )
+}
+
+/// Some requests stop at a rate.
+fn of_plateaus(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let plateaus = &facts.plateaus;
+    let (from, to) = plateaus.span()?;
+    let concurrency = plateaus.concurrency();
+    let cpu = examined::cpu(facts, from, to);
     // The processor is ruled out by as many requests that remained fast as there are others, by an observed idle processor, or by an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.ruled_out;
     let passage = passage(plateaus, concurrency)?;
     // Other requests that wait as well may hold the same place. The limited ones are then only a part of those that pass.
     let is_a_part = plateaus.grown > 0 && plateaus.paced().is_none();
-    if is_other || is_a_part || (is_shared && plateaus.paced().is_none()) || facts.generator.grade() == Grade::Invalid {
+    if is_a_part || (is_shared && plateaus.paced().is_none()) {
         return None;
     }
     let names = plateaus.names();

@@ -47,6 +47,7 @@ mod next;
 mod observed_contradictions;
 mod one_core;
 mod onsets;
+mod paced;
 mod parallel_loads;
 mod path;
 mod pipeline;
