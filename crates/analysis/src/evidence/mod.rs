@@ -18,5 +18,6 @@ pub(crate) mod next_limit;
 pub(crate) mod occupation;
 pub(crate) mod round_trips;
 pub(crate) mod stated_limit;
+pub(crate) mod time_place;
 pub(crate) mod transactions;
 pub(crate) mod users_time;

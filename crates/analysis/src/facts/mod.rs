@@ -88,6 +88,7 @@ mod strain;
 mod table;
 pub(crate) mod thread_wait;
 pub(crate) mod throughput;
+pub(crate) mod time_place;
 pub(crate) mod timeline;
 pub(crate) mod unanswered;
 pub(crate) mod unchanged_count;
@@ -259,6 +260,9 @@ table::fact_table! {
 
         /// Requests that only prepared the load.
         preparation: preparation::Preparation = preparation::Preparation::of(run);
+
+        /// The place in which requests spend most of their time.
+        time_place: Option<time_place::TimePlace<'a>> = time_place::find(run, &signals, &strain, &preparation);
 
         /// Requests of all names together that pass at an even rate while they wait.
         even_passage: Option<even_passage::EvenPassage> = even_passage::find(run, &strain, &preparation);

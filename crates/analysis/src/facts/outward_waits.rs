@@ -137,7 +137,7 @@ pub(crate) fn calls_to<'a>(
 }
 
 /// The name of the only observer of a server at this port. Its host may have another name there.
-fn server_at<'a>(peer: &str, observers: &'a [Value]) -> Option<&'a str> {
+pub(super) fn server_at<'a>(peer: &str, observers: &'a [Value]) -> Option<&'a str> {
     let port: u16 = peer.rsplit_once(':')?.1.parse().ok()?;
     let mut named = observers.iter().filter_map(|observer| {
         let text = |name: &str| observer.get(name).and_then(Value::as_str);

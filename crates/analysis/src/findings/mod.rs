@@ -40,6 +40,7 @@ rules! {
     held_connections,
     interference,
     interpreter_lock,
+    long_wait,
     many_transactions,
     memory_per_connection,
     new_connections,

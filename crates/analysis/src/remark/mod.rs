@@ -17,6 +17,7 @@ use crate::evidence::growing_level;
 use crate::evidence::headroom;
 use crate::evidence::next_limit;
 use crate::evidence::round_trips::TIME_SHARE;
+use crate::evidence::time_place;
 use crate::evidence::transactions;
 use crate::evidence::users_time;
 use crate::facts::Facts;
@@ -76,7 +77,8 @@ const IDLE_CORES_MIN: f64 = 0.05;
 pub(crate) fn of(facts: &Facts<'_>, habits: &[RankedFinding]) -> Remark {
     let totals = crate::summary::totals(facts.tally);
     let remark = without_warm_up(facts, &totals);
-    let remark = failed_objective::sentence(facts).into_iter().fold(remark, Remark::with_answer);
+    let spent = facts.time_place.as_ref().map(|place| format!("{}.", time_place::sentence(place)));
+    let remark = spent.into_iter().chain(failed_objective::sentence(facts)).fold(remark, Remark::with_answer);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let further = [
         warmed_up,

@@ -70,6 +70,7 @@ mod statement_time;
 mod summary;
 mod synthetic;
 mod thresholds;
+mod time_places;
 mod uncertainty;
 mod validity;
 mod verdict_shares;

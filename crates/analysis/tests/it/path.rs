@@ -116,7 +116,7 @@ fn a_machine_that_waits_for_its_disk_has_free_cores() {
     assert!(!remark(&run).contains("cores of the machine were busy"), "{}", remark(&run));
 }
 
-/// The kernel takes the cores of programs with low priority away as soon as others want them. Observed processes that have a low priority use the cores themselves.
+/// The kernel takes the cores of programs with low priority away as soon as others want them. Observed processes of low priority use the cores themselves.
 #[test]
 fn programs_of_low_priority_leave_their_cores_to_others() {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
