@@ -7,20 +7,15 @@
 use loadstone_metrics::{SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
+use super::pace::{EVEN_DISPERSION_MAX, PLACES_MAX, even_variance_part};
 use super::preparation::Preparation;
 use super::strain::Strain;
-use crate::statistics::{gamma_quantile, mean, mean_of_batches, variance};
+use crate::statistics::{mean, mean_of_batches, variance};
 
 /// Whole seconds in which requests wait, one after the other.
 const SECONDS_MIN: usize = 10;
 /// Requests per second that must pass.
 const PASSED_MIN: f64 = 3.0;
-/// Variance over mean of the number that passes. Independent requests have 1.
-const EVEN_DISPERSION_MAX: f64 = 0.10;
-/// Standard deviations below the expected variance from which the number is more even than chance: one in a thousand.
-const EVEN_Z: f64 = -3.09;
-/// Requests at a time below which no place is in use all the time: 1, less an allowance for the times.
-const PLACES_MAX: f64 = 0.7;
 
 /// Factor by which the requests in the system must grow meanwhile. Even arrivals that are all carried pass at an even rate, too.
 const BACKLOG_FACTOR_MIN: f64 = 1.5;
@@ -64,12 +59,11 @@ pub(super) fn find(run: &Run, strain: &Strain, preparation: &Preparation) -> Opt
     let waiting = waiting.get(1..waiting.len() - 1).filter(|waiting| waiting.len() >= SECONDS_MIN && count > 0)?;
     let passed: Vec<f64> = waiting.iter().map(|slice| passed(slice, preparation)).collect();
     let (rate, half) = mean_of_batches(&passed);
-    let (freedom, spread) = ((passed.len() - 1) as f64, variance(&passed));
-    let by_chance = 2.0 * gamma_quantile(freedom / 2.0, EVEN_Z) / freedom;
+    let spread = variance(&passed);
     let (from, to) = (waiting.first()?.start as f64 / 1e9, waiting.last()?.end as f64 / 1e9);
     let in_system = (strain.in_system(from, from + 1.0)?, strain.in_system(to - 1.0, to)?);
     let found = EvenPassage { rate, half, deviation: spread.sqrt(), alone_s: sum as f64 / count as f64 / 1e9, in_system, from, to };
-    let is_even = spread <= by_chance.min(EVEN_DISPERSION_MAX) * mean(&passed);
+    let is_even = spread <= even_variance_part(passed.len()).min(EVEN_DISPERSION_MAX) * mean(&passed);
     let piles_up = in_system.1 >= BACKLOG_FACTOR_MIN * in_system.0 && in_system.1 - in_system.0 >= BACKLOG_PART_MIN * rate * (to - from);
     (is_even && piles_up && rate >= PASSED_MIN && found.at_a_time() <= PLACES_MAX).then_some(found)
 }

@@ -1,9 +1,9 @@
 //! Whether requests leave at an even pace: by their number per second, regardless of their times.
 
-use crate::statistics::{mean, population_variance};
+use crate::statistics::{gamma_quantile, mean, population_variance};
 
 /// Variance over mean of the counts per second up to which the pace is even. Independent events have 1.
-const EVEN_DISPERSION_MAX: f64 = 0.10;
+pub(super) const EVEN_DISPERSION_MAX: f64 = 0.10;
 /// Mean count that the dispersion needs.
 const MEAN_COUNT_MIN: f64 = 10.0;
 
@@ -12,6 +12,17 @@ const MEAN_COUNT_MIN: f64 = 10.0;
 const TURN_SECONDS_MAX: usize = 5;
 /// Such sums that the dispersion needs.
 const SUMS_MIN: usize = 8;
+
+/// Standard deviations below the expected variance from which counts are more even than chance: one in a thousand.
+const EVEN_Z: f64 = -3.09;
+/// Requests in service at a time below which no place is in use all the time: 1, less an allowance for the times.
+pub(super) const PLACES_MAX: f64 = 0.7;
+
+/// The part of an expected variance below which that of so many counts is not by chance: χ² over its degrees of freedom.
+pub(super) fn even_variance_part(counts: usize) -> f64 {
+    let freedom = (counts - 1) as f64;
+    2.0 * gamma_quantile(freedom / 2.0, EVEN_Z) / freedom
+}
 
 /// How much counts per second vary.
 #[derive(Debug, Clone, Copy)]

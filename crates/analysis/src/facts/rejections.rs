@@ -16,8 +16,9 @@ use loadstone_metrics::{Outcome, SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
 
 use super::failures::{Failing, FailureKind};
+use super::pace::{PLACES_MAX, even_variance_part};
 use super::stated_rejection::may_be_deliberate_status;
-use crate::statistics::{gamma_quantile, mean, mean_of_batches, variance};
+use crate::statistics::{mean, mean_of_batches, variance};
 use crate::{RunTally, SeriesTally};
 
 /// Part of a request's failures that must be of one kind.
@@ -32,15 +33,11 @@ const SECONDS_MIN: usize = 15;
 const REJECTING_PART_MIN: f64 = 0.8;
 /// Requests per second that must pass. Fewer are no rate.
 const PASSED_MIN: f64 = 0.5;
-/// Standard deviations below the expected variance from which the number that passes is more even than chance: one in a thousand.
-const EVEN_Z: f64 = -3.09;
 /// By how many requests squared the sent number must let a fixed share vary, beyond rounding.
 const FIXED_SHARE_VARIANCE_MIN: f64 = 0.5;
 /// Standard errors within which the number that passes may follow the number that is sent, and the part of the share that excludes a fixed one.
 const SLOPE_ERRORS: f64 = 3.0;
 const SLOPE_PART_MAX: f64 = 0.5;
-/// Requests at a time below which no place is held: 1, less an allowance for the times.
-const PLACES_MAX: f64 = 0.7;
 
 /// Rejections by a system that lets requests through at an even rate.
 pub(crate) struct Rejections<'a> {
@@ -94,9 +91,7 @@ pub(super) fn find<'a>(run: &Run, tally: &'a RunTally, failing: &[Failing<'a>]) 
     let passed: Vec<f64> = inside.iter().map(|second| (second.sent - second.failed) as f64).collect();
     let (all, rate) = (mean(&sent), mean(&passed));
     let share = rate / all;
-    let (freedom, spread) = ((inside.len() - 1) as f64, variance(&passed));
-    // χ² with so many degrees of freedom, over them.
-    let lower = 2.0 * gamma_quantile(freedom / 2.0, EVEN_Z) / freedom;
+    let (lower, spread) = (even_variance_part(inside.len()), variance(&passed));
     if rate < PASSED_MIN || 1.0 - share < REJECTED_SHARE_MIN || spread > lower * share * (1.0 - share) * all {
         return None;
     }

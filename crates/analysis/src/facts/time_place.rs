@@ -87,7 +87,7 @@ impl TimePlace<'_> {
 pub(super) fn find<'a>(run: &'a Run, signals: &ObservedSignals<'a>, strain: &Strain, preparation: &Preparation) -> Option<TimePlace<'a>> {
     let (from, to) = strain.top_span();
     let in_system = strain.in_system(from, to).filter(|count| *count > 0.0)?;
-    let search = PlaceSearch { signals, strain, observers: run.plan.observers.as_slice(), span: (from, to) };
+    let search = PlaceSearch { signals, strain, observers: run.plan.observers.as_slice(), span: (from, to), in_system };
     let is_most = |place: &TimePlace<'_>| (SHARE_MIN * in_system..=SHARE_MAX * in_system).contains(&place.count);
     let largest = |places: Vec<TimePlace<'a>>| places.into_iter().filter(is_most).max_by(|a, b| a.count.total_cmp(&b.count));
     let endpoint = largest(search.endpoints());
@@ -98,7 +98,7 @@ pub(super) fn find<'a>(run: &'a Run, signals: &ObservedSignals<'a>, strain: &Str
     };
     let place = largest(search.statements()).or(outward)?;
     let request = request(run, preparation, &place);
-    Some(TimePlace { in_system, request, ..place })
+    Some(TimePlace { request, ..place })
 }
 
 struct PlaceSearch<'s, 'a> {
@@ -106,6 +106,7 @@ struct PlaceSearch<'s, 'a> {
     strain: &'s Strain,
     observers: &'a [Value],
     span: (f64, f64),
+    in_system: f64,
 }
 
 impl<'a> PlaceSearch<'_, 'a> {
@@ -129,7 +130,19 @@ impl<'a> PlaceSearch<'_, 'a> {
 
     fn place(&self, kind: TimePlaceKind<'a>, (observer, name): (&'a str, &'a str), count: f64, series: Vec<String>) -> TimePlace<'a> {
         let (from, to) = self.span;
-        TimePlace { kind, observer, name, count, in_system: 0.0, from, to, series, request: None, statement: None, round_trip_s: None }
+        TimePlace {
+            kind,
+            observer,
+            name,
+            count,
+            in_system: self.in_system,
+            from,
+            to,
+            series,
+            request: None,
+            statement: None,
+            round_trip_s: None,
+        }
     }
 
     fn statements(&self) -> Vec<TimePlace<'a>> {

@@ -18,10 +18,14 @@
 //!
 //! If the system has a constant number of connections that explains the rate, this becomes evidence of [`held-connections`](held-connections.md).
 //!
-//! A limit in front of a service counts the requests of all names. The finding reports all of them together if their sum passes at an even rate for
-//! {even_passage::SECONDS_MIN} s or more in which they wait, and less than {even_passage::PLACES_MAX} of them are in service at a time (the rate, times the
-//! time without waiting). Those that wait must become {even_passage::BACKLOG_FACTOR_MIN} times as many, by {even_passage::BACKLOG_PART_MIN:%} of those that
-//! pass: even arrivals that are all carried pass evenly, too. If some fail meanwhile, the limit rejects what would wait for too long.
+//! A limit in front of a service counts the requests of all names. The finding reports all of them together if these hold:
+//!
+//! - Their sum passes at an even rate for {even_passage::SECONDS_MIN} s or more while they wait.
+//! - At most {pace::PLACES_MAX} of them are in service at a time: the rate, times the time without waiting.
+//! - Those that wait become {even_passage::BACKLOG_FACTOR_MIN} times as many, by {even_passage::BACKLOG_PART_MIN:%} of those that pass. Even arrivals that are
+//!   all carried pass evenly, too.
+//!
+//! If some fail meanwhile, the limit rejects the requests that would wait for too long.
 //!
 //! The rule reports nothing if another limit explains the plateau. Unless the pace is even, as many requests must remain fast as became slow, or an observed
 //! CPU must be idle.
