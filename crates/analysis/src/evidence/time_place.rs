@@ -19,7 +19,7 @@ pub(crate) fn sentence(place: &TimePlace<'_>) -> String {
     )
 }
 
-/// What the requests wait for, as in `an answer of 10.0.0.2:6379 ("redis")`.
+/// What the requests wait for, as in `answers of 10.0.0.2:6379 ("redis")`.
 pub(crate) fn awaited(place: &TimePlace<'_>) -> String {
     match place.kind {
         TimePlaceKind::Statement => format!("the statement `{}` of \"{}\"", place.name, place.observer),
@@ -36,7 +36,7 @@ pub(crate) fn awaited(place: &TimePlace<'_>) -> String {
             let statement = place.statement.map_or_else(String::new, |(name, sessions)| {
                 format!(", where {} sessions executed `{name}`", loadstone_units::number(sessions))
             });
-            format!("an answer of {}{which}{slow}{statement}", place.name)
+            format!("answers of {}{which}{slow}{statement}", place.name)
         }
     }
 }

@@ -17,7 +17,9 @@
 //!
 //! It reports nothing if the path became slower from an instant on: [`dependency-path`](dependency-path.md) states that. A request may wait by design, as for
 //! an event, so the confidence is medium at most. An address at which an observed process listens counts only if that process neither computes nor waits for
-//! others meanwhile. A number that does not vary with the requests, as that of long polls, is not that of requests.
+//! others meanwhile. Calls whose number does not vary with the requests, such as long polls, do not count.
+//!
+//! The rule does not count calls. Many short round trips to an address look like one that takes long.
 
 use crate::Confidence;
 use crate::evidence::time_place as sentences;
@@ -35,7 +37,7 @@ pub(super) const RULE: Rule = Rule {
     ids: &["long-wait"],
     page: "long-wait",
     title: "Requests wait for one dependency",
-    says: "most of the time of requests is spent in one call to a dependency",
+    says: "most of the time of requests is spent in calls to one dependency",
     example: Example {
         run: "examples/long-wait",
         claim: "Each \"Buy\" takes 1.51 s, and spends at least 1.46 s of it waiting for the network, a disk or another process in `send_mail \
@@ -75,18 +77,19 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         [one] => found.at_level(one, "on average", place.count),
         _ => found,
     };
-    let found = match round_trip {
-        Some(seconds) => found.with(Quantity::seconds("round_trip", seconds)).weigh(Alternative::not_ruled_out(
-            "A network or proxy on the path to it that is slow",
-            "the observer's round trip includes the path",
-        )),
-        None => found.weigh(Alternative::not_ruled_out(
-            "A request that waits by design, as for an event or a job",
-            "how long the answer should take is not known",
-        )),
+    let (alternative, next) = match round_trip {
+        Some(_) => (
+            Alternative::not_ruled_out("A network or proxy on the path to it that is slow", "the observer's round trip includes the path"),
+            "Find out what the server does meanwhile (its slow log, commands of other clients), and how far away it is.",
+        ),
+        None => (
+            Alternative::not_ruled_out(
+                "A request that waits by design, as for an event or a job",
+                "how long the answers should take is not known",
+            ),
+            "Find out whether one answer takes so long, or many short ones do. Give the call a time limit, or make it after the response (a job).",
+        ),
     };
-    Some(found.try_next(match round_trip {
-        Some(_) => "Find out what the server does meanwhile (its slow log, commands of other clients), and how far away it is.",
-        None => "Find out why the answer takes so long, give the call a time limit, or make it after the response (a job).",
-    }))
+    let found = round_trip.iter().fold(found, |found, seconds| found.with(Quantity::seconds("round_trip", *seconds)));
+    Some(found.weigh(alternative).try_next(next))
 }

@@ -86,16 +86,16 @@ fn a_server_that_answers_its_observer_late_is_reported() {
     awaited(&mut run, "127.0.0.1:6380", 1.0);
     round_trips(&mut run, 0.28);
     let found = findings(&run);
-    let claim = "Requests spend 87.7 % of their time waiting for an answer of 127.0.0.1:6380 (\"redis\"), which answers even the shortest question after \
+    let claim = "Requests spend 87.7 % of their time waiting for answers of 127.0.0.1:6380 (\"redis\"), which answers even the shortest question after \
                  281 ms";
     assert!(named(&found).is_some_and(|finding| finding.claim == claim), "{}", shown(&found));
     // A server at another address, and one that is fast.
     round_trips(&mut run, 0.000_4);
     assert!(named(&findings(&run)).is_none(), "{}", shown(&findings(&run)));
-    assert!(remark(&run).contains("waited for an answer of 127.0.0.1:6380 (\"redis\")"), "{}", remark(&run));
+    assert!(remark(&run).contains("waited for answers of 127.0.0.1:6380 (\"redis\")"), "{}", remark(&run));
 }
 
-/// A proxy waits for the service that it stands in front of. The service computes, or waits for its own dependencies.
+/// A proxy waits for the service behind it. The service computes, or waits for its own dependencies.
 #[test]
 fn a_service_that_has_the_requests_itself_is_no_place_to_wait_for() {
     let behind_a_proxy = |computes: f64| {
@@ -109,7 +109,7 @@ fn a_service_that_has_the_requests_itself_is_no_place_to_wait_for() {
     assert!(named(&found).is_none(), "{}", shown(&found));
     let found = findings(&behind_a_proxy(0.1));
     assert!(
-        named(&found).is_some_and(|finding| finding.claim.ends_with("waiting for an answer of 127.0.0.1:8000 (\"app\")")),
+        named(&found).is_some_and(|finding| finding.claim.ends_with("waiting for answers of 127.0.0.1:8000 (\"app\")")),
         "{}",
         shown(&found)
     );
