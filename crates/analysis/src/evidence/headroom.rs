@@ -3,6 +3,7 @@
 use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::next_limits::{self, LimitedResource};
+use crate::facts::outward_waits;
 use crate::statistics::{mean, student_t, variance};
 
 /// Readings in the stretch, and the part of its places in use from which a resource gives a figure.
@@ -68,10 +69,12 @@ fn room(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64,
 }
 
 /// Cores of the machine that neither the observed processes nor the generator use. 0 for other resources, where no process is observed, and where it is little.
+/// 0 also where a database is observed without its process: it may run on this machine, and then uses more cores as the load rises.
 fn by_others(facts: &Facts<'_>, resource: &LimitedResource<'_, '_>, (from, to): (f64, f64)) -> f64 {
     let observed: Vec<f64> =
         facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref()?.mean(from, to)).collect();
-    if resource.of.kind != ResourceKind::Machine || observed.is_empty() {
+    let may_be_a_database = outward_waits::has_server_without_process(&facts.run.plan.observers);
+    if resource.of.kind != ResourceKind::Machine || observed.is_empty() || may_be_a_database {
         return 0.0;
     }
     let generator: u64 = facts.tally.workers().iter().map(|worker| worker.busy_ns).sum();

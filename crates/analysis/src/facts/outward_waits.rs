@@ -140,13 +140,31 @@ pub(crate) fn calls_to<'a>(
 pub(super) fn server_at<'a>(peer: &str, observers: &'a [Value]) -> Option<&'a str> {
     let port: u16 = peer.rsplit_once(':')?.1.parse().ok()?;
     let mut named = observers.iter().filter_map(|observer| {
-        let text = |name: &str| observer.get(name).and_then(Value::as_str);
-        let kind = text("kind")?;
-        let usual = PORTS.iter().find(|(known, _)| *known == kind)?.1;
-        (port_of(text("url")?).unwrap_or(usual) == port).then(|| text("name").unwrap_or(kind))
+        let name = observer.get("name").or(observer.get("kind")).and_then(Value::as_str)?;
+        (server_port(observer)? == port).then_some(name)
     });
     let first = named.next()?;
     named.next().is_none().then_some(first)
+}
+
+/// The port of the database or cache that an observer reads; `None`: it reads something else.
+fn server_port(observer: &Value) -> Option<u16> {
+    let text = |name: &str| observer.get(name).and_then(Value::as_str);
+    let kind = text("kind")?;
+    let usual = PORTS.iter().find(|(known, _)| *known == kind)?.1;
+    Some(port_of(text("url")?).unwrap_or(usual))
+}
+
+/// Whether a database or cache is observed without its process, so that its CPU time is not known.
+pub(crate) fn has_server_without_process(observers: &[Value]) -> bool {
+    let is_process_at = |port: u16| {
+        let is_at = |observer: &Value| {
+            observer.get("kind").and_then(Value::as_str) == Some("process")
+                && observer.get("port").and_then(Value::as_u64) == Some(u64::from(port))
+        };
+        observers.iter().any(is_at)
+    };
+    observers.iter().filter_map(server_port).any(|port| !is_process_at(port))
 }
 
 /// `postgres://user:password@host:port/name`

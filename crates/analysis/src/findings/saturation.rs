@@ -32,6 +32,8 @@
 //!
 //! If the busiest thread of a process is a garbage collector's by its name, the finding reports that, and the confidence is medium at most.
 //!
+//! A core of the machine that runs a program of low priority counts as free, unless observed processes have a low priority themselves.
+//!
 //! A machine that other programs fill throughout the load is ignored if hardly any request that the waiting added is at a core: the threads of the observed
 //! processes that compute or wait for one grow by less than {exhausted::THREADS_PER_REQUEST_MIN:%} of these requests, and those that wait are as many as
 //! before. The same holds from an instant on at which requests began to take longer, 10 s or more after the machine was full. It is also ignored if fewer

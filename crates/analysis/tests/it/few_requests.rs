@@ -127,12 +127,14 @@ fn constant_users_who_do_not_wait_get_a_straight_answer() {
 /// The cores of the machine are busy with other programs. Their use does not follow the load, so that only the rest is left for the service.
 #[test]
 fn cores_that_other_programs_use_are_not_left_for_the_system() {
-    let with_process = |cores: f64| {
+    let observed_with = |cores: f64, observers: &[serde_json::Value]| {
         let mut run = constant_users(UNLIMITED, 30, 0);
+        run.plan.observers = observers.to_vec();
         gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.4);
         gauge("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cores);
         conclude(&run).verdict.findings.remark.text
     };
+    let with_process = |cores: f64| observed_with(cores, &[]);
     assert!(
         with_process(1.5).contains("The highest observed utilisation is 80.0 %, of the 2 cores of the machine"),
         "{}",
@@ -142,6 +144,12 @@ fn cores_that_other_programs_use_are_not_left_for_the_system() {
     // The generator uses 0.099 cores, which follow the load as well.
     let left = "The highest observed utilisation is 33.2 %, of the 0.599 cores of the machine that programs which are not observed leave: ";
     assert!(others.contains(left) && others.contains(", 3.01 times this load"), "{others}");
+    // A database that is read through SQL may be such a program, and its use follows the load.
+    let database = serde_json::json!({ "kind": "postgres", "url": "postgres://127.0.0.1:5433/shop" });
+    let all = observed_with(0.1, std::slice::from_ref(&database));
+    assert!(all.contains("The highest observed utilisation is 80.0 %, of the 2 cores of the machine"), "{all}");
+    let process = serde_json::json!({ "kind": "process", "port": 5433 });
+    assert!(observed_with(0.1, &[database, process]).contains(left));
 }
 
 /// Three visits per second arrive, and two pass. The first ones meet no queue. Their equal times show the number of places, and exponential ones do not.
