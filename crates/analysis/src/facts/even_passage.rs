@@ -51,7 +51,9 @@ pub(super) fn find(run: &Run, strain: &Strain, preparation: &Preparation) -> Opt
         let (from, to) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
         spans.iter().any(|span| span.0 < to && from < span.1)
     };
-    let seconds: Vec<&Snapshot> = run.slices.iter().filter(|slice| slice.seconds() == 1).collect();
+    // What is left after the load has ended takes long, although few requests are in the system.
+    let is_loaded = |slice: &&Snapshot| slice.seconds() == 1 && strain.asked(slice.start as f64 / 1e9, slice.end as f64 / 1e9) > 0.0;
+    let seconds: Vec<&Snapshot> = run.slices.iter().filter(is_loaded).collect();
     let alone = seconds.iter().filter(|slice| is_in(&free, slice)).flat_map(|slice| requests(slice, preparation));
     let (count, sum) = alone.fold((0, 0), |(count, sum), series| (count + series.service.count(), sum + series.service.sum()));
     let waiting = seconds.split(|slice| !is_in(&held, slice)).max_by_key(|run| run.len()).filter(|run| run.len() > SECONDS_MIN)?;

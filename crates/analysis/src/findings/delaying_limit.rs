@@ -103,17 +103,16 @@ fn of_all_together(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::Whole, Confidence::Medium, claim)
         .with(Quantity::rate("throughput", even.rate).within((even.rate - even.half).max(0.0), even.rate + even.half))
         .rests_on(
-            format!(
-                "{:.1} of them passed per second with a standard deviation of {:.1}, while those in the system went from {} to {}",
-                even.rate,
-                even.deviation,
-                number(even.in_system.0),
-                number(even.in_system.1)
-            ),
-            vec!["rate/passed".to_owned(), "response/p50".to_owned()],
+            format!("{:.1} of them passed per second with a standard deviation of {:.1}", even.rate, even.deviation),
+            vec!["rate/requests".to_owned(), "rate/failures".to_owned()],
             span,
         )
-        .at_level("rate/passed", "passed", even.rate);
+        .at_level("rate/requests", "passed", even.rate)
+        .rests_on(
+            format!("the requests in the system went from {} to {}", number(even.in_system.0), number(even.in_system.1)),
+            vec!["in_flight/requests".to_owned()],
+            span,
+        );
     let at_a_time = format!(
         "{rate} × {} without waiting = {} requests in service at a time: less than one place",
         loadstone_units::seconds(even.alone_s),
