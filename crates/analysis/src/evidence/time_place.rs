@@ -2,9 +2,6 @@
 
 use crate::facts::time_place::{TimePlace, TimePlaceKind};
 
-/// Seconds of a round trip of an observer, from which the server or the path to it is slow: more than within a continent.
-pub(crate) const ROUND_TRIP_MIN_S: f64 = 0.05;
-
 /// As in `Of 2.71 requests in the system on average, 2.31 waited for …`. Without a full stop.
 pub(crate) fn sentence(place: &TimePlace<'_>) -> String {
     let number = loadstone_units::number;
@@ -29,14 +26,10 @@ pub(crate) fn awaited(place: &TimePlace<'_>) -> String {
         }
         TimePlaceKind::Endpoint { server } => {
             let which = server.map_or_else(String::new, |server| format!(" (\"{server}\")"));
-            let slow = place.round_trip_s.filter(|seconds| *seconds >= ROUND_TRIP_MIN_S);
-            let slow = slow.map_or_else(String::new, |seconds| {
-                format!(", which answers even the shortest question after {}", loadstone_units::seconds(seconds))
-            });
             let statement = place.statement.map_or_else(String::new, |(name, sessions)| {
                 format!(", where {} sessions executed `{name}`", loadstone_units::number(sessions))
             });
-            format!("answers of {}{which}{slow}{statement}", place.name)
+            format!("answers of {}{which}{statement}", place.name)
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) const SHARE_MIN: f64 = 0.5;
 const SHARE_MAX: f64 = 1.0 / 0.7;
 /// Threads in calls, as a part of the unanswered calls to an endpoint, from which the call names the same place, and with its code.
 const CALL_PART_MIN: f64 = 0.8;
+/// Seconds of a round trip of an observer, from which the server or the path to it is slow: more than within a continent.
+pub(crate) const ROUND_TRIP_MIN_S: f64 = 0.05;
 /// Variance over mean of the number in a place up to which it does not vary, as that of calls that wait for events all the time, and from which the number of
 /// requests in the system does.
 const STEADY_DISPERSION_MAX: f64 = 0.02;
@@ -63,8 +65,16 @@ pub(crate) struct TimePlace<'a> {
     pub(crate) request: Option<TimeOfRequest>,
     /// The statement that most of the database's sessions execute meanwhile, with their number, where the place is the database's address.
     pub(crate) statement: Option<(&'a str, f64)>,
-    /// The median of the round trips of the observer that reads the server. Seconds.
-    pub(crate) round_trip_s: Option<f64>,
+    /// The round trips of the observer that reads the server.
+    pub(crate) round_trip: Option<ObserverRoundTrip>,
+}
+
+/// Round trips of an observer.
+#[derive(Debug, Clone)]
+pub(crate) struct ObserverRoundTrip {
+    /// The median. Seconds.
+    pub(crate) median_s: f64,
+    pub(crate) series: String,
 }
 
 /// The time of one kind of request in a place. Seconds.
@@ -77,6 +87,11 @@ pub(crate) struct TimeOfRequest {
 }
 
 impl TimePlace<'_> {
+    /// The round trips, if they are so long that the server or the path to it is slow.
+    pub(crate) fn long_round_trip(&self) -> Option<&ObserverRoundTrip> {
+        self.round_trip.as_ref().filter(|round_trip| round_trip.median_s >= ROUND_TRIP_MIN_S)
+    }
+
     /// The share of the time of requests, up to 1.
     pub(crate) fn share(&self) -> f64 {
         (self.count / self.in_system).min(1.0)
@@ -141,7 +156,7 @@ impl<'a> PlaceSearch<'_, 'a> {
             series,
             request: None,
             statement: None,
-            round_trip_s: None,
+            round_trip: None,
         }
     }
 
@@ -190,8 +205,8 @@ impl<'a> PlaceSearch<'_, 'a> {
             let is_passed_on = process.is_some_and(|process| self.has_or_passes_on(process, place.count));
             let statement =
                 database.and_then(|database| self.statement_of(database)).filter(|(_, count)| *count >= STATEMENT_PART_MIN * place.count);
-            let round_trip_s = database.and_then(|database| self.round_trip(database));
-            (!is_passed_on && self.varies_with_requests(&[line])).then_some(TimePlace { statement, round_trip_s, ..place })
+            let round_trip = database.and_then(|database| self.round_trip(database));
+            (!is_passed_on && self.varies_with_requests(&[line])).then_some(TimePlace { statement, round_trip, ..place })
         });
         each.collect()
     }
@@ -212,11 +227,11 @@ impl<'a> PlaceSearch<'_, 'a> {
         busy.sum::<f64>() >= SHARE_MIN * count
     }
 
-    fn round_trip(&self, server: &str) -> Option<f64> {
+    fn round_trip(&self, server: &str) -> Option<ObserverRoundTrip> {
         let part = self.signals.parts_with(Role::RoundTrip).find(|part| part.observer == server)?;
         let readings = self.signals.read(part, Role::RoundTrip)?;
         let times: Vec<f64> = readings.between(self.span.0, self.span.1).map(|(_, seconds)| seconds).collect();
-        (times.len() >= READINGS_MIN).then(|| median(&times))
+        (times.len() >= READINGS_MIN).then(|| ObserverRoundTrip { median_s: median(&times), series: readings.name() })
     }
 
     /// The name of the observed process that listens at the port of an address.

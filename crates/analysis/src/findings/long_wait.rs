@@ -12,8 +12,8 @@
 //!
 //! - One kind of request spends {WAIT_MIN_S} s or more there on average, at least {WAIT_PART_MIN:%} of its time. After a second, users notice that they wait
 //!   (Miller 1968). The time of all other requests is taken off, as if they spent all of it there, so this is a lower bound.
-//! - The server at the address is observed, and half of its observer's round trips take {time_place::ROUND_TRIP_MIN_S:ms} or more. They ask for nothing that
-//!   needs work.
+//! - The server at the address is observed, and half of its observer's round trips take {time_place::ROUND_TRIP_MIN_S:ms} or more. They ask
+//!   for little.
 //!
 //! It reports nothing if the path became slower from an instant on: [`dependency-path`](dependency-path.md) states that. A request may wait by design, as for
 //! an event, so the confidence is medium at most. An address at which an observed process listens counts only if that process neither computes nor waits for
@@ -53,7 +53,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let place = facts.time_place.as_ref().filter(|_| facts.dependency_path.is_none())?;
     let is_outward = !matches!(place.kind, TimePlaceKind::Statement);
     let request = place.request.as_ref().filter(|request| request.there_s >= WAIT_MIN_S.max(WAIT_PART_MIN * request.mean_s));
-    let round_trip = place.round_trip_s.filter(|seconds| *seconds >= sentences::ROUND_TRIP_MIN_S);
+    let round_trip = place.long_round_trip();
     if !is_outward || (request.is_none() && round_trip.is_none()) {
         return None;
     }
@@ -67,7 +67,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
         None => format!("Requests spend {} of their time waiting for", loadstone_units::share(share)),
     };
-    let claim = format!("{who} {}", sentences::awaited(place));
+    let late = round_trip
+        .map(|round_trip| format!("half of its observer's round trips take {} or longer", loadstone_units::seconds(round_trip.median_s)));
+    let claim = format!("{who} {}{}", sentences::awaited(place), late.iter().map(|late| format!("; {late}")).collect::<String>());
     let span = (place.from, place.to);
     let found = RankedFinding::new(Standing::Fault, "long-wait", Subject::part(place.observer, place.name), Confidence::Medium, claim)
         .accounting_for(Some(Account::Time(share)))
@@ -90,6 +92,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             "Find out whether one answer takes so long, or many short ones do. Give the call a time limit, or make it after the response (a job).",
         ),
     };
-    let found = round_trip.iter().fold(found, |found, seconds| found.with(Quantity::seconds("round_trip", *seconds)));
+    let found = match round_trip.zip(late) {
+        Some((round_trip, late)) => found
+            .with(Quantity::seconds("round_trip", round_trip.median_s))
+            .rests_on(late, vec![round_trip.series.clone()], span)
+            .at_level(&round_trip.series, "median", round_trip.median_s),
+        None => found,
+    };
     Some(found.weigh(alternative).try_next(next))
 }
